@@ -8,7 +8,8 @@ integer noise from pinned seeds. Beside the printed counts: TopDown's two stages
 measurements (each level fitted to its own measurements, then rounded), and one release of the
 finest table under the same promise, made nonnegative cell by cell and from coarse to fine. Rows
 "bias" give the mean error of printed cells by the size of the true count. A design that leaves a
-table out has no TopDown beside it.
+table out has no TopDown beside it. "seconds" are the processor's: both designs, then draw,
+estimates and fit of one release.
 
 Race totals improve less under pure epsilon, and no split of it among these tables would change
 that: `docs/adr/0037-what-pure-epsilon-leaves-for-coarse-tables.md`.
@@ -119,11 +120,11 @@ def designs(case: Case, known: Invariants, promise: str) -> tuple[Design, Design
 
 
 def releases_of(case: Case, promise: str, releases: int) -> tuple[Sums, Any, float]:
-    """Many releases, the estimates' standard deviations, and the seconds of the design."""
+    """Many releases, the estimates' standard deviations, and the seconds of both designs."""
     known = publish(case.table, *case.figures)
-    start = time.perf_counter()
+    start = time.process_time()
     many, single = designs(case, known, promise)
-    designed = time.perf_counter() - start
+    designed = time.process_time() - start
     work = many.measurements(known)
     covariance = Covariance(work, many.family)
     deviations = [covariance.deviations(names).values for names in case.tables]
@@ -162,12 +163,12 @@ def one_release(
     truth = [case.table.marginal(names).counts for names in case.tables]
     order = rehearse(work)
     assert isinstance(order, NodeOrder)
-    start = time.perf_counter()
+    start = time.process_time()
     drawn = noise(many, known, randomness)
     values = [None if n is None else t + n for t, n in zip(truth, drawn, strict=True)]
     result = estimate(work, values, covariance.inverse)
     whole = fit_to_targets(order, targets_of(result, order))
-    sums.seconds += time.perf_counter() - start
+    sums.seconds += time.process_time() - start
     yield "estimate", [result.table(names) for names in case.tables]
     yield "printed", [whole.table(names) for names in case.tables]
     if all(value is not None for value in values):

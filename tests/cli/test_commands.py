@@ -185,6 +185,27 @@ def test_verify_fails_on_a_changed_bundle(
     assert run("verify", bundle, "--digest", "00").code == 1
 
 
+def test_several_bundles_are_verified_in_turn(
+    run: Callable[..., Any], finished: Path, tmp_path: Path
+) -> None:
+    """The exit code is the worst: of checks that fail 1, of a folder that is no bundle 6."""
+    bundle = finished.parent / "bundles" / "detail"
+    alone = run("verify", bundle, "--json")
+    twice = run("verify", bundle, bundle, "--json")
+    assert (twice.code, twice.document) == (alone.code, [alone.document] * 2)
+    ran = run("verify", tmp_path, bundle, "--json")
+    assert (ran.code, ran.document[1]) == (6, alone.document)
+    assert not ran.document[0]["holds"]
+    assert "there is no bundle" in ran.document[0]["error"]
+    told = run("verify", bundle, tmp_path)
+    assert told.code == 6
+    assert told.out.index(bundle.name) < told.out.index("FAILED") < told.out.index(tmp_path.name)
+    assert "there is no bundle" in told.err
+    refused = run("verify", bundle, bundle, "--digest", "00")
+    assert refused.code == 6
+    assert "Give one bundle" in refused.err
+
+
 def test_a_seed_is_marked_loudly(run: Callable[..., Any], finished: Path) -> None:
     bundle = finished.parent / "bundles" / "detail"
     assert "NOT FOR PUBLICATION" in (bundle / "README.txt").read_text()

@@ -6,6 +6,7 @@ import gc
 import gzip
 import math
 import pickle
+import tracemalloc
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -350,6 +351,21 @@ def test_tables_of_many_cells_are_counted_in_little_memory(
     schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
     assert tabulate(tmp_path / "people.csv", schema).counts.tolist() == [2, 1]
     assert len(limited) == (most == 0)
+
+
+@pytest.mark.parametrize("most", [1, 255, 256, 65_536])
+def test_counts_of_any_size_take_few_bytes_a_cell(most: int) -> None:
+    """A table has eight bytes a cell; until it is made, as many as the largest count needs."""
+    schema = Schema.from_dict({"a": {"integers": [1, 400]}, "b": {"integers": [1, 500]}})
+    people = pa.table({"a": [3] * most + [400], "b": [5] * most + [500]})
+    with Microdata.open(people, schema) as data:
+        data.tabulate(["a"])  # loads what is loaded once
+        tracemalloc.start()
+        table = data.tabulate()
+        largest = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert (table.total, table.counts[2, 4], table.counts[399, 499]) == (most + 1, most, 1)
+    assert largest < (9 + np.min_scalar_type(most).itemsize) * 200_000 + 200_000
 
 
 def test_too_many_cells() -> None:

@@ -422,6 +422,38 @@ def test_errors_of_several_tables_have_the_stated_covariance():
     assert simulated == pytest.approx(stated, rel=0.08, abs=0.08 * stated.max())
 
 
+@pytest.mark.parametrize("cells", [4, 24], ids=["of ages", "of all cells"])
+def test_errors_of_many_combinations_are_those_of_few(cells):
+    """Many are estimated from tables of noise, few by their weights on the tables: one answer."""
+    import scipy.sparse as sp
+
+    from congenial.inference.estimates.combined_estimates import MANY
+
+    drawn_weights = np.random.default_rng(SEED).integers(-2, 3, (MANY, cells))
+    rows = np.tile(drawn_weights, 24 // cells).astype(float)
+    source = cell_estimates(several())
+    many = source.errors(sp.csr_array(rows), stream=1)
+    few = source.errors(sp.csr_array(rows[:7]), stream=1)
+    assert many[:, :7] == pytest.approx(few, abs=1e-9)
+    assert np.abs(many[:, 7:14] - few).max() > 1  # other rows have other errors
+
+
+def test_quantiles_of_all_groups_are_asked_for_at_once(monkeypatch):
+    from congenial.inference.estimates.combined_estimates import CombinedEstimates
+
+    asked = []
+    for name in ("errors", "known"):
+        original = getattr(CombinedEstimates, name)
+
+        def counted(self, weights, *given, _name=name, _original=original):
+            asked.append((_name, weights.shape[0]))
+            return _original(self, weights, *given)
+
+        monkeypatch.setattr(CombinedEstimates, name, counted)
+    assert len(estimate(several(), "median(age) by county")) == 3
+    assert sorted(asked) == [("errors", 12), ("known", 3)]
+
+
 def test_every_index_of_the_language_has_a_formula() -> None:
     """A word without one would fail only when somebody asks for it."""
     assert set(INDICES) == set(get_args(get_type_hints(IndexOf)["index"]))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import csv
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import congenial
+from congenial.data.table import select
 from congenial.errors import BundleError, InferenceError, PredicateError, UnansweredError
-from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.several_tables_release import TablesRelease, estimator_of
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from tests.commands import run
 from tests.kinds.nation_plan import SECTION, written
+from tests.mechanisms.nations import CELLS
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
@@ -83,10 +86,12 @@ def test_intervals_of_a_table_at_any_level(
 
 
 def test_what_has_no_law_is_refused_with_what_can_be_asked(nation: PartedRelease) -> None:
-    with pytest.raises(UnansweredError, match=r"with part=... of one below"):
+    with pytest.raises(UnansweredError, match=r"with part=... for any sum"):
         nation.interval("block = 'b1' and sex = 'f' and age = 1")
-    with pytest.raises(UnansweredError, match="one cell"):
-        nation.interval("block = 'b1' and sex = 'f'", part="s0")  # a sum below the parts
+    with pytest.raises(UnansweredError, match=r"with part=... for any sum"):
+        nation.count("block = 'b1' and sex = 'f'")  # a sum below the parts
+    with pytest.raises(PredicateError, match="'s1'"):
+        nation.interval("state = 's1' and sex = 'f'", part="s0")
     with pytest.raises(InferenceError, match="no state 'zz'"):
         nation.interval("block = 'b1'", part="zz")
     with pytest.raises(InferenceError, match="is cut into parts"):
@@ -95,6 +100,62 @@ def test_what_has_no_law_is_refused_with_what_can_be_asked(nation: PartedRelease
         nation.intervals(["sex", "age"], LEVEL, part="s0")
     with pytest.raises(PredicateError, match="resolution the table shows"):
         congenial.estimate(nation, "count(block = 'b1')")
+
+
+def test_sums_in_a_part_have_intervals_from_its_files_alone(bundle: Path, tmp_path: Path) -> None:
+    """Estimates are sums of those printed; the nation's own tables make them a little better than
+    the standard deviation says, and never worse.
+    """
+    one = alone(bundle, tmp_path / "alone", 1)
+    rows = one.to_arrow("block", "sex", "age", part="s1").to_pylist()
+    block, asked = rows[0]["block"], "sex = 'f' and age >= 2"
+    for condition, inside in (
+        (asked, [row for row in rows if row["sex"] == "f" and int(row["age"]) >= 2]),
+        (f"block = '{block}' and {asked}", [r for r in rows[2:5] if r["block"] == block]),
+    ):
+        found = one.interval(condition, 0.9, part="s1")
+        assert np.isclose(found.estimate, sum(row["estimate"] for row in inside))
+        assert found.low < found.estimate < found.high
+        assert one.count(condition, part="s1") == found.estimate == one.estimate(condition, "s1")
+        assert "bound" in found.basis
+        full = of_all_tables(one, f"state = 's1' and {condition}")
+        assert full <= one.of_part("s1").deviation(condition) <= 1.2 * full
+    everybody = one.interval("age >= 0", 0.9, part="s1")
+    assert everybody.exact
+    assert everybody.estimate == round(sum(row["estimate"] for row in rows))
+
+
+def of_all_tables(release: PartedRelease, condition: str) -> float:
+    """The standard deviation of a sum's estimate from all tables of the nation, in memory."""
+    nation = estimator_of(replace(release.description, parts=""))
+    return nation.deviation_of_sum(CELLS, select(condition, release.schema, CELLS))
+
+
+def test_a_part_is_a_release_of_its_own(nation: PartedRelease) -> None:
+    part = nation.of_part("s2")
+    assert part.tables == tuple(names for names in nation.tables if names != ("sex", "age"))
+    for names in part.tables:
+        printed = nation.to_arrow(*names, part=None if "state" in names else "s2").to_pylist()
+        mine = [row for row in printed if row["state"] == "s2"] if "state" in names else printed
+        assert part.to_arrow(*names).to_pylist() == mine
+    sums = part.estimates_of("county", "age")
+    assert np.isclose(sums.sum(), sum(nation.to_arrow(*CELLS, part="s2")["estimate"].to_pylist()))
+    assert part.guarantee.tradeoff == nation.guarantee.tradeoff
+    assert (
+        part.schema.attribute("block").levels == nation.parts.schema_of(2).attribute("block").levels
+    )
+    shares = congenial.estimate(part, "share(sex = 'f') by county").estimates
+    assert [one.group["county"] for one in shares] == [*part.schema.axis("county").levels]
+    assert all(0 <= one.low <= one.high <= 1 for one in shares)
+
+
+def test_a_part_is_asked_by_command(bundle: Path, tmp_path: Path) -> None:
+    told = run("estimate", bundle, "--part", "s1", "--of", "count(sex = 'f') by county", "--json")
+    assert told["part"] == "s1"
+    assert {row["county"] for row in told["estimates"]} == {"c3", "c4", "c5"}
+    run("estimate", bundle, "--part", "zz", "--of", "count()", code=2)
+    coarse = released(tmp_path, COARSE)
+    run("estimate", coarse, "--part", "s1", "--of", "count()", code=2)
 
 
 def test_sums_above_the_parts_have_estimates(nation: PartedRelease) -> None:

@@ -190,6 +190,14 @@ def test_cut_numbers_of_normal_records_would_lose_more_and_are_refused():
             MeanGivenPublic(wider, spec, 2, Fraction(1))
 
 
+def test_a_plan_does_not_cut_numbers_of_normal_records_beyond_the_schema(folder):
+    people = folder / "people.csv"
+    people.write_text(people.read_text().rsplit("\n", 2)[0] + "\n299,m,111\n")
+    assert "outside the schema's range" in refused(write_plan(folder, PLAN), "release", 3)
+    path = write_plan(folder, PLAN, (NORMAL, INDEPENDENT))  # cut where records are independent
+    assert run("release", path, "--json")["releases"][0]["name"] == "age"
+
+
 def by_schur_variance(n, s2, means):
     """Variance of the mean given one person's number and the public mean of all."""
     z = np.vstack([np.eye(n), np.full(n, 1 / n)])

@@ -82,7 +82,7 @@ def test_no_printed_count_lies_outside_its_interval(bundle: Path) -> None:
             assert np.all((frame["low"] <= frame["count"]) & (frame["count"] <= frame["high"]))
             assert one.intervals(names, 0.9)["high"].to_pylist() == frame["high"].tolist()
             assert frame["count"].tolist() == counts.reshape(-1).tolist()
-    before, now = far.payload(widened=False), far.payload()
+    before, now = far.payload("plain"), far.payload()
     assert before.keys() == now.keys()
     assert before != now
     for files, holds in ((before, True), (now, True), (release.payload(), False)):

@@ -139,6 +139,9 @@ def test_parts_and_what_lies_above_have_the_law_of_the_whole_table(label: str) -
         else:
             above = above_parts(figures, made.parts)
             assert support(above, names).degrees_of_freedom == whole
+        if "state" in names:  # rows of one part: what it is asked with when it stands alone
+            own = [support(of_part(figures, made.parts, k), names) for k in range(3)]
+            assert sum(one.degrees_of_freedom for one in own) == whole
 
 
 def test_areas_emptier_than_their_part_are_refused_where_figures_cross() -> None:

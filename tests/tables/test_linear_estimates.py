@@ -17,6 +17,7 @@ from congenial.tables.covariance import Covariance
 from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.linear_estimates import choose_inverse, estimate
 from congenial.tables.measurements import Measurements
+from congenial.tables.tree_inverse import TreeInverse
 from tests.tables.settings import CELLS, SCHEMA, SETTINGS, TREE, dense, measurements
 
 
@@ -77,6 +78,21 @@ def test_gradients_give_what_the_passes_give(setting):
     fast, slow = estimate(work, values), estimate(work, values, GradientInverse(work, "asked for"))
     for names in setting.tables:
         assert np.allclose(fast.table(names), slow.table(names), atol=5e-6)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda one: one.name)
+def test_totals_of_one_table_need_only_its_own_contrasts(setting):
+    work, _ = measurements(setting)
+    inverse = choose_inverse(work)
+    if not isinstance(inverse, TreeInverse):
+        pytest.skip("no tree serves here")
+    rng = np.random.default_rng(5)
+    terms = [
+        (work.margins[b], rng.standard_normal((2, *work.margins[b].shape))) for b in work.measured
+    ]
+    whole = inverse.apply(terms)
+    for margin in work.margins:
+        assert np.allclose(inverse.totals(terms, margin), whole.totals(margin), atol=1e-12)
 
 
 def test_a_wrong_weight_is_noticed():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from congenial.cli.command_options import Json, examples
+from congenial.cli.command_options import Json, NationPart, asked_part, examples
 from congenial.cli.output import Document, emit, heading, line, paragraph, table, working
 from congenial.errors import InferenceError
 
@@ -22,6 +25,7 @@ def add_to(app: typer.Typer) -> None:
             "congenial estimate bundles/sex-by-age --of \"share(sex = 'female' | age >= 65)\"",
             'congenial estimate bundles/2025 bundles/2026 --of "growth(count()) by county"',
             'congenial estimate bundles/sex-by-age --test "independent(sex, age)" --json',
+            "congenial estimate bundles/nation --part 01 --of \"share(sex = 'female') by county\"",
         )
     )(estimate)
 
@@ -60,6 +64,7 @@ def estimate(
             help="Combine bundles although no exact figure shows that they are of one population.",
         ),
     ] = False,
+    part: NationPart = None,
     out: Annotated[Path | None, typer.Option(help="Write the estimates to this CSV file.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -68,12 +73,14 @@ def estimate(
     """
     if not of and not test:
         raise InferenceError("nothing is asked for.", remedy="Give --of or --test; see --help.")
-    with working("estimating"):
+    with working("estimating"), _without_collecting():
         from congenial.data.advance import one_by_one
         from congenial.inference.estimates.estimating import estimate as answer
         from congenial.publication.bundle import read
 
-        releases: list[Any] = [read(one) for one in one_by_one(bundles, "reading")]
+        releases: list[Any] = [
+            asked_part(read(one), part) for one in one_by_one(bundles, "reading")
+        ]
         found = None
         if of:
             found = answer(
@@ -98,6 +105,7 @@ def estimate(
             tests = [carry_out_test(together, one).to_dict() for one in asked]
     document: Document = {
         "bundles": [str(one) for one in bundles],
+        **({} if part is None else {"part": part}),
         "level": level,
         "jointly": jointly,
         "estimates": found.to_dicts() if found else [],
@@ -107,6 +115,18 @@ def estimate(
         _write(found, out)
         document["file"] = str(out)
     emit(document) if as_json else _show(document)
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Without searches for cycles: all that libraries load lives as long as the command."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _write(found: Any, out: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from congenial.cli.command_options import BundleFolder, Json, examples
+from congenial.cli.command_options import BundleFolder, Json, NationPart, asked_part, examples
 from congenial.cli.output import (
     Document,
     complain,
@@ -70,6 +70,7 @@ def infer(
     simulations: Annotated[
         int, typer.Option(min=0, help="With --naive: how many releases are simulated; 0 for none.")
     ] = SIMULATED,
+    part: NationPart = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the summary, the draws and a picture to this folder.")
     ] = None,
@@ -85,7 +86,7 @@ def infer(
         from congenial.inference.inference import Chain
         from congenial.inference.options import infer_from_options
 
-        release = _read(bundle)
+        release = _read(bundle, part)
         chain = Chain(progress=_clock(progress, _why_slow(release)))
         posterior = infer_from_options(release, model, given, chain)
         taken, covered = None, None
@@ -94,6 +95,7 @@ def infer(
             taken, covered = _naive(release, model, given, posterior, level, simulations)
     document: Document = {
         "bundle": str(bundle),
+        **({} if part is None else {"part": part}),
         "model": model,
         "method": posterior.method,
         "level": level,
@@ -148,12 +150,12 @@ def _why_slow(release: Any) -> str:
     return by_name(release.kind).why_slow(release)
 
 
-def _read(bundle: Path) -> Any:
+def _read(bundle: Path, part: str | None) -> Any:
     """A bundle whose law is known."""
     from congenial.kinds.registry import by_name
     from congenial.publication.bundle import read
 
-    release = read(bundle)
+    release = asked_part(read(bundle), part)
     instead = by_name(release.kind).instead
     if instead:
         raise InferenceError(

@@ -24,7 +24,7 @@ Tell = Callable[[str], Any]  # tells the person who waits how far it is: words, 
 PLAIN_WIDTH = 100  # columns, where the output is not a terminal
 
 
-def emit(document: Document) -> None:
+def emit(document: Document | list[Document]) -> None:
     """Print the JSON document; exact fractions become decimals, rounded up as everywhere."""
     typer.echo(json.dumps(document, indent=1, default=_plain))
 

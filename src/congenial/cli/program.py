@@ -6,7 +6,9 @@ purpose (see errors.py), 70 an unexpected error, 130 interrupted.
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 import io
 import sys
 from typing import Annotated, Any
@@ -133,4 +135,5 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a label the terminal cannot show is no error
             stream.reconfigure(errors="replace")
+    atexit.register(gc.freeze)  # the process ends: no search for cycles in all that was loaded
     app(prog_name="congenial")

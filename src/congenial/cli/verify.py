@@ -1,14 +1,16 @@
-"""`congenial verify`: is a bundle whole, does it agree with its figures, does its promise hold."""
+"""`congenial verify`: are bundles whole, do they agree with their figures, do promises hold."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from congenial.cli.command_options import BundleFolder, Json, examples
-from congenial.cli.output import Document, Tell, emit, paragraph, table, working
+from congenial.cli.command_options import Json, examples
+from congenial.cli.output import Document, Tell, complain, emit, heading, paragraph, table, working
+from congenial.errors import BundleError, CongenialError
 
 FAILED = 1
 
@@ -19,12 +21,16 @@ def add_to(app: typer.Typer) -> None:
         epilog=examples(
             "congenial verify bundles/sex-by-age",
             "congenial verify bundles/sex-by-age --digest 3f5a...",
+            "congenial verify bundles/*",
         )
     )(verify)
 
 
 def verify(
-    bundle: BundleFolder,
+    bundles: Annotated[
+        list[Path],
+        typer.Argument(metavar="BUNDLE...", help="Folders of bundles, each checked by itself."),
+    ],
     digest: Annotated[
         str | None, typer.Option(help="The digest its publisher announced elsewhere.")
     ] = None,
@@ -37,12 +43,47 @@ def verify(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check a bundle: digests, published figures, schema, promise. Exit code 1 if a check fails."""
+    """Check bundles: digests, published figures, schema, promise. Exit code 1 if a check fails."""
+    if len(bundles) > 1:
+        return _verify_each(bundles, digest, signer, part, as_json)
     with working("checking the bundle") as tell:
-        document = examine(bundle, digest, signer, part, tell)
+        document = examine(bundles[0], digest, signer, part, tell)
     emit(document) if as_json else show(document)
-    if not document["holds"]:
-        raise typer.Exit(FAILED)
+    return _leave(0 if document["holds"] else FAILED)
+
+
+def _verify_each(
+    bundles: Sequence[Path], digest: str | None, signer: Path | None, part: str | None, silent: bool
+) -> None:
+    """One bundle after the other; one that cannot be read does not keep the others from it."""
+    if digest is not None:
+        raise BundleError(
+            f"--digest is that of one bundle, and {len(bundles)} are given.",
+            remedy="Give one bundle, or ask for signatures with --signer.",
+        )
+    documents, worst = [], 0
+    for bundle in bundles:
+        if not silent:
+            heading(str(bundle))
+        try:
+            with working(f"checking {bundle.name}") as tell:
+                document = examine(bundle, None, signer, part, tell)
+            code = 0 if document["holds"] else FAILED
+        except CongenialError as error:
+            document = {"bundle": str(bundle), "holds": False, "error": str(error)}
+            code = error.exit_code
+        documents.append(document)
+        worst = max(worst, code)
+        if not silent:
+            show(document)
+    if silent:
+        emit(documents)
+    _leave(worst)
+
+
+def _leave(code: int) -> None:
+    if code:
+        raise typer.Exit(code)
 
 
 def examine(
@@ -71,6 +112,9 @@ def show(document: Document) -> None:
     """The checks for people."""
     from congenial.publication.verification import ADDED
 
+    if "error" in document:
+        complain(document["error"])
+        return
     rows = [
         ("ok" if one["holds"] else "FAILED", one["what"], one["detail"])
         for one in document["checks"]

@@ -154,20 +154,22 @@ class Microdata:
         steps = [RowsOfUnit(name, unit) for name in wanted]
         return source.under(*derived(source.name, source.types, steps, source.dialect))
 
-    def _count_by_sql(self, axes: tuple[Axis, ...], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    def _count_by_sql(self, axes: tuple[Axis, ...], shape: tuple[int, ...]) -> NDArray[Any]:
         source = self.source_for(axes)
         if math.prod(shape) > SPILT:
             source.spill()
         rows = source.run(tabulation(axes, self.schema, source.types, source.name, source.dialect))
-        counts: NDArray[np.int64] = rows["n"].to_numpy()
-        if not counts.size or (not axes and counts[0] == 0):
+        if not rows.num_rows or (not axes and rows["n"][0].as_py() == 0):
             raise no_records()
-        codes = [rows[f"c{at}"].to_numpy() for at in range(len(axes))]
-        for axis, found in zip(axes, codes, strict=True):
-            refuse(axis, found, self.schema)
-        flat = np.zeros(math.prod(shape), dtype=np.int64)
-        # Each combination of codes is one row, so assignment loses nothing.
-        flat[np.ravel_multi_index(tuple(codes), shape) if axes else slice(None)] = counts
+        for at, axis in enumerate(axes):
+            refuse(axis, rows[f"c{at}"].to_numpy(), self.schema)
+        # Some at a time, and as few bytes a cell as do: a table of a nation is large.
+        largest = max(int(one.to_numpy().max(initial=0)) for one in rows["n"].chunks)
+        flat = np.zeros(math.prod(shape), dtype=np.min_scalar_type(largest))
+        for some in rows.to_batches():
+            codes = tuple(some[f"c{at}"].to_numpy() for at in range(len(axes)))
+            # Each combination of codes is one row, so assignment loses nothing.
+            flat[np.ravel_multi_index(codes, shape) if axes else slice(None)] = some["n"].to_numpy()
         return flat
 
     def _plan_count(self, axes: tuple[Axis, ...], resume: Path | None) -> ParquetCount | None:

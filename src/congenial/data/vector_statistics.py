@@ -229,9 +229,11 @@ class Statistics:
 
     def _refuse_outside(self, part: Statistic, least: float, greatest: float) -> None:
         """Refuse a column with numbers that no level of the schema holds, unless they are cut."""
+        if part.between is not None:
+            return  # cut at the nearest doubles, which may lie beyond the written bounds
         low, high = self.bounds(part)
         whole = self.schema.attribute(part.columns[0]).whole_values
-        excluded = part.between is None and not whole and math.isfinite(high)  # the last edge
+        excluded = not whole and math.isfinite(high)  # the last edge
         if least < low or greatest > high or (excluded and greatest == high):
             raise _outside(part.columns[0])
 
@@ -366,5 +368,5 @@ def _aggregate_query(parts: Sequence[Statistic], source: Source) -> str:
 def _outside(column: str) -> DataError:
     return DataError(
         f"column {column!r} has numbers outside the schema's range.",
-        remedy="Widen the schema, or cut the values with between.",
+        remedy="Widen the schema; or cut the values with between, where they may be cut.",
     )

@@ -16,7 +16,6 @@ from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.mechanisms.single_table_release import Release
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
-from congenial.tables.intervals import ends
 
 Meaning = Literal["label", "coarser label", "words", "number"]
 
@@ -110,7 +109,7 @@ def exported_bundle(
         tables: tuple[ExportedTable, ...] = (single_table(release, level),)
     elif isinstance(release, TablesRelease):
         tables = tuple(
-            printed_table(release.schema, names, _printed(release, at), level)
+            printed_table(release.schema, names, _printed(release, at, level), level)
             for at, names in enumerate(release.tables)
         )
     elif isinstance(release, PartedRelease):
@@ -152,7 +151,7 @@ def parted_tables(
         )
     return tuple(
         printed_table(schema, release.tables[at], columns, level)
-        for at, (schema, columns) in ((at, release.numbers(at, part)) for at in places)
+        for at, (schema, columns) in ((at, release.at_level(at, level, part)) for at in places)
     )
 
 
@@ -164,18 +163,17 @@ def printed_table(
     if columns["count"] is not None:
         counts = np.reshape(columns["count"], -1).tolist()
         found.append(ExportedColumn("count", counts, "number", WHOLE))
-    estimates, deviations = columns["estimate"], columns["sd"]
-    parts = (estimates, deviations, *ends(estimates, deviations, level, columns["count"]))
     told = (BEST, DEVIATION, f"lower {_ends(level)}", f"upper {_ends(level)}")
-    for name, values, what in zip(NUMBERS[1:], parts, told, strict=True):
-        found.append(ExportedColumn(name, np.reshape(values, -1).tolist(), "number", what))
+    for name, what in zip(NUMBERS[1:], told, strict=True):
+        values = np.reshape(columns[name], -1).tolist()
+        found.append(ExportedColumn(name, values, "number", what))
     return ExportedTable(" by ".join(names) or "total", tuple(found))
 
 
-def _printed(release: TablesRelease, at: int) -> dict[str, Any]:
+def _printed(release: TablesRelease, at: int, level: float) -> dict[str, Any]:
     """The numbers of one of several tables."""
     found = (release.counts[at], release.estimates[at], release.deviations[at])
-    return dict(zip(("count", "estimate", "sd"), found, strict=True))
+    return dict(zip(NUMBERS, (*found, *release.interval_ends(at, level)), strict=True))
 
 
 def _cell_labels(schema: Schema, table: tuple[str, ...]) -> list[ExportedColumn]:

@@ -16,12 +16,13 @@ from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from congenial.figures.connected import connected
 from congenial.figures.integers import Ints
 
 ROUNDS = 8  # of passing labels along, before components are searched for one by one
 KINDS_AT_ONCE = 16  # kinds of one size that are told apart by comparison with their first part
+LINES_AT_ONCE = 2**16  # parts that are looked at together: a million would fill the memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +50,10 @@ class _Numbered:
     parts: int
 
     @cached_property
-    def order(self) -> Ints:
-        """Members sorted by part."""
+    def order(self) -> Ints | None:
+        """Members sorted by part; None where they are so already."""
         if np.all(self.of_part[1:] >= self.of_part[:-1]):
-            return np.arange(len(self.of_part))
+            return None
         return np.argsort(self.of_part, kind="stable")
 
     @cached_property
@@ -62,20 +63,25 @@ class _Numbered:
 
     @cached_property
     def starts(self) -> Ints:
-        """Where each part begins in `order`."""
+        """Where each part begins in that order."""
         return np.cumsum(self.sizes) - self.sizes
 
     @cached_property
     def places(self) -> Ints:
         """Each member's place inside its part."""
-        found = np.empty(len(self.of_part), dtype=np.int64)
-        found[self.order] = np.arange(len(self.of_part)) - np.repeat(self.starts, self.sizes)
+        place = np.arange(len(self.of_part))
+        place -= np.repeat(self.starts, self.sizes)
+        if self.order is None:
+            return place
+        found = np.empty_like(place)
+        found[self.order] = place
         return found
 
     def members(self, parts: Ints) -> Ints:
         """The members of parts of one size, one part a line."""
         size = int(self.sizes[parts[0]])
-        return np.asarray(self.order[self.starts[parts][:, np.newaxis] + np.arange(size)])
+        at = self.starts[parts][:, np.newaxis] + np.arange(size)
+        return np.asarray(at if self.order is None else self.order[at])
 
 
 def kinds(matrix: sp.csr_matrix) -> list[PartKind]:
@@ -88,9 +94,10 @@ def kinds(matrix: sp.csr_matrix) -> list[PartKind]:
     """
     if not matrix.shape[1]:
         return []
-    entries = matrix.tocsc().sorted_indices()
     of_column, of_row = components(matrix)
     parts = int(of_column.max()) + 1
+    entries = matrix.tocsc()
+    entries.sort_indices()
     columns = _Numbered(of_column, parts)
     told = np.flatnonzero(of_row >= 0)
     rows = _Numbered(of_row[told], parts)
@@ -111,27 +118,45 @@ def _said(
     """Parts of one kind, and their entries (row, column, weight; one a line)."""
     filled = np.diff(entries.indptr)
     counts = np.bincount(columns.of_part, weights=filled, minlength=columns.parts).astype(np.int64)
-    column = np.repeat(np.arange(entries.shape[1]), filled)
-    if not np.array_equal(columns.order, np.arange(len(columns.order))):
+    column = np.repeat(np.arange(entries.shape[1], dtype=entries.indices.dtype), filled)
+    order = None
+    if columns.order is not None:
         order = np.argsort(columns.of_part[column], kind="stable")
-    else:
-        order = np.arange(len(column))
     starts = np.cumsum(counts) - counts
     sizes = np.stack([counts, columns.sizes, rows.sizes], axis=1)
+    narrow = _narrowest(sizes, entries.data)
     for alike in equal_lines(sizes):
         size = int(counts[alike[0]])
-        at = order[starts[alike][:, np.newaxis] + np.arange(size)]
-        told = (place[entries.indices[at]], columns.places[column[at]], entries.data[at])
-        said = np.stack(told, axis=2).reshape(len(alike), -1)
-        for same in equal_lines(said):
-            yield alike[same], said[same[0]].reshape(size, 3)
+        said = np.empty((len(alike), size, 3), dtype=narrow)
+        for some in _stretches(len(alike)):
+            at = starts[alike[some]][:, np.newaxis] + np.arange(size)
+            at = at if order is None else order[at]
+            said[some, :, 0] = place[entries.indices[at]]
+            said[some, :, 1] = columns.places[column[at]]
+            said[some, :, 2] = entries.data[at]
+        for same in equal_lines(said.reshape(len(alike), -1)):
+            yield alike[same], said[same[0]].astype(np.int64)
+
+
+def _narrowest(*numbers: Ints) -> np.dtype[Any]:
+    """The type of fewest bytes that holds all numbers."""
+    low = min(int(some.min(initial=0)) for some in numbers)
+    high = max(int(some.max(initial=0)) for some in numbers)
+    return np.min_scalar_type(min(low, -high - 1))
+
+
+def _stretches(lines: int) -> Iterator[slice]:
+    """All lines, some at a time: what is worked out of them takes little memory."""
+    return (slice(at, at + LINES_AT_ONCE) for at in range(0, lines, LINES_AT_ONCE))
 
 
 def equal_lines(lines: Any) -> Iterator[Ints]:
     """Numbers of equal lines, group by group."""
     left = np.arange(len(lines))
     for _ in range(KINDS_AT_ONCE):
-        same = np.all(lines[left] == lines[left[0]], axis=1)
+        stretches = _stretches(len(left))
+        alike = [np.all(lines[left[some]] == lines[left[0]], axis=1) for some in stretches]
+        same = np.concatenate(alike)
         yield left[same]
         left = left[~same]
         if not len(left):
@@ -151,15 +176,17 @@ def components(matrix: sp.csr_matrix) -> tuple[Ints, Ints]:
     label = _passed_along(rows)
     if label is None:
         label = _searched(rows)
-    of_column = np.unique(label, return_inverse=True)[1].reshape(-1)
+    is_first = label == np.arange(len(label))
+    of_column = (np.cumsum(is_first) - 1)[label]
     of_row[filled] = of_column[rows.indices[rows.indptr[:-1]]]
     return of_column, of_row
 
 
 def _passed_along(rows: sp.csr_matrix) -> Any:
     """Smallest column of each column's part, by passing it along rows; None if that takes long."""
-    label = np.arange(rows.shape[1])
-    columns = rows.tocsc()
+    label = np.arange(rows.shape[1], dtype=rows.indices.dtype)
+    there = np.ones(rows.nnz, dtype=np.int8)  # where entries are, whatever they are
+    columns = sp.csr_matrix((there, rows.indices, rows.indptr), shape=rows.shape).tocsc()
     touched = np.flatnonzero(np.diff(columns.indptr))
     for _ in range(ROUNDS):
         least = np.minimum.reduceat(label[rows.indices], rows.indptr[:-1])
@@ -176,9 +203,7 @@ def _searched(rows: sp.csr_matrix) -> Ints:
     """Smallest column of each column's part, by searching the graph of rows and columns."""
     count, size = rows.shape
     row = np.repeat(np.arange(count), np.diff(rows.indptr))
-    ends = (row, count + rows.indices)
-    graph = sp.coo_matrix((np.ones(len(row), np.int8), ends), shape=(count + size, count + size))
-    part = connected_components(graph, directed=False)[1][count:]
+    part = connected((row, count + rows.indices), count + size)[count:]
     first = np.full(int(part.max()) + 1, size, dtype=np.int64)
     np.minimum.at(first, part, np.arange(size))
     return np.asarray(first[part])

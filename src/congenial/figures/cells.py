@@ -192,15 +192,19 @@ class LevelsAlike:
 def first_places(numbers: Ints) -> Ints:
     """Where each of the numbers 0, 1, ... comes first; those left out (negative) are nowhere."""
     found = np.full(int(numbers.max(initial=-1)) + 1, -1, dtype=np.int64)
-    for places in reversed(list(stretches(len(numbers)))):
+    for places in stretches(len(numbers), backward=True):
         there = places[numbers[places] >= 0][::-1]
         found[numbers[there]] = there
     return found
 
 
-def stretches(size: int) -> Iterator[Ints]:
-    """0, 1, ..., size - 1, some at a time: what is worked out of them takes little memory."""
-    for start in range(0, size, TOGETHER):
+def stretches(size: int, backward: bool = False) -> Iterator[Ints]:
+    """0, 1, ..., size - 1, some at a time: what is worked out of them takes little memory.
+
+    `backward`: the last of them come first, each stretch still in order.
+    """
+    starts = range(0, size, TOGETHER)
+    for start in reversed(starts) if backward else starts:
         yield np.arange(start, min(start + TOGETHER, size))
 
 

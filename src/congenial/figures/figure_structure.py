@@ -9,7 +9,6 @@ for all of them while one is in use: for a nation it is most of the memory and o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self, TypeVar, overload
@@ -105,15 +104,19 @@ class FigureStructure:
         there = np.zeros(int(labels.max(initial=0)) + 1, dtype=bool)
         there[labels[labels > 0]] = True
         number = np.cumsum(there)[np.maximum(labels, 0)]
-        return np.asarray(alike.over_cells(np.where(labels > 0, number, labels)))
+        numbered = np.where(labels > 0, number, labels).astype(np.int32)  # below LARGEST_DOMAIN
+        return np.asarray(alike.over_cells(numbered))
+
+    @shared_property
+    def first_cells(self) -> Ints:
+        """The first cell of each atom 0, 1, ...; -1 for the loose one where it is empty."""
+        found = first_places(self.atoms)
+        return found if len(found) else np.full(1, -1, dtype=np.int64)
 
     @shared_property
     def matrix(self) -> sp.csr_matrix:
         """Equality statements (rows, one per cell of `by`) on atoms 1, 2, ... (columns)."""
-        return self._matrix_of(self.equalities)
-
-    def _matrix_of(self, statements: Sequence[Statement]) -> sp.csr_matrix:
-        return self.cells.matrix(statements, first_places(self.atoms - 1))
+        return self.cells.matrix(self.equalities, self.first_cells[1:])
 
     @shared_property
     def rank(self) -> int:
@@ -153,7 +156,7 @@ class FigureStructure:
         """
         if not self.equalities or self.rank == self.matrix.shape[1]:
             return Blocks()  # every atom's total is known
-        loose = int(np.any(self.atoms == 0))
+        loose = int(self.first_cells[0] >= 0)
         matrix = self.matrix
         if loose:
             matrix = sp.hstack([sp.csr_matrix((matrix.shape[0], 1), dtype=np.int64), matrix])

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from congenial.figures.alike import equal_lines, kinds
+from congenial.figures.connected import connected
 from congenial.figures.integers import Ints as Ints  # named from here by those who read figures
 from congenial.figures.integers import echelon, rational_kernel, rational_solution
 
@@ -141,11 +141,8 @@ def _rank(matrix: sp.csr_matrix) -> int:
 
 def bipartite_components(sides: Ints, rows: int) -> tuple[int, Ints]:
     """Connected components of the graph whose vertices are the rows, its edges the columns."""
-    graph = sp.coo_matrix(
-        (np.ones(len(sides), dtype=np.int8), (sides[:, 0], sides[:, 1])), shape=(rows, rows)
-    )
-    number, of_row = connected_components(graph, directed=False)
-    return int(number), of_row
+    of_row = connected((sides[:, 0], sides[:, 1]), rows)
+    return int(of_row.max(initial=-1)) + 1, of_row
 
 
 def is_grid(sides: Ints) -> bool:

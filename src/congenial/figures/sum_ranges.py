@@ -14,8 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.figures.integers import Ints
+from congenial.figures.invariants import Invariants
 from congenial.figures.limits import FAR, most_by_cell, most_by_group
-from congenial.figures.support import LOOSE, Support
+from congenial.figures.support import LOOSE, Support, support
 from congenial.figures.ties import TieKind
 
 
@@ -50,6 +51,13 @@ def cell_ranges(known: Support) -> SumRanges:
     alone = (known.sizes == 1) & ~known.tied
     least = np.append(np.where(alone, known.totals, 0), 0)
     return SumRanges(least[np.where(labels >= 0, labels, -1)], most)
+
+
+def table_ranges(figures: Invariants, names: tuple[str, ...]) -> SumRanges:
+    """The ranges of every cell of a table, in its shape."""
+    flat = cell_ranges(support(figures, names))
+    shape = tuple(axis.size for axis in figures.schema.axes(names))
+    return SumRanges(flat.least.reshape(shape), flat.most.reshape(shape))
 
 
 def indexed_ranges(known: Support, index: Any, sums: int) -> SumRanges:

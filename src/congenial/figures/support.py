@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from congenial.figures import lattice
 from congenial.figures.blocks import BlockKind, blocks, margins
 from congenial.figures.cells import first_places
+from congenial.figures.connected import connected
 from congenial.figures.integers import Ints
 from congenial.figures.invariants import Invariants
 from congenial.figures.ties import Pattern, TieKind, Ties
@@ -274,11 +274,7 @@ def _groups(invariants: Invariants, seen: Images, empty: Any) -> tuple[Ints, Int
     cells &= alive[np.maximum(invariants.atoms, 0)]
     pair = _distinct(seen.key[cells] * atoms + invariants.atoms[cells])
     key, atom = pair // atoms, pair % atoms
-    graph = sp.coo_matrix(
-        (np.ones(len(pair), dtype=np.int8), (key, seen.keys + atom)),
-        shape=(seen.keys + atoms, seen.keys + atoms),
-    )
-    component = connected_components(graph, directed=False)[1].astype(np.int64)
+    component = connected((key, seen.keys + atom), seen.keys + atoms)
     labels = np.full(seen.keys, FROZEN, dtype=np.int64)
     labels[key] = component[key]
     loose = component[seen.keys] if np.any(atom == 0) else -1

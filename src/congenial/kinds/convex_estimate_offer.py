@@ -114,7 +114,7 @@ def offer(
         if figures.values is not None:
             names = [name for name in plan.schema.names if name in figures.bases]
             figures.refuse_other_data(data.tabulate(names, resume=plan.resume))
-        numbers = made.spec.query(plan.schema).records(data).numbers
+        numbers = made.spec.query(plan.schema, made.cuts).records(data).numbers
     made.check_data(numbers)
     persons = _persons(plan, made, figures)
 

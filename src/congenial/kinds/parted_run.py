@@ -18,6 +18,7 @@ from congenial.data.engines.part_counts import count_parts
 from congenial.data.source import SPARK_SCHEME, on_spark
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
+from congenial.figures.sum_ranges import table_ranges
 from congenial.kinds.kind import Secret, Setting, Tell
 from congenial.kinds.part_pool import Step, run_each, workers_for
 from congenial.mechanisms.parted_steps import (
@@ -195,7 +196,7 @@ def upper_columns(made: PartedTables, found: UpperEstimates, drawn: list[Any]) -
         if at not in made.below:
             values = drawn[made.upper.tables.index(names)]
             given = (found.table(names), found.deviations(names), found.counts(names))
-            columns[at] = numbers(*given, values)
+            columns[at] = numbers(*given, values, table_ranges(made.upper.figures, names))
     return columns
 
 

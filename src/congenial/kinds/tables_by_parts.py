@@ -37,8 +37,7 @@ class TablesByParts(LoadedKind[PartsSection]):
     name = "tables by parts"
     section = PartsSection
     instead: ClassVar[str] = (
-        "Every cell has its estimate, standard deviation and interval in the files: "
-        "docs/how-to/from-a-county-to-a-nation."
+        "Ask one part of it with --part: docs/how-to/from-a-county-to-a-nation."
     )
 
     def offers(self) -> Offers:

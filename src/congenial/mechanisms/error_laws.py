@@ -7,6 +7,7 @@ sample quantiles, so that intervals keep their level.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -87,12 +88,18 @@ def upper_rank(level: float, n: int) -> int:
     """k such that the k-th smallest of n draws is above the level quantile, but for false alarms.
 
     More than n where n draws are too few.
-    """
-    from scipy.special import bdtrc
 
+    >>> upper_rank(0.95, 10_000), upper_rank(0.95, 100)
+    (9602, 101)
+    """
+    if level >= 1:
+        return n + 1
     # It is above unless k or more fell below the quantile: P(at least k of n) at most the alarm.
     k = np.arange(1, n + 1)
-    return int(np.argmax(np.append(bdtrc(k - 1, n, level) <= FALSE_ALARM, True))) + 1
+    ratios = np.log((n - k + 1) / k) + math.log(level / (1 - level))  # of P(k of n) to P(k - 1)
+    chances = np.exp(n * math.log1p(-level) + np.cumsum(ratios))
+    at_least = np.cumsum(chances[::-1])[::-1]
+    return int(np.argmax(np.append(at_least <= FALSE_ALARM, True))) + 1
 
 
 def _highest(n: int) -> float:

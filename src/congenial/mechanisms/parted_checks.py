@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from congenial.data.workload import Ints
+from congenial.figures.sum_ranges import SumRanges, table_ranges
 from congenial.figures.support import support
 from congenial.mechanisms.parted_steps import LEVEL, numbers, part_folder, part_name
 from congenial.mechanisms.parted_tables import Share
 from congenial.mechanisms.tables_files import TableFile
-from congenial.tables.intervals import ends
+from congenial.tables.intervals import END_RULES, ends_by_rule
 from congenial.tables.part_estimator import Above, Below, PartEstimates
 
 RESIDUAL = 1e-6  # of a standard deviation, by which recomputed estimates may differ
@@ -104,7 +105,7 @@ def holds(part: PublishedPart, above: Above | None) -> PartHolds:
         given = (settled.fitted.table(names), deviations, settled.counts(names))
         again = numbers(*given, values[at])
         written &= part.written(at, told)
-        estimates &= close(told, again)
+        estimates &= close(told, again, table_ranges(share.figures, names))
         known &= bool(np.allclose(told["sd"], again["sd"], rtol=RESIDUAL, atol=1e-9))
         counts[at] = told["count"]
     whole = fitted(part, settled, counts)
@@ -128,18 +129,17 @@ def fitted(part: PublishedPart, settled: PartEstimates, counts: Mapping[int, Int
     return same and keeps and settled.fit(whole.cells)
 
 
-def close(told: dict[str, Any], again: dict[str, Any]) -> bool:
+def close(told: dict[str, Any], again: dict[str, Any], ranges: SumRanges) -> bool:
     """Whether estimates are the same up to rounding, and intervals those of what is printed.
 
-    They reach to the printed counts; those written before need not.
+    Their ends follow the rule of today or, all of them, one of before; `ranges`: what can be.
     """
     off = np.abs(told["estimate"] - again["estimate"])
     same = bool(np.all(off <= RESIDUAL * told["sd"] + 1e-9 * (1 + np.abs(again["estimate"]))))
+    given = (told["estimate"], told["sd"], LEVEL, told["count"])
     return same and any(
         np.array_equal(told["low"], low) and np.array_equal(told["high"], high)
-        for low, high in (
-            ends(told["estimate"], told["sd"], LEVEL, counts) for counts in (told["count"], None)
-        )
+        for low, high in (ends_by_rule(rule, *given, ranges) for rule in END_RULES)
     )
 
 

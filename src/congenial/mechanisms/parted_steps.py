@@ -27,10 +27,11 @@ import numpy as np
 
 from congenial.data.engines.checked_parquet import as_parquet
 from congenial.data.table import Table
+from congenial.figures.sum_ranges import SumRanges, table_ranges
 from congenial.mechanisms.parted_tables import Names, Share
 from congenial.mechanisms.tables_files import TableFile, file_name
 from congenial.sampling.keyed_randomness import KeyedRandomness
-from congenial.tables.intervals import ends
+from congenial.tables.intervals import COUNTS, ends
 from congenial.tables.joint_estimator import NOISELESS
 from congenial.tables.part_estimator import Above, Below
 
@@ -148,7 +149,7 @@ def finish_part(task: PartTask, above: Above) -> None:
     for at in task.below:
         names = share.tables[at]
         given = (settled.fitted.table(names), settled.deviations(names), settled.counts(names))
-        columns = numbers(*given, values[at])
+        columns = numbers(*given, values[at], table_ranges(share.figures, names))
         content = as_parquet(table_file(task, at).table(columns))
         name = f"{part_folder(share.tables, at)}/{part_name(task.number)}"
         _write(task.folder / "parts" / name, lambda file, text=content: file.write(text))
@@ -179,11 +180,13 @@ def table_file(task: PartTask, at: int) -> TableFile:
     return TableFile(task.share.schema, task.share.tables, at, True, at in task.share.drawn)
 
 
-def numbers(estimates: Any, deviations: Any, counts: Any, drawn: Any) -> dict[str, Any]:
+def numbers(
+    estimates: Any, deviations: Any, counts: Any, drawn: Any, ranges: SumRanges = COUNTS
+) -> dict[str, Any]:
     """The columns of a table; estimates are whole where figures tell a cell."""
     deviations = np.where(deviations < NOISELESS, 0.0, deviations)
     estimates = np.where(deviations == 0, np.rint(estimates), estimates)
-    low, high = ends(estimates, deviations, LEVEL, counts)
+    low, high = ends(estimates, deviations, LEVEL, counts, ranges)
     found = {"count": counts, "estimate": estimates, "sd": deviations}
     found |= {"low": low.astype(np.int64), "high": high.astype(np.int64)}
     return found if drawn is None else found | {"count_as_drawn": drawn}

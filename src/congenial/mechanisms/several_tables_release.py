@@ -17,7 +17,10 @@ import numpy as np
 from congenial.data.table import select
 from congenial.data.workload import Ints, Workload
 from congenial.errors import InferenceError, PredicateError
+from congenial.figures.invariants import Invariants
+from congenial.figures.sum_ranges import indexed_ranges, table_ranges
 from congenial.figures.summed_out import summed_out
+from congenial.figures.support import support
 from congenial.mechanisms.cell_labels import label_columns
 from congenial.mechanisms.released import (
     FILE_LEVEL,
@@ -31,7 +34,7 @@ from congenial.mechanisms.single_table_release import INTERVAL, Release
 from congenial.mechanisms.tables_files import TableFile, file_name, said
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.tables.intervals import ends
+from congenial.tables.intervals import EndRule, ends, ends_by_rule
 from congenial.tables.joint_estimator import JointEstimator
 from congenial.tables.linear_estimates import Estimates, estimate
 from congenial.tables.measurements import Floats
@@ -118,7 +121,7 @@ class TablesRelease(Released):
 
     def __repr__(self) -> str:
         tables = "; ".join(map(said, self.tables))
-        return f"TablesRelease({self.name!r}: {tables}; {self.guarantee.tradeoff.words})"
+        return f"{type(self).__name__}({self.name!r}: {tables}; {self.guarantee.tradeoff.words})"
 
     # ---- numbers -----------------------------------------------------------------------------
 
@@ -192,14 +195,32 @@ class TablesRelease(Released):
     def interval(self, condition: str, level: float = LEVEL) -> Interval:
         """Interval for the true number of people who meet a condition, around the estimate.
 
-        Its basis says what it is: errors of several combined draws are taken to be normal. That of
-        a cell reaches at least to its printed count.
+        Its basis says what it is: errors of several combined draws are taken to be normal. The ends
+        are cut to what the published figures allow; that of a cell reaches at least to its printed
+        count.
         """
         check_level(level)
         value, deviation = self._estimated(condition)
-        low, high = ends(value, deviation, level, self._printed_cell(condition))
+        names, cells = self._shown(condition)
+        ranges = indexed_ranges(support(self._figures, names), np.where(cells, 0, -1), 1)
+        low, high = ends([value], deviation, level, self._printed_cell(condition), ranges)
         basis = BASES[self.estimator.covariance.basis]
-        return Interval(value, float(low), float(high), level, deviation == 0, basis)
+        return Interval(value, float(low[0]), float(high[0]), level, deviation == 0, basis)
+
+    def interval_ends(self, at: int, level: float, rule: EndRule = "cut") -> tuple[Floats, Floats]:
+        """Ends of the intervals of every cell of a printed table, in its shape.
+
+        rule: those of files written before are not cut to the figures ("widened"), or do not reach
+        to the printed counts either ("plain").
+        """
+        ranges = table_ranges(self._figures, self.tables[at])
+        given = (self.estimates[at], self.deviations[at], level, self.counts[at])
+        return ends_by_rule(rule, *given, ranges)
+
+    @cached_property
+    def _figures(self) -> Invariants:
+        """The published figures, as far as the tables can show them."""
+        return summed_out(self.published, self.estimator.workload.axes)
 
     def intervals(self, names: str | Sequence[str], level: float) -> Any:
         """Intervals for every cell of a table: an Arrow table of estimate, low, high, exact."""
@@ -214,7 +235,8 @@ class TablesRelease(Released):
         printed = (
             None if at is None or counts is None else _reordered(counts, self.tables[at], axes)
         )
-        low, high = ends(estimates, deviations, level, printed)
+        ranges = table_ranges(self._figures, axes)
+        low, high = ends(estimates, deviations, level, printed, ranges)
         columns = label_columns(self.schema, axes, INTERVAL)
         for name, values in (("estimate", estimates), ("low", low), ("high", high)):
             columns[name] = pa.array(values.reshape(-1))
@@ -248,14 +270,11 @@ class TablesRelease(Released):
 
     # ---- files -------------------------------------------------------------------------------
 
-    def payload(self, widened: bool = True) -> dict[str, bytes]:
-        """The files of a bundle that hold the tables.
-
-        widened: whether intervals reach to the printed counts; those of earlier files do not.
-        """
+    def payload(self, rule: EndRule = "cut") -> dict[str, bytes]:
+        """The files of a bundle that hold the tables; `rule` is that of `interval_ends`."""
         files: dict[str, bytes] = {}
         for at in range(len(self.tables)):
-            files |= self._file(at).written(self._columns(at, widened))
+            files |= self._file(at).written(self._columns(at, rule))
         return files
 
     @classmethod
@@ -283,9 +302,8 @@ class TablesRelease(Released):
         whole = self.counts[at] is not None
         return TableFile(self.schema, self.tables, at, whole, names in measured)
 
-    def _columns(self, at: int, widened: bool = True) -> dict[str, Any]:
-        counts = self.counts[at] if widened else None
-        low, high = ends(self.estimates[at], self.deviations[at], FILE_LEVEL, counts)
+    def _columns(self, at: int, rule: EndRule = "cut") -> dict[str, Any]:
+        low, high = self.interval_ends(at, FILE_LEVEL, rule)
         named: dict[str, Any] = {"count": self.counts[at]}
         named |= {"estimate": self.estimates[at], "sd": self.deviations[at]}
         named |= {"low": low.astype(np.int64), "high": high.astype(np.int64)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from congenial.data.arguments import texts
 from congenial.data.schema import Schema
 from congenial.data.table import select
 from congenial.errors import BundleError, InferenceError, PredicateError
+from congenial.figures.figures_by_part import above_parts, of_part
+from congenial.figures.invariants import Invariants
+from congenial.figures.sum_ranges import table_ranges
 from congenial.mechanisms.cell_labels import label_columns
 from congenial.mechanisms.parted_steps import part_folder, part_name
 from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
@@ -29,6 +32,9 @@ from congenial.mechanisms.tables_files import TableFile, said
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.tables.intervals import ends
+
+if TYPE_CHECKING:
+    from congenial.mechanisms.release_of_part import ReleaseOfPart
 
 SUMMARY = "parts.json"
 
@@ -194,31 +200,50 @@ class PartedRelease(Released):
 
     # ---- numbers -----------------------------------------------------------------------------
 
-    def count(self, condition: str, part: str | None = None) -> int:
-        """The printed count of a cell: of a table above the parts, or of one below in a part."""
-        columns, cells = self._cell(condition, part)
-        return int(np.asarray(columns["count"])[cells][0])
+    def of_part(self, part: str) -> ReleaseOfPart:
+        """One part as a release of several tables: sums, shares, tests, models.
+
+        Its files are read, and those of other parts are not opened. Keep it to ask several
+        questions.
+        """
+        from congenial.mechanisms.release_of_part import release_of_part  # reads what this writes
+
+        return release_of_part(self, part)
+
+    def count(self, condition: str, part: str | None = None) -> float:
+        """People who meet a condition: the printed count of a cell, of a table above the parts or
+        of one below in a part; of other sums in a part, the estimate.
+        """
+        found = self._cell(condition, part)
+        if found is None:
+            return self._summed(condition, part).count(condition)
+        at, cells = found
+        return int(np.asarray(self.numbers(at, part)[1]["count"])[cells][0])
 
     def estimate(self, what: str, /, part: str | None = None) -> float:
-        """The estimated number of people in one cell of a table, from all tables.
+        """The estimated number of people in one cell of a table, or in a sum of cells of a part.
 
-        `congenial.estimate` takes sums above the parts, from the tables drawn there alone.
+        `congenial.estimate` takes sums above the parts, from the tables drawn there alone, and any
+        expression from `of_part(part)`.
         """
         return self.interval(what, part=part).estimate
 
     def interval(
         self, what: str, /, level: float = DEFAULT_LEVEL, part: str | None = None
     ) -> Interval:
-        """Interval for the true number of people in one cell of a table: above the parts, or with
-        `part` below, where the files of that part are read and no others.
+        """Interval for the true number of people in one cell of a table above the parts, or with
+        `part` in any sum of a part's cells: the files of that part are read and no others.
         """
         check_level(level)
-        columns, cells = self._cell(what, part)
-        value, sd, count = (
-            float(np.asarray(columns[c])[cells][0]) for c in ("estimate", "sd", "count")
+        found = self._cell(what, part)
+        if found is None:
+            return self._summed(what, part).interval(what, level)
+        at, cells = found
+        columns = self.at_level(at, level, part)[1]
+        value, low, high, sd = (
+            float(np.asarray(columns[c])[cells][0]) for c in ("estimate", "low", "high", "sd")
         )
-        low, high = ends(value, sd, level, count)
-        return Interval(value, float(low), float(high), level, sd == 0, BASES["bound"])
+        return Interval(value, low, high, level, sd == 0, BASES["bound"])
 
     def intervals(self, names: str | Sequence[str], level: float, part: str | None = None) -> Any:
         """Intervals for every cell of a table, of one part where it is cut: an Arrow table of
@@ -228,11 +253,10 @@ class PartedRelease(Released):
 
         check_level(level)
         at = self._place([names] if isinstance(names, str) else names)
-        schema, columns = self.numbers(at, part)
-        low, high = ends(columns["estimate"], columns["sd"], level, columns["count"])
+        schema, columns = self.at_level(at, level, part)
         found = label_columns(schema, self.tables[at], INTERVAL)
-        for name, values in (("estimate", columns["estimate"]), ("low", low), ("high", high)):
-            found[name] = pa.array(np.reshape(values, -1))
+        for name in INTERVAL[:3]:
+            found[name] = pa.array(np.reshape(columns[name], -1))
         return pa.table(found | {"exact": pa.array(np.reshape(columns["sd"] == 0, -1))})
 
     def measured_tables(self) -> tuple[Release, ...]:
@@ -263,8 +287,28 @@ class PartedRelease(Released):
         form = self._part_form(at, number)
         return form.schema, form.read({f"{form.name}.parquet": self._content(at, number)})
 
-    def _cell(self, condition: str, part: str | None) -> tuple[Mapping[str, Any], Any]:
-        """The columns of the table of which a condition is one cell, and that cell."""
+    def at_level(self, at: int, level: float, part: str | None) -> tuple[Schema, Mapping[str, Any]]:
+        """The same with intervals at a level, cut to what the published figures allow."""
+        schema, columns = self.numbers(at, part)
+        given = (columns["estimate"], columns["sd"], level, columns["count"])
+        low, high = ends(*given, table_ranges(self._figures(part), self.tables[at]))
+        return schema, {**columns, "low": low, "high": high}
+
+    def _figures(self, part: str | None) -> Invariants:
+        """The figures as a part sees them; None: as tables above the parts do."""
+        told = self.description.support
+        if part is None:
+            return above_parts(told, self.parts)
+        return of_part(told, self.parts, self.number(part))
+
+    def _summed(self, condition: str, part: str | None) -> ReleaseOfPart:
+        """The part in which a sum is asked for; refused above the parts."""
+        if part is None:
+            raise self._unanswered(condition)
+        return self.of_part(part)
+
+    def _cell(self, condition: str, part: str | None) -> tuple[int, Any] | None:
+        """The table of which a condition is one cell, and that cell."""
         tables = self.upper if part is None else self.worst
         schema = self.schema if part is None else self.parts.schema_of(self.number(part))
         refusal: PredicateError | None = None
@@ -275,15 +319,15 @@ class PartedRelease(Released):
                 refusal = reason
                 continue
             if np.count_nonzero(cells) == 1:
-                return self.numbers(at, part)[1], cells
+                return at, cells
         if refusal is not None and not tables:
             raise refusal
-        raise self._unanswered(condition)
+        return None
 
     def instead(self) -> str:
         """What can be asked of it."""
         return (
-            "Ask for one cell of a table above the parts, or with part=... of one below them; "
+            "Ask for one cell of a table above the parts, or with part=... for any sum in a part; "
             "congenial.estimate() takes sums of cells above the parts."
         )
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from congenial.figures.integers import Lattice
 from congenial.figures.lattice import Ints
@@ -156,6 +155,8 @@ class ListedDistances:
 
         One part means that every conforming table can be reached through look-alikes.
         """
+        from scipy.sparse.csgraph import connected_components
+
         joined = [
             sp.csr_matrix(np.abs(self.tables - z).sum(axis=1)[None, :] <= 2 * a)
             for z in self.tables

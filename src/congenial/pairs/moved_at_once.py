@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.data.workload import Margin, Partition
-from congenial.figures.cells import first_places, stretches
+from congenial.figures.cells import stretches
 from congenial.figures.invariants import Invariants
 from congenial.pairs.occupancy import Crossing, occupancy
 
@@ -54,7 +54,7 @@ def _changed_inside(
 ) -> bool:
     """Whether every table tells some cell of an able group apart from the first of its group."""
     atoms = figures.atoms
-    first = np.maximum(first_places(atoms), 0)
+    first = np.maximum(figures.first_cells, 0)
     for cells in stretches(len(atoms)):
         group = np.maximum(atoms[cells], 0)
         moved = (atoms[cells] >= 0) & able[group]

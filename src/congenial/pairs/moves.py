@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.figures.cells import first_places, stretches
+from congenial.figures.cells import stretches
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import images, key_of
 from congenial.pairs.occupancy import Crossing, Occupancy
@@ -268,15 +268,13 @@ class Moves:
 @lru_cache(maxsize=16)
 def _shows_several(figures: Invariants, names: tuple[str, ...]) -> Any:
     """Which atoms show two or more different cells of the table over `names`."""
-    atoms, schema = figures.atoms, figures.schema
+    atoms, schema, first = figures.atoms, figures.schema, figures.first_cells
     inside = [name for name in names if schema.axis(name).base in figures.bases]
     others = schema.size([name for name in names if name not in inside])
-    first = first_places(atoms)
-    if schema.size(inside) == len(atoms):  # every cell of the figures shows cells of its own
-        return np.bincount(atoms[atoms >= 0], minlength=len(first)) * others > 1
-    shown = key_of(figures, names, np.maximum(first, 0))
     several = (first >= 0) & (others > 1)
+    apart = schema.size(inside) == len(atoms)  # every cell of the figures shows cells of its own
+    shown = first if apart else key_of(figures, names, np.maximum(first, 0))
     for cells in stretches(len(atoms)):
-        atom = atoms[cells]
-        several[atom[(atom >= 0) & (key_of(figures, names, cells) != shown[atom])]] = True
+        atom, key = atoms[cells], cells if apart else key_of(figures, names, cells)
+        several[atom[(atom >= 0) & (key != shown[atom])]] = True
     return several

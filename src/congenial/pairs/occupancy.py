@@ -80,9 +80,7 @@ class Occupancy:
     @cached_property
     def people(self) -> Any:
         """People in each atom (0 is the loose one), `inf` where unknown."""
-        atoms = self.figures.atoms
-        present = np.zeros(int(atoms.max(initial=0)) + 1, dtype=bool)
-        present[atoms[atoms >= 0]] = True
+        present = self.figures.first_cells >= 0
         people = np.where(present, np.inf, 0.0)
         known = self.figures.atom_totals
         if known is not None:

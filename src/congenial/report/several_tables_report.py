@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,7 +16,6 @@ from congenial.report.error_bars import error_bars
 from congenial.report.interval_rows import IntervalRow, interval_rows
 from congenial.report.page import LARGEST_TABLE, PageColumn, PageTable, Picture, folded_table
 from congenial.report.release_page import Facts, release_page
-from congenial.tables.intervals import ends
 
 
 def render(release: TablesRelease, promise: str) -> str:
@@ -139,7 +138,7 @@ def _printed(release: TablesRelease, at: int) -> tuple[Any, Any, Any]:
     estimates, counts = release.estimates[at], release.counts[at]
     values = estimates if counts is None else counts
     exact = release.deviations[at] == 0
-    low, high = ends(estimates, release.deviations[at], FILE_LEVEL, counts)
+    low, high = release.interval_ends(at, FILE_LEVEL)
     return values, np.where(exact, values, low), np.where(exact, values, high)
 
 
@@ -154,17 +153,18 @@ def _labels(release: TablesRelease, at: int) -> list[str]:
 
 
 def _table(release: TablesRelease, at: int) -> PageTable:
-    numbers = (release.estimates[at], release.deviations[at], release.counts[at])
+    numbers = {"count": release.counts[at], "estimate": release.estimates[at]}
+    numbers["low"], numbers["high"] = release.interval_ends(at, FILE_LEVEL)
     file = f"{file_name(release.tables, at)}.csv"
-    return table_rows(release.schema, release.tables[at], *numbers, file)
+    return table_rows(release.schema, release.tables[at], numbers, file)
 
 
 def table_rows(
-    schema: Schema, names: Sequence[str], estimates: Any, deviations: Any, counts: Any, file: str
+    schema: Schema, names: Sequence[str], numbers: Mapping[str, Any], file: str
 ) -> PageTable:
     """One row per cell: labels, printed count if there is one, estimate and interval."""
     levels = [schema.shown_levels(name) for name in names]
-    low, high = ends(estimates, deviations, FILE_LEVEL, counts)
+    counts, estimates, low, high = (numbers[key] for key in ("count", "estimate", "low", "high"))
     rows = []
     for cell in islice(np.ndindex(*estimates.shape), LARGEST_TABLE):
         labels = [shown[i] for shown, i in zip(levels, cell, strict=True)]

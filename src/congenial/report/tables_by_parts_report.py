@@ -14,7 +14,6 @@ from congenial.report.several_tables_report import (
     table_words,
     worst_errors,
 )
-from congenial.tables.intervals import ends
 
 
 def render(release: PartedRelease, promise: str) -> str:
@@ -72,13 +71,10 @@ def _maps(release: PartedRelease, at: int) -> tuple[Picture, ...]:
     columns = release.upper[at]
     counts, exact = columns["count"], columns["sd"] == 0
     values = columns["estimate"] if counts is None else counts
-    low, high = ends(columns["estimate"], columns["sd"], LEVEL, counts)
-    limits = np.where(exact, values, low), np.where(exact, values, high)
-    return maps_of(release.schema, release.tables[at], values, *limits, f"{LEVEL:.0%}")
+    low, high = (np.where(exact, values, columns[end]) for end in ("low", "high"))
+    return maps_of(release.schema, release.tables[at], values, low, high, f"{LEVEL:.0%}")
 
 
 def _table(release: PartedRelease, at: int) -> PageTable:
-    columns = release.upper[at]
     file = f"{part_folder(release.tables, at)}.csv"
-    numbers = (columns["estimate"], columns["sd"], columns["count"])
-    return table_rows(release.schema, release.tables[at], *numbers, file)
+    return table_rows(release.schema, release.tables[at], release.upper[at], file)

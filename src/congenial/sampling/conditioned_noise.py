@@ -156,8 +156,17 @@ class ConditionedNoise(IntegerLaw):
             return None
         return sum((log_Z or 0.0) * times for log_Z, times in terms)
 
+    @cached_property
+    def _is_one_make(self) -> bool:
+        """Whether the cells, as they stand, are those of ties of one make, one after the other."""
+        places = [places.reshape(-1) for _, places in self._ties]
+        return len(places) == 1 and np.array_equal(places[0], np.arange(self._size))
+
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent draws, shape (n, cells)."""
+        if self._is_one_make:
+            noise, places = self._ties[0]
+            return noise.draw_many(randomness, n * len(places)).reshape(n, -1)
         u = np.zeros((n, self._size), dtype=np.int64)
         if self._grouped is not None:
             u = self._grouped.law.draw_many(randomness, n).reshape(n, -1)

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from congenial.figures.connected import connected
 from congenial.figures.lattice import Ints
 from congenial.figures.limits import Limits
 from congenial.figures.support import LOOSE, Support
@@ -49,11 +48,8 @@ class KeptBounds:
         rows, cells = limits.rows.nonzero()
         nodes = int(part.max(initial=-1)) + 1
         varies = part[cells] >= 0
-        joined = sp.coo_matrix(
-            (np.ones(varies.sum()), (rows[varies], limits.sums + part[cells][varies])),
-            shape=(limits.sums + nodes,) * 2,
-        )
-        component = connected_components(joined, directed=False)[1]
+        ends = rows[varies], limits.sums + part[cells][varies]
+        component = connected(ends, limits.sums + nodes)
         used, self._of_row = np.unique(component[: limits.sums], return_inverse=True)
         self.components = len(used)
         number = np.full(int(component.max(initial=0)) + 1, -1)

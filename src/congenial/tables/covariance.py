@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,9 +23,11 @@ from congenial.figures.support import Support, support
 from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.inverse import Inverse
 from congenial.tables.linear_estimates import choose_inverse, in_order
-from congenial.tables.low_rank_variances import LowRankVariances
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.noise_variance import Basis, Family, variance_basis
+
+if TYPE_CHECKING:
+    from congenial.tables.low_rank_variances import LowRankVariances
 
 SOLVED = 4_000_000  # entries of all solutions, where variances are solved for cell by cell
 BATCH_ENTRIES = 20_000_000  # numbers held at a time by such solves
@@ -98,6 +100,8 @@ class Covariance:
 
     @cached_property
     def _low_rank(self) -> LowRankVariances | None:
+        from congenial.tables.low_rank_variances import LowRankVariances
+
         inverse = self.inverse
         return LowRankVariances.of(inverse) if isinstance(inverse, GradientInverse) else None
 

@@ -1,5 +1,8 @@
 """How wide an interval around an estimate is, by what it rests on, and its ends as printed.
 
+Printed ends are "cut" to what published figures allow and widened to printed counts. Files written
+before have ends that are "widened" and not cut, or "plain", neither of both.
+
 "approximation": as if errors were normal. "bound": for discrete Gaussian noise errors are
 sub-Gaussian, P(|error| > h) <= 2 exp(-h^2 / (2 sd^2)), about 1.5 times as wide at 90 %; for double
 geometric noise Chebyshev's inequality, 1.9 times as wide.
@@ -14,10 +17,15 @@ from typing import Any, Literal
 import numpy as np
 
 from congenial.errors import StructureError
+from congenial.figures.limits import FAR
+from congenial.figures.sum_ranges import SumRanges
 from congenial.tables.measurements import Floats
 from congenial.tables.noise_variance import Family
 
 Rests = Literal["bound", "approximation"]
+EndRule = Literal["cut", "widened", "plain"]
+END_RULES: tuple[EndRule, ...] = ("cut", "widened", "plain")
+COUNTS = SumRanges(np.zeros((), np.int64), np.array(FAR))  # at least 0, and nothing else is known
 
 
 def half_width(
@@ -40,19 +48,31 @@ def half_width(
 
 
 def ends(
-    estimates: Any, deviations: Any, level: float, counts: Any = None
+    estimates: Any, deviations: Any, level: float, counts: Any = None, ranges: SumRanges = COUNTS
 ) -> tuple[Floats, Floats]:
-    """Ends of intervals for true counts, as if errors were normal: whole, and not negative.
+    """Ends of intervals for true counts, as if errors were normal: whole, and cut to `ranges`.
 
-    Rounding outwards and cutting at 0 lose no coverage; an estimate below 0 reaches as far up as 0.
-    Nor does widening them to `counts`, where there are printed ones.
+    Rounding outwards and cutting to what can be lose no coverage; an estimate that cannot be
+    reaches as far inwards as the nearest value that can. Nor does widening them to `counts`, where
+    there are printed ones.
 
     >>> [one.tolist() for one in ends(np.array([10.2, -3.0]), np.array([2.0, 2.0]), 0.9)]
     [[6.0, 0.0], [14.0, 4.0]]
     >>> [one.tolist() for one in ends(np.array([10.2]), np.array([2.0]), 0.9, np.array([5]))]
     [[5.0], [14.0]]
+    >>> most = SumRanges(np.array([0]), np.array([11]))
+    >>> [one.tolist() for one in ends(np.array([10.2]), np.array([2.0]), 0.9, ranges=most)]
+    [[6.0], [11.0]]
     """
     half = half_width(level) * np.asarray(deviations)
-    low = np.maximum(np.floor(np.asarray(estimates) - half), 0)
-    high = np.maximum(np.ceil(np.maximum(estimates, 0) + half), 0)
+    low, high = ranges.ends(np.asarray(estimates), half)
+    low, high = np.floor(low), np.ceil(high)
     return (low, high) if counts is None else (np.minimum(low, counts), np.maximum(high, counts))
+
+
+def ends_by_rule(
+    rule: EndRule, estimates: Any, deviations: Any, level: float, counts: Any, ranges: SumRanges
+) -> tuple[Floats, Floats]:
+    """The same as files have them that follow a rule."""
+    widened = None if rule == "plain" else counts
+    return ends(estimates, deviations, level, widened, ranges if rule == "cut" else COUNTS)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.linalg import splu
 
 Floats = NDArray[np.float64]
 
@@ -29,6 +28,8 @@ class RowSpace:
 
     @cached_property
     def _factors(self) -> Any:
+        from scipy.sparse.linalg import splu  # its import takes longer than most of its uses
+
         gram = (self.matrix @ self.matrix.T).tocsc()
         ridge = RIDGE * max(float(gram.diagonal().max(initial=0.0)), 1.0)
         return splu((gram + ridge * sp.identity(gram.shape[0], format="csc")).tocsc())

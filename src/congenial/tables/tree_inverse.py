@@ -113,10 +113,20 @@ class TreeInverse:
 
     def apply(self, terms: Terms) -> TreeSolution:
         """M^+ times the sum of T_b' w_b."""
-        terms = [self._supported(margin, values) for margin, values in terms]
+        supported = [self._supported(margin, values) for margin, values in terms]
+        return self._solution(supported, self._touched(supported))
+
+    def totals(self, terms: Terms, margin: Margin) -> Floats:
+        """`apply(terms).totals(margin)`, without solving for contrasts that the table sums over."""
+        supported = [self._supported(margin, values) for margin, values in terms]
+        shown = {*self.separation.subsets(self.separation.supported(margin))}
+        wanted = [one for one in self._touched(supported) if one in shown]
+        return self._solution(supported, wanted).totals(margin)
+
+    def _solution(self, terms: Terms, wanted: Sequence[Contrasts]) -> TreeSolution:
         batch = len(terms[0][1])
         found: dict[Contrasts, Floats] = {}
-        for contrasts in self._touched(terms):
+        for contrasts in wanted:
             given = self.given(contrasts, terms)
             if any(one is not None for one in given):
                 found[contrasts] = self.parts[contrasts].passes.solve(given)

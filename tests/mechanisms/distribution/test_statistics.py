@@ -142,6 +142,20 @@ def test_data_that_do_not_fit_are_refused_without_a_value(changes, words):
             assert "200" not in str(caught.value)
 
 
+def test_values_are_cut_at_bounds_that_no_double_is():
+    """0.1 as a double is above a tenth, and 0.3 below three tenths."""
+    schema = Schema.from_dict({"cost": {"edges": [0], "top": "more"}})
+    query = Statistics(schema, (Statistic.mean("cost", between=("0.1", "0.3"), name="cost"),))
+    for values, mean in (([0.0, 0.2, 0.7], 0.2), ([0.0, 0.0, 0.0], 0.1)):
+        with Microdata.open(pa.table({"cost": values}), schema) as data:
+            assert query.compute(data).values == pytest.approx([mean])
+            assert query.records(data).numbers.mean() == pytest.approx(mean)
+    narrow = Statistics(schema, (Statistic.mean("cost", between=(0, "0.1")),))
+    with Microdata.open(pa.table({"cost": [0.0, 0.2, 0.7]}), schema) as data:
+        assert narrow.compute(data).values == pytest.approx([0.2 / 3])
+        assert narrow.records(data).numbers.mean() == pytest.approx(0.2 / 3)
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [

@@ -182,7 +182,10 @@ def test_records_whose_rounding_is_not_allowed_for_are_refused():
         mechanism.draw(np.zeros((60_000, 1)), SeededRandomness(SEED), 1)
 
 
-@pytest.mark.parametrize(("low", "high"), [((1.0,), (0.0,)), ((0.0,), (math.inf,)), ((), ())])
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [((1.0,), (0.0,)), ((0.0,), (math.inf,)), ((0.0, 1.0), (1.0, 0.0)), ((), ())],
+)
 def test_a_range_that_is_empty_or_unbounded_is_refused(low, high):
     with pytest.raises(StructureError, match="empty or unbounded"):
         Box(low, high)

@@ -132,9 +132,9 @@ class IndependentTables(ABC):
 
     def errors(self, weights: Weights, stream: int = 0) -> Floats:
         """Sums of the tables' errors."""
-        first, found = stream * len(self.tables), np.zeros(1)
+        first, found = stream * len(self.tables), np.zeros((DRAWS, weights.shape[0]))
         for i, (table, part) in enumerate(self.of_tables(weights)):
-            found = found + table.errors(part, first + i)
+            found += table.errors(part, first + i)
         return found
 
     def covariance(self, weights: Weights) -> Floats:
@@ -218,4 +218,5 @@ def _of_tables(release: Release | TablesRelease | PartedRelease) -> CellEstimate
         return CombinedEstimates(tables)
     known = zip(release.tables, release.estimator.measurements.precisions, strict=True)
     precisions = dict(known)
-    return CombinedEstimates(tables, tuple(precisions[one.axes] for one in tables))
+    estimated = dict(zip(release.tables, release.estimates, strict=True))
+    return CombinedEstimates(tables, tuple(precisions[one.axes] for one in tables), estimated)

@@ -8,10 +8,11 @@ errors are linear combinations of the tables' own errors, drawn from their publi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,17 +23,22 @@ from congenial.data.workload import Margin, Workload
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
 from congenial.inference.estimates.cell_estimates import (
+    DRAWS,
     CellEstimates,
     Floats,
     IndependentTables,
     ScaledLaw,
     Weights,
 )
+from congenial.inference.estimates.single_table_estimates import SingleTableEstimates
 from congenial.tables.inverse import Inverse
 from congenial.tables.linear_estimates import choose_inverse, estimate
 from congenial.tables.measurements import Measurements
+from congenial.tables.tree_inverse import TreeInverse
 
 SAMPLED = 200  # cells of a table whose variance stands for all
+MANY = 100  # combinations for which it is quicker to estimate from every simulated table of noise
+PASS = 500  # tables of noise at a time
 FAR_APART = 8.0  # standard deviations between two estimates of one sum: not one population
 
 
@@ -52,6 +58,7 @@ class CombinedEstimates(IndependentTables):
     """`CellEstimates` from several tables; the cells are those of the finest."""
 
     precisions: tuple[float, ...] | None = None  # of each table; from its errors if not given
+    estimated: Mapping[tuple[str, ...], Floats] | None = None  # best estimates that are there
 
     def __post_init__(self) -> None:
         _ = self.finest
@@ -121,17 +128,56 @@ class CombinedEstimates(IndependentTables):
     @cached_property
     def cells(self) -> Floats:
         """The best estimate of every cell."""
+        if self.estimated is not None:
+            return np.asarray(self.estimated[self.axes], dtype=np.float64).reshape(-1)
         values = [one.cells.reshape(_shape(one)) for one in self.tables]
         return estimate(self._measurements, values, self._inverse).table(self.axes).reshape(-1)
 
     # ---- errors ------------------------------------------------------------------------------
+
+    def errors(self, weights: Weights, stream: int = 0) -> Floats:
+        """Sums of the tables' errors; of many combinations by estimating from tables of noise."""
+        tables = [one for one in self.tables if isinstance(one, SingleTableEstimates)]
+        drawn_once = len(tables) == len(self.tables) and all(one.is_remembered for one in tables)
+        inverse = self._inverse
+        if weights.shape[0] < MANY or not drawn_once or not isinstance(inverse, TreeInverse):
+            return super().errors(weights, stream)
+        margin, asked = self._asked(weights)
+        noise = [one.noise(stream * len(tables) + i) for i, one in enumerate(tables)]
+        found = np.empty((DRAWS, weights.shape[0]))
+        for start in range(0, DRAWS, PASS):
+            terms = [self._term(i, one[start : start + PASS]) for i, one in enumerate(noise)]
+            errors = inverse.totals(terms, margin).reshape(len(terms[0][1]), -1)
+            found[start : start + PASS] = (asked @ errors.T).T
+        return found
+
+    def _asked(self, weights: Weights) -> tuple[Margin, Weights]:
+        """The smallest table of which the combinations are, and their weights on its cells."""
+        dense, shown = weights.toarray().reshape(-1, *_shape(self.finest)), []
+        for at, name in enumerate(self.axes, start=1):
+            first = dense.take([0], axis=at)
+            if np.all(dense == first):
+                dense = first
+            else:
+                shown.append(name)
+        margin = self._measurements.margin(shown)
+        flat = self._by_attribute(dense, self.axes, margin).reshape(len(dense), -1)
+        return margin, sp.csr_array(flat)
+
+    def _term(self, table: int, noise: Any) -> tuple[Margin, Floats]:
+        """What tables of noise tell the estimator: w_b = p_b y_b."""
+        axes, margin = self.tables[table].axes, self._measurements.margins[table]
+        rows = (self._measurements.precisions[table] * noise).reshape(
+            -1, *_shape(self.tables[table])
+        )
+        return margin, self._by_attribute(rows, axes, margin)
 
     def of_tables(self, weights: Weights) -> Iterator[tuple[CellEstimates, Weights]]:
         """For each table, the weights with which its values enter linear combinations."""
         measured = self._measurements
         dense = np.asarray(weights.todense(), dtype=float).reshape(-1, *_shape(self.finest))
         margin = measured.margin(self.axes)  # coarser than the cells where figures are finer
-        solved = self._inverse.apply([(margin, self._by_attribute(dense, margin))])
+        solved = self._inverse.apply([(margin, self._by_attribute(dense, self.axes, margin))])
         for i, table in enumerate(self.tables):
             margin = measured.margins[i]
             found = measured.precisions[i] * solved.totals(margin)
@@ -140,8 +186,8 @@ class CombinedEstimates(IndependentTables):
     def _places(self, axes: tuple[str, ...]) -> list[int]:
         return [self._measurements.names.index(self.schema.axis(name).base) for name in axes]
 
-    def _by_attribute(self, rows: Floats, margin: Margin) -> Floats:
-        places = self._places(self.axes)
+    def _by_attribute(self, rows: Floats, axes: tuple[str, ...], margin: Margin) -> Floats:
+        places = self._places(axes)
         order = sorted(range(len(places)), key=places.__getitem__)
         return rows.transpose([0, *(1 + i for i in order)]).reshape(-1, *margin.shape)
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from congenial.data.advance import one_by_one
 from congenial.data.attribute import Attribute
@@ -28,7 +28,7 @@ MAY_BE_EMPTY = "nobody may be there: the quantile of an empty group is not defin
 OPEN = "reaches into a bin without an edge"
 STEPS = 8  # points looked at inside a bin
 HALVINGS = 10
-AT_ONCE = 600  # cuts whose errors are simulated together: 48 MB
+AT_ONCE = 600  # bins whose errors are simulated together: 48 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,14 @@ class OrderedQuantile(Quantity):
 
     @cached_property
     def _groups(self) -> list[_Cuts]:
-        return [_Cuts(self.source, one, self.probability) for one in self.bins]
+        counts = [bins @ self.source.cells for bins in self.bins]
+        return [_Cuts(one, self.probability) for one in counts]
+
+    @cached_property
+    def _known(self) -> NDArray[np.bool_]:
+        """In which groups published figures tell how many people are there."""
+        totals = [sp.csr_array(np.ones((1, bins.shape[0]))) @ bins for bins in self.bins]
+        return self.source.known(sp.csr_array(sp.vstack(totals)))
 
     @cached_property
     def values(self) -> Floats:
@@ -71,33 +78,35 @@ class OrderedQuantile(Quantity):
 
     def sizes(self) -> Floats:
         """|error| of the cumulated count at the estimate."""
-        return np.column_stack(
-            [np.abs(one.errors_at(np.array([one.root]))) for one in self._simulated()]
-        )
+        return np.column_stack([np.abs(one.errors_at(one.root)) for one in self._simulated()])
 
     def _simulated(self) -> Iterator[_SimulatedCuts]:
         """The groups with simulated errors, some at a time."""
-        step = max(1, AT_ONCE // max(len(one.estimates) for one in self._groups))
-        starts = range(0, len(self._groups), step)
+        step = max(1, AT_ONCE // max(bins.shape[0] for bins in self.bins))
+        starts = range(0, len(self.bins), step)
         for start in one_by_one(starts, "working out intervals of quantiles"):
-            some = self._groups[start : start + step]
-            errors = self.source.errors(sp.csr_array(sp.vstack([one.weights for one in some])))
-            ends = np.cumsum([len(one.estimates) for one in some])[:-1]
-            for one, own in zip(some, np.split(errors, ends, axis=1), strict=True):
-                yield _SimulatedCuts(one, own)
+            some = self.bins[start : start + step]
+            errors = self.source.errors(sp.csr_array(sp.vstack(some)))
+            ends = np.cumsum([bins.shape[0] for bins in some])[:-1]
+            for at, own in enumerate(np.split(errors, ends, axis=1), start=start):
+                in_bins = np.ascontiguousarray(own.T)
+                yield _SimulatedCuts(self._groups[at], _at_edges(in_bins, self.probability))
 
     def ends(self, cover: IntervalCover) -> Ends:
         """The ends of each set."""
-        found = [self._interval(one, cover) for one in self._simulated()]
+        each = zip(self._simulated(), self._known.tolist(), strict=True)
+        found = [self._interval(cuts, cover, known) for cuts, known in each]
         low, high, notes = zip(*found, strict=True)
         return Ends(np.array(low), np.array(high), [METHOD] * len(found), list(notes))
 
-    def _interval(self, cuts: _SimulatedCuts, cover: IntervalCover) -> tuple[float, float, str]:
-        if cuts.group.is_empty:
+    def _interval(
+        self, cuts: _SimulatedCuts, cover: IntervalCover, known: bool
+    ) -> tuple[float, float, str]:
+        if known and cuts.group.people <= 0:
             return np.nan, np.nan, NOBODY
         first, last = cuts.ends(cover)
         low, high = self._value(first, -1), self._value(last, 1)
-        if cuts.group.may_be_empty(cover):
+        if not known and cuts.may_be_empty(cover):
             return low, high, MAY_BE_EMPTY
         return low, high, "" if np.isfinite(low) and np.isfinite(high) else OPEN
 
@@ -105,13 +114,9 @@ class OrderedQuantile(Quantity):
 class _Cuts:
     """F(v) - p N of one group at the edges of its bins."""
 
-    def __init__(self, source: CellEstimates, bins: Weights, probability: float) -> None:
-        count = bins.shape[0]
-        below = np.tril(np.ones((count + 1, count)), -1) - probability
-        self._source, self.weights = source, sp.csr_array(sp.csr_array(below) @ bins)
-        self.estimates = self.weights @ source.cells
-        self.people = float(np.sum(bins @ source.cells))
-        self._total = sp.csr_array(np.ones((1, count))) @ bins
+    def __init__(self, in_bins: Floats, probability: float) -> None:
+        self.estimates = _at_edges(in_bins, probability)
+        self.people = float(np.sum(in_bins))
 
     @cached_property
     def root(self) -> float:
@@ -125,26 +130,10 @@ class _Cuts:
         rise = middle[after] - middle[after - 1]
         return after - (float(middle[after] / rise) if rise > 0 else 0.0)
 
-    @cached_property
-    def _known(self) -> bool:
-        """Whether published figures tell how many people are there."""
-        return bool(self._source.known(self._total)[0])
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it is public that nobody is there."""
-        return self._known and self.people <= 0
-
-    def may_be_empty(self, cover: IntervalCover) -> bool:
-        """Whether the noise allows that nobody is there."""
-        if self._known:
-            return self.is_empty
-        return self.people <= float(cover.reach(np.abs(self._source.errors(self._total)))[0])
-
 
 @dataclass(frozen=True)
 class _SimulatedCuts:
-    """The same with joint draws of the errors at the edges, (DRAWS, edges)."""
+    """The same with joint draws of the errors at the edges, (edges, DRAWS)."""
 
     group: _Cuts
     errors: Floats
@@ -159,22 +148,25 @@ class _SimulatedCuts:
         """The number of the last edge."""
         return len(self.group.estimates) - 1
 
-    def errors_at(self, places: Floats) -> Floats:
-        """Simulated errors at places counted in bins, (DRAWS, places)."""
-        at = np.minimum(places.astype(np.int64), self.last - 1)
-        share = places - at
-        return np.asarray(self.errors[:, at] * (1 - share) + self.errors[:, at + 1] * share)
+    def may_be_empty(self, cover: IntervalCover) -> bool:
+        """Whether the noise allows that nobody is there."""
+        of_people = np.abs(self.errors[-1] - self.errors[0])
+        return self.group.people <= float(cover.reach(of_people))
 
-    def _inside(self, places: Floats, cover: IntervalCover) -> Any:
-        there = np.interp(places, np.arange(self.last + 1), self.group.estimates)
-        return cover.reaches(np.abs(self.errors_at(places)), np.abs(there))
+    def errors_at(self, place: float) -> Floats:
+        """Simulated errors at a place counted in bins."""
+        at = min(int(place), self.last - 1)
+        share = place - at
+        return np.asarray(self.errors[at] * (1 - share) + self.errors[at + 1] * share)
+
+    def _inside(self, place: float, cover: IntervalCover) -> bool:
+        there = np.interp(place, np.arange(self.last + 1), self.group.estimates)
+        return bool(cover.reaches(np.abs(self.errors_at(place)), abs(float(there))))
 
     def ends(self, cover: IntervalCover) -> tuple[float, float]:
         """First and last place of the set, counted in bins."""
-        edges = np.arange(self.last + 1, dtype=float)
-        inside = np.flatnonzero(self._inside(edges, cover))
-        start = min([self.root, *edges[inside]])
-        stop = max([self.root, *edges[inside]])
+        edges = [float(edge) for edge in range(self.last + 1) if self._inside(edge, cover)]
+        start, stop = min([self.root, *edges]), max([self.root, *edges])
         return self._end(start, -1, cover), self._end(stop, 1, cover)
 
     def _end(self, near: float, sign: int, cover: IntervalCover) -> float:
@@ -185,12 +177,17 @@ class _SimulatedCuts:
         if not 0 <= edge <= self.last:
             return near
         points = near + (edge - near) * np.arange(STEPS + 1) / STEPS
-        last = int(np.flatnonzero(self._inside(points, cover)).max(initial=0))
+        last = max((i for i, one in enumerate(points) if self._inside(one, cover)), default=0)
         if last == STEPS:
             return float(edge)
         near, far = float(points[last]), float(points[last + 1])
         for _ in range(HALVINGS):
             middle = (near + far) / 2
-            kept = self._inside(np.array([middle]), cover)[0]
-            near, far = (middle, far) if kept else (near, middle)
+            near, far = (middle, far) if self._inside(middle, cover) else (near, middle)
         return far
+
+
+def _at_edges(in_bins: Floats, probability: float) -> Floats:
+    """F - p N at the edges of bins, from numbers in the bins; bins are the first axis."""
+    below = np.concatenate([np.zeros_like(in_bins[:1]), np.cumsum(in_bins, axis=0)])
+    return np.asarray(below - probability * below[-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -30,7 +31,8 @@ from congenial.mechanisms.single_table_release import Release
 from congenial.sampling.randomness import SeededRandomness
 
 REMEMBERED = 20_000_000  # numbers of simulated noise that are kept
-BLOCK = 4_000_000  # numbers of simulated noise held at a time otherwise
+BLOCK = 4_000_000  # numbers of simulated noise drawn at a time
+PASS = 250_000  # numbers of it that are multiplied at a time: they stay in the cache
 NOTHING = 1e-9  # a weight this small, after projection on what is free, is none
 FILLED = 1 / 8  # share of weights other than zero from which they are multiplied as a full matrix
 
@@ -90,32 +92,46 @@ class SingleTableEstimates:
         inside = weights[:, touched]
         full = inside.toarray().T if inside.nnz > FILLED * math.prod(inside.shape) else None
         found = np.empty((DRAWS, weights.shape[0]))
-        at = 0
-        for block in self._noise(stream):
+        for start, block in self._blocks(stream):
             noise = block[:, touched].astype(float)
-            found[at : at + len(block)] = noise @ full if full is not None else (inside @ noise.T).T
-            at += len(block)
+            errors = noise @ full if full is not None else (inside @ noise.T).T
+            found[start : start + len(block)] = errors
         return found
 
-    def _noise(self, stream: int) -> Any:
-        """Blocks of tables of noise, flat; the same every time."""
-        if DRAWS * self.cells.size > REMEMBERED:
-            return self._blocks(stream)
+    @property
+    def is_remembered(self) -> bool:
+        """Whether simulated noise is kept for further questions."""
+        return DRAWS * self.cells.size <= REMEMBERED
+
+    def noise(self, stream: int) -> Any:
+        """Simulated tables of noise, flat: (DRAWS, cells); the same every time."""
         if stream not in self._kept:
-            self._kept[stream] = list(self._blocks(stream))
+            kept = np.empty((DRAWS, self.cells.size), dtype=np.int16)
+            for start, block in self._drawn(stream):
+                kept = kept.astype(np.promote_types(kept.dtype, _narrowest(block)), copy=False)
+                kept[start : start + len(block)] = block
+            self._kept[stream] = kept
         return self._kept[stream]
 
     @cached_property
-    def _kept(self) -> dict[int, list[Any]]:
+    def _kept(self) -> dict[int, Any]:
         return {}
 
-    def _blocks(self, stream: int) -> Any:
+    def _blocks(self, stream: int) -> Iterator[tuple[int, Any]]:
+        """The same tables, some at a time, and the number of the first."""
+        if not self.is_remembered:
+            yield from self._drawn(stream)
+            return
+        noise, step = self.noise(stream), max(1, PASS // max(self.cells.size, 1))
+        for start in range(0, DRAWS, step):
+            yield start, noise[start : start + step]
+
+    def _drawn(self, stream: int) -> Iterator[tuple[int, Any]]:
         source = SeededRandomness(SEED + stream)
         step = max(1, min(DRAWS, BLOCK // max(self.cells.size, 1)))
         for start in one_by_one(range(0, DRAWS, step), "simulating errors"):
             drawn = self.mechanism.noise(source, min(step, DRAWS - start))
-            whole = np.issubdtype(drawn.dtype, np.integer) and np.abs(drawn).max() < 2**31
-            yield drawn.reshape(len(drawn), -1).astype(np.int32 if whole else np.float64)
+            yield start, drawn.reshape(len(drawn), -1)
 
     def covariance(self, weights: Weights) -> Floats:
         """From the simulated errors; their mean is zero by symmetry."""
@@ -188,6 +204,15 @@ class SingleTableEstimates:
         alone = (labels == LOOSE) | (labels == FROZEN)
         parts[alone] = support.groups + np.flatnonzero(alone)
         return parts
+
+
+def _narrowest(drawn: Any) -> Any:
+    """The type that holds numbers in the least memory."""
+    if np.issubdtype(drawn.dtype, np.integer) and drawn.size:
+        for narrow in (np.int16, np.int32):
+            if np.iinfo(narrow).min <= drawn.min() and drawn.max() <= np.iinfo(narrow).max:
+                return narrow
+    return np.float64
 
 
 def _row(weights: Weights, i: int) -> tuple[Any, Any]:

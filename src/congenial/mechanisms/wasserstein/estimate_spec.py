@@ -187,13 +187,17 @@ class EstimateSpec:
         """Of the public grid, per coordinate."""
         return POINTS[len(self.names)]
 
-    def query(self, schema: Schema) -> Statistics:
-        """The columns it needs, as statistics of the schema; refused where they are no numbers."""
+    def query(self, schema: Schema, cut: bool = True) -> Statistics:
+        """The columns it needs, as statistics of the schema; refused where they are no numbers.
+
+        cut: whether numbers beyond `between` are cut; otherwise those beyond the schema are refused
+        where data are read.
+        """
         parts = [Statistic.mean(name, ends) for name, ends in self.features]
         if self.between is None:
             parts.append(Statistic.proportion(self.response))
         else:
-            parts.append(Statistic.mean(self.response, self.between))
+            parts.append(Statistic.mean(self.response, self.between if cut else None))
         return Statistics(schema, tuple(parts))
 
     def data(self, numbers: Floats) -> Floats:

@@ -47,6 +47,7 @@ class ByGradient(ABC):
     """An estimate on a public grid, drawn by the K-norm gradient mechanism."""
 
     spec: EstimateSpec
+    cuts: ClassVar[bool] = True  # whether numbers beyond their bounds are cut
 
     @property
     @abstractmethod

@@ -119,8 +119,9 @@ class MeanGivenPublic:
             )
 
     @property
-    def _normal(self) -> bool:
-        return any(isinstance(one, ConditionalNormal) for one in self.pairs.scenarios)
+    def cuts(self) -> bool:
+        """Whether numbers beyond the bounds are cut; otherwise they are refused."""
+        return not any(isinstance(one, ConditionalNormal) for one in self.pairs.scenarios)
 
     @property
     def _ends(self) -> tuple[Fraction, Fraction]:
@@ -199,7 +200,7 @@ class MeanGivenPublic:
             f"the number of records, {self.people}, is public, and the released {self.spec.what} "
             f"is a multiple of {self.unit}",
             CHOSEN,
-            *((UNCUT,) if self._normal else ()),
+            *(() if self.cuts else (UNCUT,)),
         )
         ordinary = Fraction(1) if records else self.ordinary
         return promise(self.pairs, self.epsilon, self.bound, ordinary=ordinary, more=told)
@@ -236,7 +237,7 @@ class MeanGivenPublic:
         """The statistic as a number of units; refused for another number of records."""
         refuse_another_number(numbers, self.people)
         low, high = map(float, self._ends)
-        if self._normal and np.any((numbers < low) | (numbers > high)):
+        if not self.cuts and np.any((numbers < low) | (numbers > high)):
             raise DataError(
                 "a record's number is outside the bounds, and those of normal records are not cut.",
                 remedy="Widen `between` and the column's levels to all numbers there can be.",

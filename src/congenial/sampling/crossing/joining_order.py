@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 from flint import fmpz_mat
-from scipy.sparse.csgraph import connected_components
 
 from congenial.errors import StructureError
+from congenial.figures.connected import connected
 from congenial.figures.integers import Row, echelon, row_reduced
 from congenial.sampling.discrete import CellLaw
 from congenial.sampling.inversion import Ints
@@ -367,10 +367,7 @@ def _connected(
     """Atoms joined by common equations, with those equations."""
     named = [(row, a) for row, given in enumerate(equations) for a in given]
     rows, columns = np.array(named, dtype=np.int64).reshape(-1, 2).T
-    graph = sp.coo_matrix(
-        (np.ones(len(named)), (columns, atoms + rows)), shape=[atoms + len(equations)] * 2
-    )
-    part = connected_components(graph, directed=False)[1].tolist()
+    part = connected((columns, atoms + rows), atoms + len(equations)).tolist()
     members: dict[int, tuple[list[int], list[dict[int, int]]]] = {}
     for a in range(atoms):
         members.setdefault(part[a], ([], []))[0].append(a)

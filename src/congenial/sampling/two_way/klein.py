@@ -172,8 +172,8 @@ class Klein:
         each, the acceptance of a table one word and no block (its block is thrown away). Open
         decisions take further words one at a time. What is left of a batch is thrown away.
         """
-        out = np.zeros((n, len(self.rows), len(self.columns)), dtype=np.int64)
-        step = max(1, _BATCH // out[0].size)
+        out = np.empty((n, len(self.rows), len(self.columns)), dtype=np.int64)
+        step = max(1, _BATCH // (len(self.rows) * len(self.columns)))
         for start in range(0, n, step):
             self._fill(out[start : start + step], randomness)
         return out
@@ -272,6 +272,7 @@ def table_noise(z: Ints) -> Ints:
 
 def line_noise(z: Ints) -> Ints:
     """u = sum z_j (e_j - e_{j+1}) along the last axis."""
-    wide = np.pad(z, [(0, 0)] * (z.ndim - 1) + [(1, 1)])
-    out: Ints = wide[..., 1:] - wide[..., :-1]
+    out = np.empty((*z.shape[:-1], z.shape[-1] + 1), dtype=np.int64)
+    out[..., :-1], out[..., -1] = z, 0
+    out[..., 1:] -= z
     return out

@@ -1,0 +1,87 @@
+"""The structure of figures of many areas takes few bytes an area, and is what it was: a nation has
+a million areas, 46 cells each.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from congenial.data.schema import Schema
+from congenial.figures import alike
+from congenial.figures import cells as cells_module
+from congenial.figures.alike import kinds
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import count, structural_zeros, total
+from congenial.pairs.moves import _shows_several
+from congenial.pairs.occupancy import occupancy
+from tests.pairs.universes import levels
+
+AREAS = 30_000
+CROSSING = sp.csr_matrix([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 1, 0]])  # people, women, voters
+
+
+def most_bytes(work: Callable[[], object]) -> int:
+    """The most memory that Python and NumPy hold at once, beyond what they held before."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_kinds_of_many_areas_take_little_memory() -> None:
+    """A matrix has 96 bytes an area here."""
+    matrix = sp.block_diag([CROSSING] * 100, format="csr")
+    matrix = sp.kron(sp.identity(AREAS // 100, dtype=np.int64), matrix, format="csr")
+    assert most_bytes(lambda: kinds(matrix)) < 700 * AREAS
+
+
+def test_what_is_known_of_cells_takes_four_bytes_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells_module, "TOGETHER", 2**12)
+    blocks = [str(at) for at in range(1_000)]
+    ages = {"integers": [0, 199]}
+    schema = Schema.from_dict(
+        {"block": {"levels": blocks}, "sex": {"levels": ["f", "m"]}, "age": ages}
+    )
+    told = (total(by="block"), count("sex = 'f'", by="block"), count("age >= 18", by="block"))
+    figures = Invariants(schema, told)
+
+    def work() -> None:
+        assert figures.structure == "two-way"
+        assert np.all(np.isinf(occupancy(figures).people[1:]))
+        assert np.all(_shows_several(figures, schema.names)[1:])
+
+    assert most_bytes(work) < 8 * figures.cells.size
+    assert figures.atoms.nbytes == 4 * figures.cells.size
+
+
+@pytest.fixture(params=[2, 2**16])
+def at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alike, "LINES_AT_ONCE", request.param)
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("power", [0, 7, 8, 15, 16, 31, 32, 62])
+def test_parts_that_differ_in_a_large_weight_are_of_different_kinds(power: int) -> None:
+    """Numbers are compared in few bytes, in which 128 and -128 may not become the same."""
+    told, other = np.array([[2**power, 1]]), np.array([[-(2**power), 1]])
+    whole = sp.block_diag([told, other, told, other, told], format="csr", dtype=np.int64)
+    found = kinds(whole)
+    assert [one.matrix.toarray().tolist() for one in found] == [told.tolist(), other.tolist()]
+    assert [one.rows.tolist() for one in found] == [[[0], [2], [4]], [[1], [3]]]
+    assert found[1].columns.tolist() == [[2, 3], [6, 7]]
+
+
+def test_figures_that_leave_nobody_anywhere() -> None:
+    """Every cell is impossible: there is one atom, the loose one, and it is empty."""
+    schema = levels(area=2, sex=3)
+    nobody = Invariants(schema, (total(by="area"), structural_zeros("area in ('0', '1')")))
+    assert nobody.first_cells.tolist() == [-1]
+    assert occupancy(nobody).people.tolist() == [0.0]
+    assert not occupancy(nobody).loose
