@@ -20,7 +20,8 @@ from congenial.inference import (
     inference,
     observe,
 )
-from congenial.inference.feasibility import expected_minutes, outlook
+from congenial.inference.feasibility import expected_minutes, outlook, sampler_of_cells
+from congenial.inference.samplers.given_sums import DrawsGivenSums
 from congenial.pairs.adjacency import ReplaceOne
 from tests.inference.exact import agrees, l1, release_of, tables, weighted_mean
 from tests.inference.test_samplers import dirichlet_multinomial, eps_cell
@@ -40,6 +41,9 @@ COUNTS = [[1, 2, 0], [3, 0, 1]]
 CASES = {
     "independent noise given sums": ((total(by="g"),), "congenial", 40, "cells"),
     "crossing figures": ((margin("g"), margin("x")), "congenial", 40, "cells"),
+    "crossing figures, two by two": (
+        (total(), count("g = 'p'"), count("x = 'a'")), "congenial", 40, "cells",
+    ),
     "noise in sums": ((total(by="g"),), "congenial_hierarchy", 40, "levels"),
     "signs and sums": ((total(by="g"),), "congenial_counts", 40, "counts"),
     "signs and crossing figures": ((margin("g"), margin("x")), "congenial_counts", 90, "density"),
@@ -72,7 +76,8 @@ def test_what_is_said_is_what_happens(name):
     seen = observe(release)
     assert np.isfinite(seen.log_law(table.counts.reshape(1, -1)))
     assert found.model == "multinomial"
-    Multinomial().bind(seen)
+    trees = DrawsGivenSums.of(Multinomial().bind(seen))
+    assert (sampler_of_cells(law) == "independent") == (trees is not None)
     if found.slow:
         assert found.why
         assert expected_minutes(law) > 0

@@ -20,8 +20,9 @@ import numpy as np
 
 from congenial.data.table import Table
 from congenial.figures.limits import conforming_tables
-from congenial.figures.support import support
-from congenial.inference.latent_tables import LatentTables, unproved_ties
+from congenial.figures.support import Support, support
+from congenial.inference.cell_noise import Noise
+from congenial.inference.latent_tables import LatentTables, alternating, unproved_ties
 from congenial.mechanisms.acceptance_pilot import made_up
 from congenial.mechanisms.congenial import CongenialCounts, IntegerNoise
 from congenial.mechanisms.hierarchy import CongenialHierarchy
@@ -33,6 +34,7 @@ from congenial.sampling.conditioned_counts import ConditionedCounts
 from congenial.sampling.tree.bounded_sums import nested_sums
 
 Way = Literal["cells", "levels", "counts", "listed", "density", "none"]
+Sampler = Literal["independent", "whole", "lines"]
 
 PROJECT = "Release with nonnegative = 'project': its law before projection is used."
 ESTIMATES = "congenial estimate has intervals for tables of any size and figures of any shape."
@@ -42,6 +44,10 @@ NOT_YET = "; whether few enough are left to be listed is known once figures are 
 STEPS = 2000  # of each of 4 chains: what 4,000 draws take where nothing is added
 CHAINS = 4
 BEGIN, EACH_STEP, EACH_CELL = 2.0, 5e-4, 1.25e-5  # seconds: once, for a step, for a cell of it
+EACH_INDEPENDENT = 4e-4  # seconds for a cell, all draws together
+EACH_WHOLE, EACH_PAIR = 2e-3, 2e-6  # seconds for a cell, and for a pair of cells
+MOST_WORK = 1e10  # products of weights in trees of sums: a few seconds
+MOST_WHOLE = 3000  # cells of tables that are proposed as a whole: a matrix of them is factored
 LEAST_MOVES = 10  # a step moves as many records as there are cells, at least these
 
 
@@ -121,9 +127,7 @@ def _of_counts(mechanism: CongenialCounts, model: str) -> Outlook:
 
 def outlook_of_tables(description: TablesDescription) -> Outlook:
     """The same for several tables measured at once: their noise is in sums of the finest cells."""
-    schema = description.support.schema
-    seen = {axis.base for one in description.measured for axis in schema.axes(one.table)}
-    cells = tuple(name for name in schema.names if name in seen)
+    schema, cells = description.support.schema, _finest(description)
     if schema.size(cells) > MOST_CELLS:
         return Outlook(
             "none", f"chains over {schema.size(cells):,} cells would take hours", ESTIMATES
@@ -133,14 +137,52 @@ def outlook_of_tables(description: TablesDescription) -> Outlook:
     return Outlook("levels")
 
 
-def usual_minutes(cells: int, apart: bool = False) -> float:
+def sampler_of_cells(mechanism: Mechanism) -> Sampler:
+    """How a conjugate model is drawn where each cell has noise of its own (way "cells")."""
+    description = mechanism.description
+    known = support(mechanism.adjacency.figures, description.table)
+    ones = np.ones(int(np.count_nonzero(known.labels >= 0)), dtype=np.int64)
+    if not isinstance(mechanism, IntegerNoise | PlainContinuous) or not _two_by_two(known):
+        return "lines"
+    noise = Noise.of_family(description.family, description.scale, ones)
+    return "independent" if not len(ones) or noise.convolution_work <= MOST_WORK else "lines"
+
+
+def sampler_of_tables(description: TablesDescription) -> Sampler:
+    """The same where several tables are measured at once."""
+    cells = _finest(description)
+    if (
+        description.family != "discrete_gaussian"
+        or description.support.schema.size(cells) > MOST_WHOLE
+    ):
+        return "lines"
+    return "whole" if _two_by_two(support(description.support, cells)) else "lines"
+
+
+def _finest(description: TablesDescription) -> tuple[str, ...]:
+    """The attributes that measured tables tell apart."""
+    schema = description.support.schema
+    seen = {axis.base for one in description.measured for axis in schema.axes(one.table)}
+    return tuple(name for name in schema.names if name in seen)
+
+
+def _two_by_two(known: Support) -> bool:
+    """Whether figures fix disjoint sums, or margins of two by two groups, and nothing else."""
+    return all(alternating(tie.pattern) is not None for tie in known.ties)
+
+
+def usual_minutes(cells: int, sampler: Sampler = "lines") -> float:
     """About how long 4,000 draws take where the law is one of cells or sums (factor 3).
 
-    apart: cells have nothing to do with each other, and draws of a conjugate model are independent.
-    Measured on one core for one parameter per cell; benchmarks/posteriors.py measures it again.
+    sampler: "independent" draws, "whole" tables as proposals, or redraws along "lines". Measured on
+    one core for one parameter per cell; benchmarks/posteriors.py measures it again.
     """
-    seconds = BEGIN if apart else BEGIN + STEPS * (EACH_STEP + EACH_CELL * cells)
-    return seconds / 60
+    seconds = {
+        "independent": BEGIN + EACH_INDEPENDENT * cells,
+        "whole": BEGIN + (EACH_WHOLE + EACH_PAIR * cells) * cells,
+        "lines": BEGIN + STEPS * (EACH_STEP + EACH_CELL * cells),
+    }
+    return seconds[sampler] / 60
 
 
 def outlook_of_values(loss: str, base: Base) -> Outlook:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -29,12 +30,13 @@ from congenial.inference.samplers.chains import (
     ChainSampler,
     Collapsed,
     Marginal,
-    independent_draws,
 )
 from congenial.inference.samplers.data_rejection import rejection
 from congenial.inference.samplers.general import Anything, RecordChains
+from congenial.inference.samplers.given_sums import DrawsGivenSums
 from congenial.inference.samplers.importance import Proposal, importance
 from congenial.inference.samplers.listed import ListedTables, listed_draws
+from congenial.inference.samplers.table_proposals import TableProposals
 from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.mechanisms.single_table_release import Release
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
@@ -43,6 +45,9 @@ Method = Literal["auto", "exact", "rejection", "importance", "augmentation"]
 METHODS: tuple[Method, ...] = ("auto", "exact", "rejection", "importance", "augmentation")
 """Names that `infer(..., method=)` takes."""
 MOST_ROUNDS = 8  # a chain is continued up to this many times its first length
+
+
+ExactDraws = Callable[[int, np.random.Generator], tuple[Floats, Any]]
 
 
 def _silent(done: int, of: int, seconds: float) -> None:
@@ -89,12 +94,12 @@ def infer(
 ) -> Posterior:
     """The posterior of the model's parameters given a release and the published figures.
 
-    method: "exact" (independent draws; conjugate models without known sums), "rejection" (exact,
-    slow), "importance", "augmentation" (chains over the latent table); "auto" takes "exact" where
-    it can and "augmentation" otherwise. draws: how many, over all chains. public=False leaves the
-    published figures out. counts=True also returns draws of the true counts, as "count". Chains
-    are continued until they are worth 400 independent draws, and refused when they did not
-    converge.
+    method: "exact" (independent draws; conjugate models, where published sums do not overlap or
+    cross two by two), "rejection" (exact, slow), "importance", "augmentation" (chains over the
+    latent table); "auto" takes "exact" where it can and "augmentation" otherwise. draws: how many,
+    over all chains. public=False leaves the published figures out. counts=True also returns draws
+    of the true counts, as "count". Chains are continued until they are worth 400 independent
+    draws, and refused when they did not converge.
 
     Guarantee: what is released and published is all it looks at, so it costs no privacy. Assumes
     the model; the law of the noise is the bundle's own, and nothing about it is approximated.
@@ -126,8 +131,9 @@ def infer(
     if seed is not None and seed < 0:
         raise InferenceError("the seed is below 0.", remedy="Give a whole number from 0 on.")
     rng = np.random.default_rng(seed)
+    exact = _exact_draws(bound) if method in ("auto", "exact") else None
     if method == "auto":
-        method = "exact" if _can_be_exact(bound) else "augmentation"
+        method = "augmentation" if exact is None else "exact"
     if method in ("rejection", "importance") and bound.observation.finer is not None:
         raise InferenceError(
             f"method '{method}' needs the law of the modelled counts, and it is known for finer "
@@ -135,7 +141,8 @@ def infer(
             remedy="Use method='augmentation', or leave it out.",
         )
     if method == "exact":
-        return _exact(bound, draws, rng, counts)
+        theta, x = _required(exact)(draws, rng)
+        return _independent(bound, theta, x if counts else None, "exact", None)
     if method == "rejection":
         kept = rejection(bound, draws, rng)
         return _independent(
@@ -171,22 +178,25 @@ def bind(
         raise InferenceError(reason.what, remedy=remedy) from None
 
 
-def _can_be_exact(bound: BoundModel) -> bool:
-    observation = bound.observation
-    apart = observation.whole and observation.unrelated
-    return bound.collapsed() is not None and (apart or observation.listed is not None)
+def _exact_draws(bound: BoundModel) -> ExactDraws | None:
+    """What makes independent draws of (theta, x), where something does."""
+    if bound.collapsed() is None:
+        return None
+    if bound.observation.listed is not None:
+        return partial(listed_draws, bound)
+    trees = DrawsGivenSums.of(bound)
+    return None if trees is None else trees.draw
 
 
-def _exact(bound: BoundModel, draws: int, rng: np.random.Generator, counts: bool) -> Posterior:
-    if not _can_be_exact(bound):
+def _required(exact: ExactDraws | None) -> ExactDraws:
+    if exact is None:
         raise InferenceError(
-            "independent draws need a conjugate model of unrelated cells without published sums, "
-            "or few possible tables.",
+            "independent draws need a conjugate model of cells with noise of their own, and "
+            "published sums of groups that do not overlap or cross two by two, or few possible "
+            "tables.",
             remedy="Use method='augmentation'.",
         )
-    listed = bound.observation.listed is not None
-    theta, x = (listed_draws if listed else independent_draws)(bound, draws, rng)
-    return _independent(bound, theta, x if counts else None, "exact", None)
+    return exact
 
 
 def _independent(
@@ -215,7 +225,8 @@ def _sampler(bound: BoundModel, chain: Chain, rng: np.random.Generator) -> Chain
         kind = RecordChains if RecordChains.fits(bound) else Anything
         return kind(bound, chain.chains, rng)
     if bound.collapsed() is not None:
-        return Collapsed(bound, chain.chains, rng)
+        whole = TableProposals.of(bound, chain.chains, rng)
+        return whole or Collapsed(bound, chain.chains, rng)
     if isinstance(bound, Counts):
         if observation.unrelated:
             return Marginal(bound, chain.chains, rng)

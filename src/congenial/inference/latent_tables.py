@@ -30,7 +30,7 @@ import numpy as np
 
 from congenial.errors import InferenceError
 from congenial.figures.support import FROZEN, LOOSE, Support
-from congenial.figures.ties import Tie
+from congenial.figures.ties import Pattern, Tie
 from congenial.inference.cell_noise import Floats, Ints
 
 FIXED = FROZEN
@@ -106,7 +106,8 @@ class LatentTables:
         return np.flatnonzero(self.labels != FIXED)
 
     @cached_property
-    def _members(self) -> list[Ints]:
+    def members(self) -> list[Ints]:
+        """The cells of each group."""
         order = np.argsort(self.labels, kind="stable")
         starts = np.searchsorted(self.labels[order], np.arange(len(self.totals) + 1))
         return [order[a:b] for a, b in pairwise(starts)]
@@ -115,7 +116,7 @@ class LatentTables:
         """Sum of each group, for tables of shape (..., cells)."""
         x = np.asarray(x)
         out = np.zeros((*x.shape[:-1], len(self.totals)), dtype=x.dtype)
-        for group, cells in enumerate(self._members):
+        for group, cells in enumerate(self.members):
             out[..., group] = x[..., cells].sum(axis=-1)
         return out
 
@@ -126,7 +127,7 @@ class LatentTables:
         good = np.all(x[..., fixed] == self.known[fixed], axis=-1)
         if len(self.totals):
             sums, told = self.sums(x), self.totals >= 0
-            told &= np.array([len(cells) > 0 for cells in self._members])
+            told &= np.array([len(cells) > 0 for cells in self.members])
             good &= np.all(sums[..., told] == self.totals[told], axis=-1)
             for tie in self.ties:
                 right = np.moveaxis(sums[..., tie.groups] @ tie.equations.T - tie.values, -1, 0)
@@ -146,15 +147,15 @@ class LatentTables:
             raise no_mass("a count that is published exactly is above what the model allows.")
         totals = self.totals.copy()
         for tie in self.ties:
-            room = np.array([most[self._members[group]].sum() for group in tie.groups])
-            if np.any(np.isfinite(room)) and not _two_by_two(tie):
+            room = np.array([most[self.members[group]].sum() for group in tie.groups])
+            if np.any(np.isfinite(room)) and alternating(tie.pattern) is None:
                 raise InferenceError(
                     "capacities together with crossing margins of more than two rows and two "
                     "columns: no connecting moves are proved.",
                     remedy="Use a model without capacities, such as poisson.",
                 )
             totals[tie.groups] = _some_totals(tie, self.sums(x)[tie.groups], room)
-        for group, cells in enumerate(self._members):
+        for group, cells in enumerate(self.members):
             if len(cells):
                 x[cells] = _reach_total(x[cells], most[cells], int(totals[group]))
         return x
@@ -171,7 +172,7 @@ class LatentTables:
         found = [_columns(free)]
         if parts is not None:
             found += [_pairs(rng, free[parts[free] == part]) for part in np.unique(parts[free])]
-        found += [_pairs(rng, cells) for cells in self._members]
+        found += [_pairs(rng, cells) for cells in self.members]
         found += [self._swaps(rng, tie) for tie in self.ties]
         return np.concatenate(found)
 
@@ -205,7 +206,7 @@ class LatentTables:
             place = np.full(int(np.prod(tie.shape)), -1, dtype=np.int64)
             at = np.ravel_multi_index(tie.features.T, np.array(tie.shape))
             place[at] = np.arange(len(tie.groups))
-            members = [self._members[g] for g in tie.groups]
+            members = [self.members[g] for g in tie.groups]
             sizes = np.array([len(cells) for cells in members])
             self._known_places[key] = place, np.concatenate(members), sizes
         return self._known_places[key]
@@ -267,11 +268,6 @@ def _reach_total(x: Ints, most: Floats, total: int) -> Ints:
     return x
 
 
-def _two_by_two(tie: Tie) -> bool:
-    """Whether the margins of four groups leave one direction free, as those of two by two do."""
-    return len(tie.groups) == 4 and np.linalg.matrix_rank(tie.equations) == 3
-
-
 def _some_totals(tie: Tie, near: Any, room: Floats) -> Ints:
     """Counts of tied groups that satisfy the published margins, near given ones, at most `room`."""
     from scipy.optimize import Bounds, LinearConstraint, milp
@@ -295,6 +291,18 @@ def _some_totals(tie: Tie, near: Any, room: Floats) -> Ints:
         raise no_mass("no table of counts has the published margins.")
     totals: Ints = np.rint(found.x[:groups]).astype(np.int64)
     return totals
+
+
+def alternating(pattern: Pattern) -> Ints | None:
+    """How the totals of four groups move together, up or down by one, as those of two by two do.
+
+    None where their margins leave more than one direction free, or another one.
+    """
+    if pattern.equations.shape[1] != 4 or pattern.rank != 3:
+        return None
+    free = np.linalg.svd(pattern.equations.astype(float))[2][-1]
+    signs = np.sign(free).astype(np.int64)
+    return None if np.any(pattern.equations @ signs) or not np.all(signs) else signs
 
 
 def unproved_ties(known: Support) -> bool:

@@ -62,10 +62,15 @@ def examine(one: TablesCheck) -> Document:
 
 def _inference(one: TablesCheck) -> Document:
     """Whether `congenial infer` will work on the bundle, and about how long it takes."""
-    from congenial.inference.feasibility import outlook_of_tables, usual_minutes
+    from congenial.inference.feasibility import (
+        outlook_of_tables,
+        sampler_of_tables,
+        usual_minutes,
+    )
 
-    cells = one.mechanism.estimator.measurements.size
-    return examine_inference(outlook_of_tables(one.mechanism.description), usual_minutes(cells))
+    cells, told = one.mechanism.estimator.measurements.size, one.mechanism.description
+    found, sampler = outlook_of_tables(told), sampler_of_tables(told)
+    return examine_inference(found, usual_minutes(cells, sampler))
 
 
 def _row(one: TablesCheck, at: int, trial: PrintedTrial | None) -> Document:

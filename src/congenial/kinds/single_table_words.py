@@ -159,15 +159,20 @@ def _less_noise(one: ReleaseCheck) -> Document | None:
 def _inference(one: ReleaseCheck) -> Document:
     """Whether `congenial infer` will work on the bundle, and about how long it takes."""
     from congenial.figures.support import support
-    from congenial.inference.feasibility import expected_minutes, outlook, usual_minutes
+    from congenial.inference.feasibility import (
+        expected_minutes,
+        outlook,
+        sampler_of_cells,
+        usual_minutes,
+    )
 
     made = one.mechanism
     found = outlook(made)
     if found.slow:
         return examine_inference(found, expected_minutes(made))
     known = support(made.adjacency.figures, made.description.table)
-    apart = found.way == "cells" and not known.groups
-    return examine_inference(found, usual_minutes(known.labels.size, apart))
+    sampler = sampler_of_cells(made) if found.way == "cells" else "lines"
+    return examine_inference(found, usual_minutes(known.labels.size, sampler))
 
 
 def _bounds_kept(one: ReleaseCheck) -> Document | None:

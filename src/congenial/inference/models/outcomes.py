@@ -144,8 +144,11 @@ class CellShares(Outcome):
     def draw_parameters(self, rng: np.random.Generator, x: Any) -> Floats:
         """shares ~ Dirichlet(weight + x)."""
         shape = self.weights + np.asarray(x, dtype=float)
-        gamma = np.where(shape > 0, rng.standard_gamma(np.maximum(shape, SMALLEST)), 0.0)
-        return np.asarray(gamma / gamma.sum(axis=-1, keepdims=True))
+        gamma = rng.standard_gamma(np.maximum(shape, SMALLEST, out=shape))
+        if self.weights.min() == 0:
+            gamma[shape <= SMALLEST] = 0.0
+        gamma /= gamma.sum(axis=-1, keepdims=True)
+        return np.asarray(gamma)
 
     def report(self, theta: Floats) -> dict[str, Floats]:
         """The shares."""

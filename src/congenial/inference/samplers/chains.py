@@ -315,28 +315,3 @@ class Marginal(ChainSampler):
     def acceptance(self) -> float:  # type: ignore[override]
         """Share of steps accepted."""
         return self.walk.acceptance
-
-
-def independent_draws(
-    bound: BoundModel, draws: int, rng: np.random.Generator
-) -> tuple[Floats, Ints]:
-    """Independent draws of (theta, x): parameters integrated out, cells unrelated, no sums known.
-
-    Each count has a law on the integers given its released value; that law is tabulated once and
-    drawn from, and theta follows given the counts.
-    """
-    from congenial.inference.samplers import count_kernels
-
-    observation, cells = bound.observation, bound.collapsed()
-    assert cells is not None
-    assert observation.noise is not None
-    moving = observation.conforming.moving
-    x = np.empty((draws, observation.cells), dtype=np.int64)
-    x[:] = observation.conforming.known
-    x[:, moving] = count_kernels.draw_counts(
-        np.ascontiguousarray(observation.y[moving]),
-        np.ascontiguousarray(cells[moving]),
-        *observation.noise.at(moving).arguments,
-        rng.random((len(moving), draws)),
-    ).T
-    return bound.draw_parameters(rng, x), x
