@@ -52,9 +52,9 @@ class Noise:
         terms = np.maximum(np.asarray(terms, dtype=np.int64), 1)
         rate = float(scale)
         none = np.zeros((1, 1)), np.zeros(len(terms), dtype=np.int64)
-        if family == "gaussian" or (family == "discrete_gaussian" and terms.max() == 1):
+        if family == "gaussian" or (family == "discrete_gaussian" and terms.max(initial=1) == 1):
             return cls("l2", 1 / (2 * rate * terms), *none)
-        if terms.max() == 1:
+        if terms.max(initial=1) == 1:
             return cls("l1", np.full(len(terms), rate), *none)
         if family == "laplace":
             raise InferenceError(

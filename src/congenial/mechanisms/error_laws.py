@@ -90,7 +90,7 @@ def upper_rank(level: float, n: int) -> int:
     More than n where n draws are too few.
 
     >>> upper_rank(0.95, 10_000), upper_rank(0.95, 100)
-    (9602, 101)
+    (9601, 101)
     """
     if level >= 1:
         return n + 1
