@@ -1,9 +1,4 @@
-"""Connected parts of a graph, by contracting it (Liu and Tarjan, 2022: every node points to a
-neighbour of least number, then to where that points, until nothing moves).
-
-As quick as a search, and without `scipy.sparse.csgraph`, whose import takes longer than the parts
-of most tables.
-"""
+"""Connected parts of a graph: sums that share cells, cells that share sums."""
 
 from __future__ import annotations
 
@@ -20,21 +15,8 @@ def connected(ends: tuple[Any, Any], nodes: int) -> NDArray[np.int64]:
     >>> connected(([0, 3], [2, 4]), 5).tolist()
     [0, 1, 0, 2, 2]
     """
-    points_to = np.arange(nodes)
-    one, other = (np.asarray(side, dtype=np.int64) for side in ends)
-    while one.size:
-        np.minimum.at(points_to, np.maximum(one, other), np.minimum(one, other))
-        points_to = _followed(points_to)
-        one, other = points_to[one], points_to[other]
-        apart = one != other
-        one, other = one[apart], other[apart]
-    firsts = points_to == np.arange(nodes)
-    return np.asarray((np.cumsum(firsts) - 1)[points_to])
+    import scipy.sparse as sp  # where there is something to join, not at every start
+    from scipy.sparse.csgraph import connected_components
 
-
-def _followed(points_to: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each node comes to when it follows what it points to."""
-    further = points_to[points_to]
-    while not np.array_equal(further, points_to):
-        points_to, further = further, further[further]
-    return points_to
+    edges = sp.coo_matrix((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(nodes, nodes))
+    return np.asarray(connected_components(edges, directed=False)[1], dtype=np.int64)
