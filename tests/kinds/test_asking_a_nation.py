@@ -13,7 +13,8 @@ import pytest
 import congenial
 from congenial.data.table import select
 from congenial.errors import BundleError, InferenceError, PredicateError, UnansweredError
-from congenial.mechanisms.several_tables_release import TablesRelease, estimator_of
+from congenial.inference.estimates.cell_estimates import cell_estimates
+from congenial.mechanisms.several_tables_release import TablesRelease, by_table, estimator_of
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from tests.commands import run
 from tests.kinds.nation_plan import SECTION, written
@@ -147,6 +148,18 @@ def test_a_part_is_a_release_of_its_own(nation: PartedRelease) -> None:
     shares = congenial.estimate(part, "share(sex = 'f') by county").estimates
     assert [one.group["county"] for one in shares] == [*part.schema.axis("county").levels]
     assert all(0 <= one.low <= one.high <= 1 for one in shares)
+
+
+def test_estimates_of_a_part_have_the_errors_of_its_own_tables(nation: PartedRelease) -> None:
+    """Those printed rest on tables of the nation too, and have other errors than are simulated."""
+    part = nation.of_part("s1")
+    own = part.estimator.answer(by_table(part.description, part.drawn)).fitted.table(CELLS)
+    np.testing.assert_allclose(cell_estimates(part).cells, own.reshape(-1))
+    printed = part.estimates_of(*CELLS)
+    assert not np.allclose(printed, own)
+    told = congenial.estimate(part, "count(sex = 'f' and age >= 2)").estimates[0]
+    assert np.isclose(told.value, own[:, 0, 2:].sum())
+    assert np.isclose(told.sd, part.deviation("sex = 'f' and age >= 2"), rtol=0.1)  # simulated
 
 
 def test_a_part_is_asked_by_command(bundle: Path, tmp_path: Path) -> None:

@@ -60,6 +60,10 @@ class ReleaseOfPart(TablesRelease):
         shape = [axis.size for axis in self.schema.axes(axes)]
         return np.asarray(sums, dtype=np.float64).reshape(shape)
 
+    def own_estimates_of(self, *names: str) -> Floats:
+        """Estimates from the part's tables alone: those printed rest on the nation's tables too."""
+        return self.fitted.table(axis_names(names))
+
     def interval(self, condition: str, level: float = LEVEL) -> Interval:
         """Interval for the true number of people who meet a condition, around the estimate."""
         found = super().interval(condition, level)

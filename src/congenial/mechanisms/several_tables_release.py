@@ -158,6 +158,12 @@ class TablesRelease(Released):
             return self.fitted.table(axes)
         return np.asarray(_reordered(self.estimates[at], self.tables[at], axes))
 
+    def own_estimates_of(self, *names: str) -> Floats:
+        """Estimates of a table from the measured tables of this release, and from nothing else:
+        their errors are those of `measured_tables`.
+        """
+        return self.estimates_of(*names)
+
     def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
         """Estimates with intervals, an `EstimateTable`: `congenial.estimate(self, what, ...)`."""
         import congenial  # the front door: what is done with releases lives in later rooms

@@ -135,7 +135,7 @@ class CombinedEstimates(IndependentTables):
     def cells(self) -> Floats:
         """The best estimate of every cell."""
         if isinstance(self.release, TablesRelease):
-            return self.release.estimates_of(*self.axes).reshape(-1)
+            return self.release.own_estimates_of(*self.axes).reshape(-1)
         values = [one.cells.reshape(_shape(one)) for one in self.tables]
         return estimate(self._measurements, values, self._inverse).table(self.axes).reshape(-1)
 
