@@ -1,0 +1,77 @@
+"""Estimates from several tables that were drawn together: one best estimate, and its errors."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import congenial as cg
+from congenial.errors import InferenceError
+from congenial.inference import cell_estimates, estimate
+from congenial.inference.estimates.combined_estimates import MANY, CombinedEstimates
+from congenial.mechanisms.joint_tables import JointTables
+from tests.inference.test_estimates import AXES, COUNTS, FIGURES, RELEASE, SCHEMA, SEED, one
+
+
+def several(seed=1):
+    table = cg.Table(SCHEMA, AXES, COUNTS)
+    under = cg.SemiAdjacent(cg.publish(table, *FIGURES))
+    tables = [("county", "sex", "age"), ("state", "age"), ("age",)]
+    scales = [Fraction(9), Fraction(16), Fraction(25)]
+    mechanism = JointTables.of(under, tables, "discrete_gaussian", scales)
+    return mechanism.release(table, cg.SeededRandomness(SEED + seed), name="several")
+
+
+def test_several_tables_answer_as_one_best_estimate():
+    release = several()
+    cells = release.estimate("count() by county, sex, age")
+    assert [e.value for e in cells] == pytest.approx(release.estimates[0].reshape(-1).tolist())
+    found = one("count(age < 18)", release)
+    assert found.value == pytest.approx(release.estimated_count("age < 18"))
+    assert found.sd == pytest.approx(release.deviation("age < 18"), rel=0.05)
+    assert found.low <= COUNTS[:, :, 0].sum() <= found.high
+    assert one("count(sex = 'f')", release).method == "published exactly"
+    assert one("share(sex = 'f' | age < 18)", release).method.startswith("Fieller")
+    both = one("count(age < 18)", [release, RELEASE])
+    assert both.sd <= found.sd * 1.01
+    with pytest.raises(InferenceError, match=r"^'several' and 'several' are the same draw"):
+        estimate([release, release], "count(age < 18)")
+
+
+def test_errors_of_several_tables_have_the_stated_covariance():
+    source = cell_estimates(several())
+    weights = np.zeros((2, 24))
+    weights[0, ::4] = 1  # the youngest
+    weights[1, :8] = [1, 2, 3, 4, 0, 0, 0, 0]
+    stated = several().estimator.covariance.of(AXES, weights.reshape(2, 3, 2, 4))
+    simulated = source.covariance(sp.csr_array(weights))
+    assert simulated == pytest.approx(stated, rel=0.08, abs=0.08 * stated.max())
+
+
+@pytest.mark.parametrize("cells", [4, 24], ids=["of ages", "of all cells"])
+def test_errors_of_many_combinations_are_those_of_few(cells):
+    """Many are estimated from tables of noise, few by their weights on the tables: one answer."""
+    drawn_weights = np.random.default_rng(SEED).integers(-2, 3, (MANY, cells))
+    rows = np.tile(drawn_weights, 24 // cells).astype(float)
+    source = cell_estimates(several())
+    many = source.errors(sp.csr_array(rows), stream=1)
+    few = source.errors(sp.csr_array(rows[:7]), stream=1)
+    assert many[:, :7] == pytest.approx(few, abs=1e-9)
+    assert np.abs(many[:, 7:14] - few).max() > 1  # other rows have other errors
+
+
+def test_quantiles_of_all_groups_are_asked_for_at_once(monkeypatch):
+    asked = []
+    for name in ("errors", "known"):
+        original = getattr(CombinedEstimates, name)
+
+        def counted(self, weights, *given, _name=name, _original=original):
+            asked.append((_name, weights.shape[0]))
+            return _original(self, weights, *given)
+
+        monkeypatch.setattr(CombinedEstimates, name, counted)
+    assert len(estimate(several(), "median(age) by county")) == 3
+    assert sorted(asked) == [("errors", 12), ("known", 3)]
