@@ -51,7 +51,7 @@ spark: $(VENV)/.dev
 # May take two hours on two cores; every test is named as it ends. The table in the README is written whether or not everything passed.
 audit: $(VENV)/.audit
 	@rm -f .attempts.json
-	$(BIN)/python -m pytest -v -n 2 --dist worksteal -m "audit or attempt" --hypothesis-profile new-every-time --attempts .attempts.json $(if $(DATA),--shared=$(DATA)); \
+	$(BIN)/python -m pytest -vv -n 2 --dist worksteal -m "audit or attempt" --hypothesis-profile new-every-time --attempts .attempts.json $(if $(DATA),--shared=$(DATA)); \
 	  status=$$?; $(BIN)/python docs/audit.py .attempts.json && exit $$status
 
 bench: $(VENV)/.dev

@@ -19,6 +19,7 @@ from markupsafe import escape
 from congenial import read
 from congenial.kinds import registry
 from congenial.publication.bundle import sha256
+from congenial.publication.verification import SYSTEM
 from tests.confidentiality.scenes import SCENES
 from tests.fuzz.bundles import make
 from tests.publication.forging import (
@@ -138,6 +139,36 @@ def test_a_listed_file_more(made: dict[str, Path], tmp_path: Path, kind: str) ->
 def test_when_it_was_made(made: dict[str, Path], tmp_path: Path, kind: str, told: Any) -> None:
     found = altered(made[kind], tmp_path, lambda index, _: index.update(created=told))
     assert found == {PLAIN}
+
+
+@every_kind
+def test_where_the_bits_came_from(made: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    """Until 0.2.0 any words passed."""
+    told = "operating system; epsilon is really 0.0001"
+    found = altered(made[kind], tmp_path, lambda index, _: index.update(randomness=told))
+    assert SYSTEM in found
+
+
+@every_kind
+@pytest.mark.parametrize(
+    "told",
+    [
+        1.0,
+        *(
+            pytest.param(told, marks=pytest.mark.audit)
+            for told in (0.0, -1.0, float("nan"), True, "1e-9", None)
+        ),
+    ],
+)
+def test_a_stated_delta_that_is_no_probability(
+    made: dict[str, Path], tmp_path: Path, kind: str, told: Any
+) -> None:
+    """Pure promises do not use it, so that any value passed."""
+
+    def change(index: Any, bundle: Path) -> None:
+        index["guarantee"]["stated_delta"] = told
+
+    assert altered(made[kind], tmp_path, change) == {"the bundle can be read"}
 
 
 @every_kind

@@ -74,6 +74,11 @@ class Guarantee:
             raise GuaranteeError(
                 f"basis '{self.basis}' is not known.", remedy=f"Use one of {', '.join(BASES)}."
             )
+        if not (isinstance(self.stated_delta, float) and 0 < self.stated_delta < 1):
+            raise GuaranteeError(
+                f"delta {str(self.stated_delta)[:40]!r} is not a probability above 0 and below 1.",
+                remedy="State epsilon for example at delta = 1e-9.",
+            )
 
     @classmethod
     def pure(cls, epsilon: Fraction | int | str | float, under: Pairs) -> Guarantee:
