@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +81,13 @@ def _read(bundle: Path) -> None:
     assert repr(release)
     assert release.guarantee.explain()
     assert release.payload()
+    for name in _public_properties(type(release)):
+        with suppress(CongenialError):  # some releases have no such thing, and say so
+            getattr(release, name)
+
+
+def _public_properties(kind: type) -> list[str]:
+    """All but what `verify` asks, which takes any error for a no."""
+    names = [name for name in dir(kind) if not (name.startswith("_") or "follow" in name)]
+    found = ((name, getattr(kind, name)) for name in names)
+    return [name for name, one in found if isinstance(one, (property, cached_property))]

@@ -25,6 +25,7 @@ from congenial.publication.verification import verify
 from tests.fuzz.bundles import forge, make, use
 from tests.fuzz.conftest import accepted, cases
 from tests.fuzz.hostile import mutated_bytes, mutated_json
+from tests.publication.forging import written
 
 DOCUMENTS = (INDEX, INDEX, "schema.json", "published.json", "persons.json")
 
@@ -74,13 +75,29 @@ def test_many_forged_bundles(good: dict[str, Path], data: Any) -> None:
 # ---- particular attacks --------------------------------------------------------------------------
 
 
-def forged(good: dict[str, Path], tmp_path: Path, change: Callable[[Any], None]) -> Path:
-    """A table's bundle whose release.json was changed."""
-    index = json.loads((good["table"] / INDEX).read_bytes())
+def forged(
+    good: dict[str, Path], tmp_path: Path, change: Callable[[Any], None], kind: str = "table"
+) -> Path:
+    """A bundle whose release.json was changed."""
+    index = json.loads((good[kind] / INDEX).read_bytes())
     change(index)
     copy = tmp_path / "forged"
-    forge(good["table"], copy, {INDEX: json.dumps(index).encode()})
+    forge(good[kind], copy, {INDEX: json.dumps(index).encode()})
     return copy
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [("values", "base_measure"), ("values", "rate"), ("quantiles", "weights"), ("records", "rho")],
+)
+def test_a_law_that_cannot_be_read_is_refused_when_it_is_read(
+    good: dict[str, Path], tmp_path: Path, kind: str, key: str
+) -> None:
+    """And not with a Python error when it is used."""
+    change = dict.fromkeys([key])  # null
+    copy = forged(good, tmp_path, lambda index: index["description"]["law"].update(change), kind)
+    with pytest.raises(BundleError):
+        read(copy)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +138,22 @@ def _doubts(bundle: Path) -> None:
         assert not all(check.holds for check in verify(bundle))
     except CongenialError:
         return
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("estimate", float("nan")), ("sd", float("inf")), ("estimate", 1e300), ("sd", None)],
+)
+def test_an_estimate_that_no_table_has(
+    good: dict[str, Path], tmp_path: Path, column: str, value: Any
+) -> None:
+    """Until 0.2.0 it was read, and its interval failed with a Python error or was made up."""
+    table = pq.read_table(good["tables"] / "table-3-sex.parquet")
+    values = pa.array([value, *table[column].to_pylist()[1:]], pa.float64())
+    changed = table.set_column(table.column_names.index(column), column, values)
+    copy = tmp_path / "copy"
+    forge(good["tables"], copy, {"table-3-sex.parquet": written(changed)})
+    _refuses(copy)
 
 
 @pytest.mark.parametrize("name", ["schema.json", "table.parquet", "published.csv"])

@@ -269,3 +269,12 @@ def test_the_curator_sees_all_ways_at_the_same_promise(tmp_path: Path) -> None:
     assert "must not be published" in shown
     with pytest.raises(PlanError, match="positive numbers"):
         positive_numbers("--times", "0.5,none")
+
+
+def test_one_column_has_no_pairs_to_compare(tmp_path: Path) -> None:
+    text = PLAN.replace('["sex", "region", "income", "job"]', '["job"]').replace("rounds = 3\n", "")
+    released(tmp_path, text)
+    plan = tmp_path / "plan.toml"
+    told = run("curve", plan, "--times", "20", "--replicates", "2", "--json")
+    assert {row["measure"] for row in told["rows"]} == {"columns"}
+    assert "pairs of columns" not in run("curve", plan, "--times", "20", "--replicates", "2")

@@ -125,8 +125,13 @@ def varint(number: int, length: int = 0) -> bytes:
 
 
 def lie(content: bytes, true: int, told: int, which: slice) -> bytes:
-    """The same file with some mentions of a number in its footer changed."""
+    """The same file with some mentions of a number in its footer changed.
+
+    The footer begins with the version of the format, which no file of ours claims anything by.
+    """
     start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    assert content[start] == 0x15  # a whole number, the first field
+    start += 2
     pieces = content[start:].split(varint(true))
     assert len(pieces) > 3  # file, column and group say it
     marks = [varint(true)] * (len(pieces) - 1)

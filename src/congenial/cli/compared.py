@@ -157,7 +157,7 @@ def _picture(document: Document, folder: Path) -> str | None:
 def show(document: Document) -> None:
     """The comparison for the curator."""
     heading(f"Records of '{document['release']}' beside other ways at the same promise")
-    for measure in WORDS:
+    for measure in dict.fromkeys(row["measure"] for row in document["rows"]):
         rows = [
             (f"{row['times']:g}", row["mechanism"], _error(row))
             for row in document["rows"]

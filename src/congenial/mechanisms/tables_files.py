@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from congenial.data.csv_text import table_csv
-from congenial.data.engines.checked_parquet import Expected, as_parquet, numbers
+from congenial.data.engines.checked_parquet import Expected, as_parquet, numbers, refused
 from congenial.data.schema import Schema
 from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
 
 NUMBERS = ("estimate", "sd")
+LARGEST = 2.0**62  # beyond it no whole number of 64 bits is near
 
 
 def file_name(tables: Sequence[tuple[str, ...]], at: int) -> str:
@@ -95,8 +96,14 @@ class TableFile:
 
     def read(self, payload: Mapping[str, bytes]) -> dict[str, Any]:
         """Its numbers, shaped by its axes; BundleError if the file is another."""
-        found = self.expected.read(payload[f"{self.name}.parquet"], self.columns)
-        return {name: numbers(found[name]).reshape(self.shape) for name in self.columns}
+        file = f"{self.name}.parquet"
+        found = self.expected.read(payload[file], self.columns)
+        if any(found[name].null_count for name in self.columns):
+            raise refused(file, "has cells without a number")
+        read = {name: numbers(found[name]).reshape(self.shape) for name in self.columns}
+        if not all((np.abs(read[name]) < LARGEST).all() for name in NUMBERS):  # so is no NaN
+            raise refused(file, "has an estimate or a deviation that no table has")
+        return read
 
 
 def said(names: Sequence[str]) -> str:

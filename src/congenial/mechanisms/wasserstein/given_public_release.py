@@ -215,4 +215,7 @@ class ValuesRelease(RecordRelease):
                 f"the values of '{common['name']}' cannot be read.",
                 remedy="Ask for the bundle again.",
             ) from None
-        return cls(**common, values=values)
+        found = cls(**common, values=values)
+        if whole:
+            _ = found.counts, found.base, found.rate, found.loss  # a law that cannot be read
+        return found

@@ -38,7 +38,7 @@ from congenial.synthesis.records_from_models_release import level_numbers
 from congenial.synthesis.risk_utility import summary
 
 LARGEST_HISTOGRAM = 2_000_000  # cells of all columns together
-MEASURES = ("columns", "pairs")
+MEASURES = {1: "columns", 2: "pairs"}  # by how many columns a table has
 WAYS = ("records from tables", "certified pseudo-posterior", "noisy histogram", "no privacy")
 
 Shares = Callable[[Axes], Reals]  # the table of some columns as shares
@@ -68,23 +68,21 @@ class ComparedRecords:
         for factor, way in product(times, WAYS):
             each = one_by_one(range(replicates), f"{way}, {float(factor):g} times the promise")
             errors = [self._errors(self._drawn(way, factor, source)) for _ in each]
-            for at, measure in enumerate(MEASURES):
-                found = summary([one[at] for one in errors])
-                yield {"mechanism": way, "times": float(factor), "measure": measure, **found}
+            yield from _summaries(way, float(factor), errors)
 
     def released(self, copies: Sequence[Any]) -> Iterator[dict[str, Any]]:
         """The same of records that were released."""
         each = [self._errors(_counted(self._levels_of(one), self.made)) for one in copies]
-        for at, measure in enumerate(MEASURES):
-            found = summary([one[at] for one in each])
-            yield {"mechanism": "as released", "times": 1.0, "measure": measure, **found}
+        yield from _summaries("as released", 1.0, each)
 
-    def _errors(self, shares: Shares) -> tuple[float, float]:
-        """Mean total variation over columns, and over pairs of columns."""
-        truth, names = self._truth, self.made.names
-        alone = [_distance(truth, shares, (name,)) for name in names]
-        pairs = [_distance(truth, shares, pair) for pair in combinations(names, 2)]
-        return float(np.mean(alone)), float(np.mean(pairs)) if pairs else 0.0
+    def _errors(self, shares: Shares) -> dict[str, float]:
+        """Mean total variation over columns, and over pairs of columns where there are any."""
+        tables = {size: list(combinations(self.made.names, size)) for size in (1, 2)}
+        return {
+            MEASURES[size]: float(np.mean([_distance(self._truth, shares, one) for one in axes]))
+            for size, axes in tables.items()
+            if axes
+        }
 
     @cached_property
     def _truth(self) -> Shares:
@@ -162,6 +160,14 @@ def _remembered(shares: Shares) -> Shares:
 def _summed(table: Reals, names: Axes, axes: Axes) -> Reals:
     away = tuple(at for at, name in enumerate(names) if name not in axes)
     return np.asarray(table.sum(axis=away))
+
+
+def _summaries(
+    way: str, times: float, errors: Sequence[Mapping[str, float]]
+) -> Iterator[dict[str, Any]]:
+    for measure in errors[0]:
+        found = summary([one[measure] for one in errors])
+        yield {"mechanism": way, "times": times, "measure": measure, **found}
 
 
 def _distance(one: Shares, other: Shares, axes: Axes) -> float:

@@ -270,7 +270,11 @@ class TableRecordsRelease(RecordCopies):
                 f"{MEASUREMENTS} cannot be read.", remedy="Get the bundle again."
             ) from None
         told = payload.get(MEASURED, b"")
-        return cls(**common, copies=copies, measured=measured, moved=moved, cuts=cuts, in_file=told)
+        found = cls(
+            **common, copies=copies, measured=measured, moved=moved, cuts=cuts, in_file=told
+        )
+        _ = found._made  # a law that cannot be read is noticed here, and not when it is used
+        return found
 
     def rebuilt(self) -> Iterator[Made]:
         """The mechanism of this law over these pairs."""
