@@ -88,7 +88,10 @@ def forged(
 
 @pytest.mark.parametrize(
     ("kind", "key"),
-    [("values", "base_measure"), ("values", "rate"), ("quantiles", "weights"), ("records", "rho")],
+    [
+        *(("values", "base_measure"), ("values", "rate"), ("statistics", "grid")),
+        *(("quantiles", "weights"), ("records", "rho")),
+    ],
 )
 def test_a_law_that_cannot_be_read_is_refused_when_it_is_read(
     good: dict[str, Path], tmp_path: Path, kind: str, key: str

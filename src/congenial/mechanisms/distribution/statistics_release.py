@@ -74,6 +74,11 @@ class StatisticsRelease(RecordRelease):
         """The law of what was added."""
         return VectorNoise.from_dict(self.description.law)
 
+    @property
+    def grid(self) -> float:
+        """The distance of the points that values are rounded to."""
+        return float(self.description.law["grid"])
+
     def value(self, statistic: str) -> float:
         """One released statistic."""
         return self.values[self._at(statistic)]
@@ -104,7 +109,7 @@ class StatisticsRelease(RecordRelease):
 
     def _half(self, at: int, level: float) -> float:
         """Half of the width of an interval: of the noise, and of the grid values are rounded to."""
-        return self.noise.interval(at, level) + float(self.description.law["grid"]) / 2
+        return self.noise.interval(at, level) + self.grid / 2
 
     def _at(self, statistic: str) -> int:
         if statistic not in self.statistics:
@@ -255,7 +260,8 @@ class StatisticsRelease(RecordRelease):
         made = cls(**common, values=values, person_guarantee=persons, with_errors=errors)
         with np.errstate(all="ignore"):
             known = made.noise.total_covariance.diagonal()  # refuses a law that cannot be read
-        if not (np.isfinite(known).all() and len(known) == len(values) == len(made.statistics)):
+        sound = np.isfinite(known).all() and np.isfinite(made.grid)
+        if not (sound and len(known) == len(values) == len(made.statistics)):
             raise BundleError(
                 f"the law of the noise in '{made.name}' makes no sense.",
                 remedy="Ask for the bundle again.",
