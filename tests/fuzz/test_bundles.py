@@ -178,6 +178,7 @@ def test_a_small_file_with_a_huge_table(
         {f"a{i}": {"integers": [0, 9_999_999]} for i in range(50)},
         {"a": {"integers": [0, 10**12]}},
         {f"a{i}": {"integers": [0, 2000]} for i in range(5)},
+        pytest.param({"a": {"integers": [0, 8_999_999]}}, marks=pytest.mark.audit),
     ],
 )
 def test_a_schema_of_astronomical_size(
