@@ -203,7 +203,7 @@ def test_what_has_no_price_is_not_read(tmp_path: Path, unit: Unit, events: Any) 
 
 
 def test_figures_that_no_dataset_has_together_are_not_read(tmp_path: Path) -> None:
-    """One by one they can be had; in an empty universe everything would cost nothing."""
+    """One by one they can be had; behind both nothing had a price, and no repair took them."""
     ledger = Ledger.open(tmp_path / "ledger.sqlite", SCHEMA, budget=Budget(epsilon=9))
     ledger.publish(COUNTIES)
     before = spend(ledger, described()) and ledger.spent()
