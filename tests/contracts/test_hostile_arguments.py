@@ -15,6 +15,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import congenial as api
@@ -56,6 +57,8 @@ HOSTILE: dict[str, Any] = {
     "object": object(),
     "class": int,
     "array": np.array([[1.5, np.nan]]),
+    "frame": pd.DataFrame({"sex": ["f", "m"], "age": [3, 70]}),
+    "weights": (1, 2, 0.5),
 }
 Call = tuple[Callable[..., Any], dict[str, Any]]
 

@@ -9,6 +9,8 @@ import subprocess
 from collections.abc import Callable, Iterator
 from html import escape
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -132,6 +134,9 @@ def full(*_: object) -> None:
     raise OSError(28, "No space left on device")
 
 
+SPENT = rf"'late' \(epsilon = {float(EACH):g}\) is drawn and spent.*ledger finish"
+
+
 def test_a_disk_that_fills_after_the_draw(
     populate: Callable[..., Population], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,7 +144,7 @@ def test_a_disk_that_fills_after_the_draw(
     population = populate(str(tmp_path / "ledger.sqlite"), allowed=10)
     with monkeypatch.context() as patch:
         patch.setattr(bundle, "write_synced", full)
-        with pytest.raises(BundleError, match=r"drawn and spent.*ledger finish") as told:
+        with pytest.raises(BundleError, match=SPENT) as told:
             population.quick_release("late")
         assert "--out" not in str(told.value)
         with pytest.raises(BundleError, match=r"paid for.*Nothing was drawn.*ledger finish"):
@@ -151,6 +156,44 @@ def test_a_disk_that_fills_after_the_draw(
     assert (done.name, population.draws, population.ledger.spent()) == ("late", 2, spent)
     assert not kept.exists()
     assert population.judge() == []
+
+
+def watch_syncs(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files and folders that are waited for, in order."""
+    waited: list[Path] = []
+    fsync = os.fsync
+
+    def synced(handle: int) -> None:
+        waited.append(Path(f"/proc/self/fd/{handle}").readlink())
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    return waited
+
+
+def test_new_folders_above_a_bundle_are_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited = watch_syncs(monkeypatch)
+    with claim.claimed(tmp_path / "new" / "newer" / "out"):
+        assert waited == [tmp_path / "new", tmp_path]
+    with claim.claimed(tmp_path / "out"):
+        assert len(waited) == 2
+
+
+def test_parts_that_cannot_be_linked_are_copied_to_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "part").write_bytes(b"counts")
+    (tmp_path / "partial").mkdir()
+    release: Any = SimpleNamespace(
+        part_files={"table/part": SimpleNamespace(path=tmp_path / "part", digest="")}
+    )
+    monkeypatch.setattr(os, "link", full)
+    waited = watch_syncs(monkeypatch)
+    bundle._link_parts(release, tmp_path / "partial")
+    place = tmp_path / "partial" / "table"
+    assert waited == [place / "part", place]
 
 
 def test_bundle_and_folders_are_on_disk_before_the_commit(

@@ -63,12 +63,12 @@ def mutated_text(draw: Any, texts: tuple[str, ...], most: int = 4) -> str:
     return "".join(parts)
 
 
-def _places(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def places(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Every node of a JSON document, by the keys that lead to it."""
     found = [path]
     if isinstance(tree, dict | list):
         for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
-            found += _places(value, (*path, key))
+            found += places(value, (*path, key))
     return found
 
 
@@ -77,10 +77,10 @@ def mutated_json(draw: Any, tree: Any, most: int = 3) -> Any:
     """A document with a few nodes replaced, removed, renamed or moved elsewhere."""
     tree = copy.deepcopy(tree)
     for _ in range(draw(st.integers(1, most))):
-        places = _places(tree)[1:]
-        if not places:
+        found = places(tree)[1:]
+        if not found:
             return draw(st.sampled_from(VALUES))
-        *way, key = draw(st.sampled_from(places))
+        *way, key = draw(st.sampled_from(found))
         node = tree
         for step in way:
             node = node[step]
@@ -92,7 +92,7 @@ def mutated_json(draw: Any, tree: Any, most: int = 3) -> Any:
         elif how == "rename" and isinstance(node, dict):
             node[draw(st.sampled_from(("", "x", "kind", "levels", "table")))] = node.pop(key)
         else:
-            *other, last = draw(st.sampled_from(places))
+            *other, last = draw(st.sampled_from(found))
             source = tree
             for step in (*other, last):
                 source = source[step] if _has(source, step) else None

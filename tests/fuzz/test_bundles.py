@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,9 +23,10 @@ from congenial.errors import BundleError, CongenialError
 from congenial.mechanisms.distribution import sampling_error
 from congenial.publication.bundle import DIGEST, INDEX, read, sha256
 from congenial.publication.verification import verify
+from tests.confidentiality.scenes import SCENES
 from tests.fuzz.bundles import forge, make, use
 from tests.fuzz.conftest import accepted, cases
-from tests.fuzz.hostile import mutated_bytes, mutated_json
+from tests.fuzz.hostile import mutated_bytes, mutated_json, places
 from tests.publication.forging import written
 
 DOCUMENTS = (INDEX, INDEX, "schema.json", "published.json", "persons.json")
@@ -210,6 +212,7 @@ def test_a_small_file_with_a_huge_table(
         {f"a{i}": {"integers": [0, 9_999_999]} for i in range(50)},
         {"a": {"integers": [0, 10**12]}},
         {f"a{i}": {"integers": [0, 2000]} for i in range(5)},
+        pytest.param({"a": {"integers": [0, 8_999_999]}}, marks=pytest.mark.audit),
     ],
 )
 def test_a_schema_of_astronomical_size(
@@ -232,6 +235,54 @@ def test_numbers_that_would_take_for_ever(
         index["guarantee"]["tradeoff"]["epsilon"] = text
 
     in_time(_refuses, forged(good, tmp_path, change))
+
+
+FOR_EVER = "1e999999999"
+
+
+@pytest.mark.parametrize("key", ["parameters", "promise"])
+def test_a_design_that_would_take_for_ever(
+    good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None], key: str
+) -> None:
+    """Nothing but `verify` reads it."""
+
+    def change(index: Any) -> None:
+        told = index["description"]["design"]
+        told[key] = [FOR_EVER] * len(told[key]) if isinstance(told[key], list) else FOR_EVER
+
+    in_time(_doubts, forged(good, tmp_path, change, "tables"))
+
+
+def test_earlier_counts_of_a_report_that_would_take_for_ever(
+    good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None]
+) -> None:
+    page = (good["values"] / "report.html").read_text()
+    other, times = re.subn(r"(?<=alpha&#34;: &#34;)[^&]+", FOR_EVER, page)
+    assert times == 1
+    copy = tmp_path / "forged"
+    forge(good["values"], copy, {"report.html": other.encode()})
+    in_time(_doubts, copy)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("kind", [scene.kind for scene in SCENES])
+def test_every_number_of_every_kind_that_would_take_for_ever(
+    good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None], kind: str
+) -> None:
+    def put(index: Any, path: tuple[Any, ...]) -> None:
+        _at(index, path[:-1])[path[-1]] = FOR_EVER
+
+    whole = json.loads((good[kind] / INDEX).read_bytes())
+    told = [path for path in places(whole) if re.fullmatch(r"-?[\d./]+", str(_at(whole, path)))]
+    assert len(told) > 3
+    for path in told:
+        in_time(_doubts, forged(good, tmp_path, lambda index, path=path: put(index, path), kind))
+
+
+def _at(tree: Any, path: tuple[Any, ...]) -> Any:
+    for step in path:
+        tree = tree[step]
+    return tree
 
 
 def test_a_wrong_digest_is_noticed_file_by_file(good: dict[str, Path], tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -14,11 +16,16 @@ from typer.testing import CliRunner
 
 from congenial.cli import app
 from congenial.errors import LedgerError
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import total
 from congenial.ledger.budget import Budget
+from congenial.ledger.counted_unit import Unit
 from congenial.ledger.ledger import Ledger
+from congenial.ledger.state import VALUES
 from congenial.ledger.stores.store import Event, Log
+from congenial.privacy.descriptions import RecordDescription
 from tests.ledger.conftest import Postgres
-from tests.ledger.ledgers import COUNTIES, SCHEMA, described, promise, spend
+from tests.ledger.ledgers import COUNTIES, SCHEMA, described, promise, published, spend
 from tests.ledger.test_ledger_roles import As, as_user
 
 __all__ = ["as_user"]
@@ -32,7 +39,12 @@ def contradiction() -> dict[str, Any]:
 
 
 LAW = described().to_dict()
+OF_UNITS = Invariants(SCHEMA, of_units=published((total(), 5))).to_dict()
+RECORDS = RecordDescription("records", SCHEMA, {}, epsilon=Fraction(1)).to_dict()
+EXISTENTIAL = {"adjacency": {"metric": "replace-one", "reading": "existential"}}
 GOOD = {"name": "r", "description": LAW, "guarantee": {}, "plan_digest": ""}
+# What can be read and has no price would stop everybody, too.
+UNPRICED = ("reserve", "x", GOOD | {"description": LAW | {"units": True}})
 HOSTILE: list[tuple[str, str | None, Any]] = [
     ("reserve", "x", {}),
     ("reserve", "x", []),
@@ -67,6 +79,14 @@ HOSTILE: list[tuple[str, str | None, Any]] = [
     ("mandates", None, {"statements": 5, "published": True}),
     ("mandates", None, contradiction()),
     ("refund", "taken", {}),
+    UNPRICED,
+    ("reserve", "x", GOOD | {"description": LAW | {"levels": [{"table": ["none"], "eps": "1"}]}}),
+    ("reserve", "x", GOOD | {"description": LAW | {"parameter": {"eps_cell": "1e999999999"}}}),
+    ("reserve", "x", GOOD | {"guarantee": {"adjacency": {"metric": VALUES}}}),
+    ("reserve", "x", GOOD | {"guarantee": {"adjacency": {"metric": VALUES, "public": 7}}}),
+    ("mandates", None, OF_UNITS),
+    ("propose", None, {}),
+    ("propose", None, {"plan_digest": "1", "plan": "", "files": {}}),
 ]
 
 
@@ -133,7 +153,7 @@ def survives(team: As, event: tuple[str, str | None, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "event", HOSTILE[:1] + HOSTILE[10:11] + HOSTILE[13:14] + HOSTILE[24:25], ids=str
+    "event", [HOSTILE[0], HOSTILE[10], HOSTILE[13], HOSTILE[24], UNPRICED], ids=str
 )
 def test_a_forged_event_is_refused_or_mended(team: As, event: Any) -> None:
     survives(team, event)
@@ -148,10 +168,51 @@ def test_a_releaser_cannot_brick_the_ledger(
     attempt("forged events", events=len(HOSTILE))
     if not checked:
         without_the_check(team)
-    for event in HOSTILE:
-        if event[0] != "refund":  # kinds that are not known are the owner's
-            survives(team, event)
+    for n, (kind, release, payload) in enumerate(HOSTILE):
+        if kind != "refund":  # kinds that are not known are the owner's
+            survives(team, (kind, f"x{n}" if release == "x" else release, payload))
     assert team("ann").spent().epsilon > 0
+
+
+@pytest.mark.parametrize(
+    ("unit", "events"),
+    [
+        (
+            "add-remove",
+            [("mandates", COUNTIES.to_dict()), ("reserve", GOOD | {"description": RECORDS})],
+        ),
+        (
+            "several rows",
+            [
+                ("mandates", OF_UNITS),  # how many rows there are is not told
+                ("reserve", GOOD | {"description": RECORDS}),
+                ("reserve", GOOD | {"guarantee": EXISTENTIAL}),
+            ],
+        ),
+    ],
+)
+def test_what_has_no_price_is_not_read(tmp_path: Path, unit: Unit, events: Any) -> None:
+    """Every total and every command that prices would be refused behind it, for ever."""
+    ledger = Ledger.open(tmp_path / "ledger.sqlite", SCHEMA, adjacency=unit, max_rows=2)
+    for n, (kind, payload) in enumerate(events):
+        assert forge(ledger, kind, f"x{n}" if kind == "reserve" else None, payload)
+        assert len(ledger.malformed()) == n + 1
+    for one in ledger.malformed():
+        ledger.repair(one.id, one.digest, "forged", nothing_drawn=True)
+    assert ledger.spent().epsilon == 0
+
+
+def test_figures_that_no_dataset_has_together_are_not_read(tmp_path: Path) -> None:
+    """One by one they can be had; behind both nothing had a price, and no repair took them."""
+    ledger = Ledger.open(tmp_path / "ledger.sqlite", SCHEMA, budget=Budget(epsilon=9))
+    ledger.publish(COUNTIES)
+    before = spend(ledger, described()) and ledger.spent()
+    assert forge(ledger, "mandates", None, published((total("sex"), [12, 11])).to_dict())
+    (bad,) = ledger.malformed()
+    with pytest.raises(LedgerError, match="cannot be read"):
+        ledger.spent()
+    ledger.repair(bad.id, bad.digest, "forged", nothing_drawn=True)
+    assert ledger.spent() == before
 
 
 def test_the_database_takes_no_empty_reservation(team: As) -> None:

@@ -161,6 +161,7 @@ WELL_FORMED: dict[str, dict[str, object]] = {
     "abandon": {},
     "mandates": {"statements": []},
     "budget": BUDGET,
+    "unit": {"kind": "several rows", "max_rows": 2},
     "grant": {"who": "bob", "role": "owner"},
     "upgrade": {"before": 1, "after": 2},
     "repair": {"event": 1, "counts": "nothing", "because": "a test"},

@@ -167,6 +167,19 @@ def test_losses_do_not_jump_where_tables_are_too_many_to_list(name, eps, monkeyp
     assert beyond.price(eps).basis == basis
 
 
+@pytest.mark.parametrize("eps", EPS, ids=str)
+def test_margins_of_two_rows_hardly_jump(eps, monkeypatch):
+    """A bound takes over from the list: 5 % more here, where the general one is 50 % above."""
+    monkeypatch.setattr(enumerated_normaliser, "MOST_TABLES", 300)
+    listed, beyond = (
+        conditions(np.full((2, 3), n), margin("a"), margin("b"), distance=4) for n in (9, 10)
+    )
+    assert listed.enumerated is not None
+    assert beyond.enumerated is None
+    assert beyond.price(eps).basis == TWO_ROWS
+    assert 1 <= float(beyond.loss(eps)) / float(listed.loss(eps)) < 1.06
+
+
 def test_two_bins_and_two_margins_beyond_listing_cost_what_is_true():
     """2.623 and 6.111 were stated; sums of the very weights give 2.111 and 4.018."""
     one = Fraction(1)

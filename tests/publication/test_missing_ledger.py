@@ -11,8 +11,10 @@ from congenial.errors import LedgerError
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.stores.postgres import PostgresStore
 from congenial.publication import workflow
+from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import note
 from tests.crash.population import Population
+from tests.plain_reports import plain_reports
 
 
 def people(folder: Path) -> None:
@@ -66,6 +68,38 @@ def test_another_ledger_that_exists_is_not_a_fresh_budget(tmp_path: Path, old_no
     for again in ("moved.sqlite", "./moved.sqlite", "sqlite:///moved.sqlite"):
         assert workflow.check(Population(folder, again, 3).plan("first")).published
     workflow.release(Population(folder, "moved.sqlite", 3).plan("first"), "first")
+
+
+WITHOUT_FIGURES = """
+[data]
+source = "people.csv"
+[schema]
+sex = { levels = ["f", "m"] }
+[[release]]
+name = "first"
+table = ["sex"]
+epsilon = 1
+[[release]]
+name = "second"
+table = ["sex"]
+epsilon = 1
+[budget]
+epsilon = 1
+"""
+
+
+def test_a_bundle_refuses_a_fresh_ledger(tmp_path: Path) -> None:
+    """No figure is published, and the second release would have had the budget once more."""
+    folder = tmp_path / "population"
+    people(folder)
+    plan = Plan.parse(WITHOUT_FIGURES, folder)
+    with plain_reports():
+        workflow.release(plan, "first")
+    (folder / "ledger.sqlite").unlink()
+    for call in (lambda: workflow.check(plan), lambda: workflow.release(plan, "second")):
+        with pytest.raises(LedgerError, match=r"bundles/first' was recorded.*is unknown"):
+            call()
+    assert not (folder / "ledger.sqlite").exists()
 
 
 def test_the_note_of_the_ledger_holds_no_secret(tmp_path: Path) -> None:

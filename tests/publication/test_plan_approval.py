@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from congenial.cli import app
 from congenial.errors import PlanError
+from congenial.publication import drawing_by_parts
 from congenial.publication.plan import Plan
 from congenial.publication.plan_approval import difference
 from congenial.publication.plan_ledger import open_ledger
@@ -133,3 +136,24 @@ def test_a_difference_is_shown_by_lines(plan: Path, be) -> None:
     assert "-epsilon = 1" in changed
     assert "+epsilon = 1.5" in changed
     assert difference(before.text, ledger_text) == []
+
+
+def test_parts_are_reserved_for_the_plan_that_was_approved(plan: Path) -> None:
+    """By the digest without files, which nobody approves, they were refused where it is needed."""
+    loaded: Any = Plan.load(plan)
+    assert loaded.digest != loaded.digest_with_files
+    asked: list[Any] = []
+
+    class Reserved(Exception):
+        pass
+
+    class Asked:
+        def reserve(self, *given: object) -> None:
+            asked.extend(given)
+            raise Reserved
+
+    offer: Any = SimpleNamespace(description=None, guarantee=None, name="t")
+    none: Any = None
+    with pytest.raises(Reserved):
+        drawing_by_parts._reserved(loaded, offer, none, none, Asked())  # type: ignore[arg-type]
+    assert asked[-1] == loaded.digest_with_files

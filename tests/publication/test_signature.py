@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from typer.testing import CliRunner
 
+from congenial import verify
 from congenial.cli import app
 from congenial.errors import BundleError
 from congenial.publication import signature
@@ -172,6 +173,12 @@ def test_from_a_release_to_its_reader(plan: Path, tmp_path: Path) -> None:
     assert run("verify", bundle, "--signer", other.with_suffix(".pub")).exit_code == 1
     with pytest.raises(BundleError, match="signed already"):
         sign(bundle, load_key(other))
+    forged = tmp_path / "forged"
+    shutil.copytree(bundle, forged)
+    (forged / "release.json").write_bytes((bundle / "release.json").read_bytes() + b"\n")
+    told = {one.what: one.holds for one in verify(forged, signer=key.with_suffix(".pub"))}
+    assert not told["release.json.sig is a signature of release.json"]
+    assert not told["the bundle is signed by the key you gave"]
     (bundle / signature.SIGNATURE).write_text("no signature")
     assert run("verify", bundle).exit_code == 1
     (bundle / signature.SIGNATURE).unlink()

@@ -20,6 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from congenial.data.arguments import NUMBER, WHOLE
+from congenial.data.rational import fraction
 from congenial.errors import CongenialError
 
 EXACT_KINDS = (Fraction, *WHOLE)
@@ -52,7 +53,7 @@ def _exact(value: Any) -> bool:
 
 def _rational(value: Any) -> bool:
     try:
-        return _is(value, (str, *EXACT_KINDS)) and Fraction(value) > 0
+        return _is(value, (str, *EXACT_KINDS)) and fraction(value) > 0
     except (ValueError, ZeroDivisionError):
         return False
 

@@ -22,7 +22,7 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.ledger.budget import Budget
 from congenial.ledger.repair import refuse_unknown
-from congenial.ledger.state import LedgerState, drawn_given, join_figures
+from congenial.ledger.state import VALUES, LedgerState, drawn_given, join_figures
 from congenial.pairs.pairs import stored_pairs_compose
 from congenial.privacy.composition import Loss
 from congenial.privacy.descriptions import AnyDescription
@@ -30,7 +30,6 @@ from congenial.privacy.guarantee import Guarantee
 
 WHOLE_DATASET = "pairs of distributions"
 SECRETS = "secret pairs"
-VALUES = "replace-one value"
 DESCRIPTION = "Give the description of a mechanism or a release."
 
 

@@ -1,9 +1,9 @@
 """Events of a ledger that cannot be read, and how an owner voids them.
 
-An event can be chained correctly and still say nothing: whoever may release can write one past this
-program, and ledgers before version 3 took any payload. It stays in the history. Reading goes on
-behind it, totals name it, and nothing more is reserved, drawn or published until an owner's
-`repair` event names it by number and digest and says what it counts as:
+An event can be chained correctly and still say nothing, or nothing that has a price: whoever may
+release can write one past this program, and ledgers before version 3 took any payload. It stays in
+the history. Reading goes on behind it, totals name it, and nothing more is reserved, drawn or
+published until an owner's `repair` event names it by number and digest and says what it counts as:
 
     nothing   nothing was drawn or published because of it
     unknown   something may have been: no budget allows a further release

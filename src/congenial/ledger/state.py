@@ -21,7 +21,7 @@ from congenial.ledger.repair import Malformed, voided
 from congenial.ledger.roles import Role, check_grant
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
-from congenial.privacy.composition import Loss, joint_loss
+from congenial.privacy.composition import Loss, joint_loss, refuse_unpriced
 from congenial.privacy.descriptions import AnyDescription, read_description
 from congenial.privacy.tradeoff import Tradeoff
 
@@ -39,6 +39,7 @@ STEPS: dict[tuple[Status, str], Status] = {
 }
 # What a release counts as if noise may have been drawn although no step allowed it.
 _IF_DRAWN: dict[Status, Status] = {"reserved": "drawn", "cancelled": "abandoned"}
+VALUES = "replace-one value"  # pairs about single values of a person
 RELEASE_EVENTS = ("reserve", "draw", "commit", "abandon")
 _NEXT = {
     "reserved": "Mark it as drawn first, or abandon it.",
@@ -302,8 +303,7 @@ def _after(state: LedgerState, event: Event) -> LedgerState:
     if event.kind == "unit":
         return replace(state, unit=state.unit.changed(payload))
     if event.kind == "mandates":
-        new = Invariants.from_dict(state.schema, payload)
-        return replace(state, figures=join_figures(state.figures, new))
+        return replace(state, figures=_published(state, payload))
     if event.kind == "grant":
         who = payload["who"]
         role = check_grant(state.roles, who, payload["role"])
@@ -315,6 +315,18 @@ def _after(state: LedgerState, event: Event) -> LedgerState:
     if event.kind == "repair":
         return replace(state, malformed=voided(state.malformed, payload))
     raise ValueError(event.kind)
+
+
+def _published(state: LedgerState, payload: dict[str, Any]) -> Invariants:
+    """All figures behind an event that adds some, if releases have a price given them."""
+    joined = join_figures(state.figures, Invariants.from_dict(state.schema, payload))
+    if joined.told and not state.unit.figures_kept:
+        raise ValueError(state.unit.words)
+    if joined.of_units is not None:
+        state.unit.adjacency(joined)  # raises where no proof covers figures about units
+    if state.figures.told:
+        joined.refuse_clash()
+    return joined
 
 
 def _follow(releases: dict[str, Entry], state: LedgerState, event: Event) -> None:
@@ -342,6 +354,10 @@ def _reserved(state: LedgerState, event: Event, payload: dict[str, Any]) -> Entr
     description = read_description(state.schema, payload["description"])
     if not set(drawn_given(description).told) <= set(state.figures.told):
         raise ValueError("noise given figures that are not published has no price")
+    if state.unit.max_rows is not None:
+        refuse_unpriced(description, state.adjacency)
+    elif getattr(description, "units", False):
+        raise ValueError("a table of units has no price where a record is a unit")
     return Entry(
         id=written_text(event.release),
         name=written_text(payload["name"]),
@@ -349,20 +365,26 @@ def _reserved(state: LedgerState, event: Event, payload: dict[str, Any]) -> Entr
         who=event.who,
         status="reserved",
         description=description,
-        guarantee=_promised(payload["guarantee"]),
+        guarantee=_promised(state, payload["guarantee"]),
         plan_digest=written_text(payload["plan_digest"]),
         published=state.figures,
         unit=state.unit,
     )
 
 
-def _promised(guarantee: dict[str, Any]) -> dict[str, Any]:
-    """What was promised, if later readers can say it; the oldest ledgers wrote less."""
+def _promised(state: LedgerState, guarantee: dict[str, Any]) -> dict[str, Any]:
+    """What was promised, if later readers can say it; the oldest ledgers wrote less.
+
+    Another reading than the robust one has no price where units own several rows.
+    """
     if "tradeoff" in guarantee:
         Tradeoff.from_dict(guarantee["tradeoff"])
     pairs = guarantee.get("adjacency")
     if pairs is not None:
         written_text(pairs["metric"])
-        if pairs.get("reading") not in (None, *get_args(Reading)):
+        known = ("robust",) if state.unit.kind == "several rows" else get_args(Reading)
+        if pairs.get("reading") not in (None, *known):
             raise ValueError(pairs["reading"])
+        for name in pairs["public"] if pairs["metric"] == VALUES else ():
+            written_text(name)
     return guarantee

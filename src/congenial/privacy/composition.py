@@ -66,8 +66,8 @@ class Loss:
             if self.rho:
                 raise GuaranteeError("windows and Gaussian laws together have no closed form.")
             # An eps promise sampled with H and tau becomes (eps + 2H, (1 + e^{eps + 2H}) tau).
-            slack = (1 + exp(float(self.epsilon))) * float(self.mass)
-            return Approximate(self.epsilon, slack)
+            slack = (1 + exp(min(float(self.epsilon), 700.0))) * float(self.mass)
+            return Approximate(self.epsilon, min(slack, 1.0))
         if not self.rho:
             return Pure(self.epsilon)
         if not self.epsilon and not self.discrete:
@@ -142,6 +142,15 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
         and (not others or (len(tables) == 1 and others[0].exact)),
         silent=sum(not d.persons for d in records),
     )
+
+
+def refuse_unpriced(description: AnyDescription, adjacency: Adjacency) -> None:
+    """GuaranteeError where a release has no price over pairs of this kind; works no price out."""
+    if _of_units(description) != adjacency.counts_units:
+        _for_units(adjacency)
+    for law in description.laws:
+        if isinstance(law, RecordDescription):
+            _refuse_records(law, adjacency)
 
 
 def _of_units(description: AnyDescription) -> bool:
@@ -260,22 +269,28 @@ def _record_loss(description: RecordDescription, adjacency: Adjacency) -> tuple[
     Of units with several rows, where the figures tell the number of rows, tables differ as if so
     many rows were replaced: what a function of the rows alone loses.
     """
-    a = adjacency.records
+    _refuse_records(description, adjacency)
+    several = adjacency.metric == ROWS_OF_ONE_UNIT
+    a = adjacency.rows_apart(description.shown or ()) if several else adjacency.records
+    if several or adjacency.metric == "replace-one":
+        return a * description.epsilon, a**2 * description.rho
+    return a * (description.added or ZERO), ZERO
+
+
+def _refuse_records(description: RecordDescription, adjacency: Adjacency) -> None:
+    """GuaranteeError where the loss per record says nothing of such pairs."""
     if adjacency.metric == ROWS_OF_ONE_UNIT:
         if description.shown is None or not adjacency.people_kept:  # type: ignore[attr-defined]
             raise GuaranteeError(
                 f"'{description.mechanism}' has no promise for units with several rows here.",
                 remedy="Use a ledger with one row per person (replace-one).",
             )
-        a = adjacency.rows_apart(description.shown)
-    if adjacency.metric in ("replace-one", ROWS_OF_ONE_UNIT):
-        return a * description.epsilon, a**2 * description.rho
-    if description.added is None and description.persons:
+        adjacency.schema.axes(description.shown)  # raises when an axis is unknown
+    elif adjacency.metric != "replace-one" and description.added is None and description.persons:
         raise GuaranteeError(
             f"'{description.mechanism}' has no promise for records added or removed.",
             remedy="Use a ledger with one row per person (replace-one).",
         )
-    return a * (description.added or ZERO), ZERO
 
 
 def _pure(tables: Sequence[Description], adjacency: Adjacency) -> Supremum | None:

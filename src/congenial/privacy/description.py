@@ -146,7 +146,8 @@ class Description:
             raise GuaranteeError(
                 f"a level of '{self.mechanism}' has no positive epsilon of its own."
             )
-        self.support.schema.axes(self.table)  # raises when an axis is unknown
+        for names in (self.table, *(names for names, _ in self.levels)):
+            self.support.schema.axes(names)  # raises when an axis is unknown
 
     @property
     def rate(self) -> Fraction:

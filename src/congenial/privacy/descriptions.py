@@ -138,6 +138,8 @@ class TablesDescription:
             raise GuaranteeError("a table is measured twice, or measured and not printed.")
         if any(one.support != self.support or one.levels for one in self.measured):
             raise GuaranteeError("tables measured together are drawn given the same figures.")
+        if any(one.units != self.units for one in self.measured):
+            raise GuaranteeError("tables measured together count rows, or all of them count units.")
         if self.parts:
             self.support.schema.axis(self.parts)  # raises when it is unknown
         for names in self.tables:

@@ -81,6 +81,7 @@ def _link_parts(release: Released, partial: Path) -> None:
             os.link(file.path, place)
         except OSError:  # another file system, or one without links
             shutil.copyfile(file.path, place)
+            sync(place)
     for folder in folders_of(release):
         sync(partial / folder)
 
@@ -102,9 +103,9 @@ def write_synced(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def sync(folder: Path) -> None:
-    """Wait until the names in a folder are on disk."""
-    handle = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on disk."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -125,6 +125,8 @@ def claimed(folder: Path) -> Iterator[Claim]:
         )
     claim = Claim(folder)
     try:
+        for one in new:
+            bundle.sync(one.parent)  # a bundle is on disk when all folders above it are
         claim.give_room_up()  # what a crash left behind
         yield claim
     finally:

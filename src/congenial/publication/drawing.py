@@ -67,7 +67,7 @@ def carry_out(
             )
         with _to_the_end(progress):
             reservation.mark_drawn()
-            with after_draw(offer.name, claim):
+            with after_draw(offer.name, guarantee, claim):
                 drawn = promised(offer.draw(), guarantee)
                 claim.keep(drawn, reservation.id)
                 words = promise_of(guarantee, ledger)
@@ -113,39 +113,40 @@ def rehearse(offer: Offer) -> Offer:
 
 
 @contextmanager
-def after_draw(name: str, claim: Claim) -> Iterator[None]:
-    """From the draw on every failure says that it is spent, and where it can be finished.
+def after_draw(name: str, guarantee: Guarantee, claim: Claim) -> Iterator[None]:
+    """From the draw on every failure says what is spent, and where it can be finished.
 
     An error that nobody foresaw stays what it is, with a note that says so (`SpentNote`).
     """
+    drawn = f"'{name}' ({guarantee.tradeoff.words})"
     try:
         yield
     except (CongenialError, OSError) as error:
         why = error.what if isinstance(error, CongenialError) else f"{error.strerror}."
         kind = type(error) if isinstance(error, LedgerError | RandomnessError) else BundleError
-        what, remedy = _spent(name, claim, why)
+        what, remedy = _spent(drawn, claim, why)
         raise kind(what, remedy=remedy) from None
     except Exception as error:
-        error.add_note(SpentNote(" ".join(_spent(name, claim, "an unexpected error."))))
+        error.add_note(SpentNote(" ".join(_spent(drawn, claim, "an unexpected error."))))
         raise
 
 
-def _spent(name: str, claim: Claim, why: str) -> tuple[str, str]:
+def _spent(drawn: str, claim: Claim, why: str) -> tuple[str, str]:
     """What to say of a release that failed after its draw, and what to do about it."""
     if claim.run.exists():
         return (
-            f"'{name}' is begun and paid for, but it is not finished: {why}",
+            f"{drawn} is begun and paid for, but it is not finished: {why}",
             "Mend that, then run `congenial release` again: it goes on where it stopped, draws "
             "nothing twice and spends nothing.",
         )
     if claim.kept.exists():
         return (
-            f"'{name}' is drawn and spent, and kept in '{claim.kept}', but it is not finished: "
+            f"{drawn} is drawn and spent, and kept in '{claim.kept}', but it is not finished: "
             f"{why}",
             "Mend that, then run `congenial ledger finish PLAN`; it spends nothing.",
         )
     return (
-        f"'{name}' is spent, since its noise may have been drawn, and could not be kept: {why}",
+        f"{drawn} is spent, since its noise may have been drawn, and could not be kept: {why}",
         "`congenial ledger pending` lists it. Find the cause before anything else is drawn: every "
         "draw spends.",
     )

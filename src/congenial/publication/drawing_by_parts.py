@@ -54,7 +54,7 @@ def carry_out_by_parts(
             release = _reserved(plan, offer, run, claim, ledger)
         else:
             progress("going on with what an earlier run has drawn")
-        with after_draw(offer.name, claim):
+        with after_draw(offer.name, offer.guarantee, claim):
             run.prepare(claim.run)  # again only where an earlier run's counts were lost
             drawn = promised(run.draw(claim.run, _secret(claim)), offer.guarantee)
             words = promise_of(offer.guarantee, ledger)
@@ -67,7 +67,7 @@ def carry_out_by_parts(
 
 def _reserved(plan: Plan, offer: Offer, run: PartedRun, claim: Claim, ledger: Ledger) -> str:
     """Take the release's share of the budget, keep its secret, mark it as drawn."""
-    given = (offer.description, offer.guarantee, offer.name, plan.digest)
+    given = (offer.description, offer.guarantee, offer.name, plan.digest_with_files)
     with ledger.reserve(*given) as reservation:
         if not offer.holds(ledger):
             raise MandateError(
@@ -85,6 +85,7 @@ def _reserved(plan: Plan, offer: Offer, run: PartedRun, claim: Claim, ledger: Le
             _write_private(claim.run / SECRET, secret.bits)
             _write_private(claim.run / RUN, json.dumps(told).encode())
             bundle.sync(claim.run)
+            bundle.sync(claim.run.parent)
         reservation.mark_drawn()
     return reservation.id
 

@@ -44,7 +44,7 @@ def finish(ledger: Ledger, folder: Path, report: Report = rerender.report) -> li
 def _finished(ledger: Ledger, claim: Claim, report: Report) -> Finished:
     release, drawn = unpacked(claim.kept)
     entry = _entry(ledger, release, claim)
-    with after_draw(drawn.name, claim):
+    with after_draw(drawn.name, drawn.guarantee, claim):
         digest = entry.bundle_digest
         if entry.status == "drawn":
             digest = _written(ledger, claim, drawn, report)

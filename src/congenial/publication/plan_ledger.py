@@ -2,7 +2,8 @@
 
 A plan that names another ledger than the one that counts would get a fresh budget. published.json
 therefore notes the ledger that recorded the figures, by the digest of its first event, which no two
-share, not by the spelling of a path or URL, so that a ledger may be moved or renamed.
+share, not by the spelling of a path or URL, so that a ledger may be moved or renamed. Where a plan
+publishes no figures, a bundle of it tells that there was a ledger.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from congenial.ledger.ledger import Ledger
 from congenial.publication.plan import Plan
 
 PUBLISHED = "published"  # the folder beside the plan that holds the exact figures
+BUNDLES = "bundles"  # the folder beside it that holds its releases
 RIGHT_LEDGER = (
-    "Name the ledger that recorded them in the plan (the file says where it was, under "
+    "Name in the plan the ledger that recorded it (published.json says where it was, under "
     "recorded_in), restoring it if need be; for another population, use another folder."
 )
 
@@ -65,10 +67,11 @@ def note(plan: Plan, ledger: Ledger) -> dict[str, str]:
 
 def refuse_fresh_start(plan: Plan) -> None:
     """A ledger that went missing must not become a fresh budget."""
-    if _recorded(plan) is not None:
+    known = _file(plan) if _recorded(plan) is not None else _released(plan)
+    if known is not None:
         raise LedgerError(
-            f"there is no ledger at '{plan.ledger}', but '{_file(plan)}' was recorded in "
-            "a ledger: what was spent is unknown.",
+            f"there is no ledger at '{plan.ledger}', but '{known}' was recorded in a ledger: what "
+            "was spent is unknown.",
             remedy=RIGHT_LEDGER,
         )
 
@@ -97,6 +100,12 @@ def _holds(ledger: Ledger, recorded: dict[str, Any]) -> bool:
     except (CongenialError, KeyError, TypeError, ValueError, AttributeError):
         return False
     return set(figures.told) <= set(ledger.figures.told)
+
+
+def _released(plan: Plan) -> Path | None:
+    """A bundle of this plan in its usual place, if there is one: it was drawn under a ledger."""
+    places = (plan.folder / BUNDLES / one.name for one in plan.release)
+    return next((place for place in places if place.is_dir()), None)
 
 
 def _file(plan: Plan) -> Path:

@@ -27,6 +27,7 @@ from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import (
+    BUNDLES,
     PUBLISHED,
     exact_figures,
     note,
@@ -290,7 +291,7 @@ def release(
     from congenial.publication.drawing import carry_out, rehearse
 
     section = plan.named(name)
-    folder = plan.folder / "bundles" / name if folder is None else folder
+    folder = plan.folder / BUNDLES / name if folder is None else folder
     if not begun(folder):
         bundle.check_absent(folder)
     before = open_ledger(plan, create=False, who=who)
@@ -341,7 +342,7 @@ def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
     """BudgetError when the budget does not allow all these releases together; draws nothing."""
     from congenial.publication.claim import begun
 
-    names = [name for name in names if not begun(plan.folder / "bundles" / name)]
+    names = [name for name in names if not begun(plan.folder / BUNDLES / name)]
     if len(names) < 2:
         return  # drawing it asks the ledger itself
     sections = [plan.named(name) for name in names]

@@ -11,6 +11,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Self
 
+from congenial.data.rational import fraction
 from congenial.mechanisms.wasserstein.given_public_release import VALUES, ValuesRelease
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
@@ -67,7 +68,7 @@ class Earlier:
     def from_dict(cls, told: dict[str, Any]) -> Self:
         """Inverse of `to_dict`."""
         counts = tuple(int(count) for count in told["counts"])
-        return cls(str(told["file"]), counts, Fraction(told["alpha"]), Fraction(told["kappa"]))
+        return cls(str(told["file"]), counts, fraction(told["alpha"]), fraction(told["kappa"]))
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def smooth(risk: Floats) -> Floats:
     >>> smooth(np.array([0.0, 1.0, np.inf])).tolist()
     [1.0, 0.5, 0.0]
     """
-    return np.asarray(1.0 / (1.0 + risk))
+    return np.asarray(1.0 / (1.0 + np.asarray(risk)))
 
 
 def scalar(epsilon: float) -> Weighting:

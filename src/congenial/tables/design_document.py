@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.rational import fraction
 from congenial.data.workload import Workload
 from congenial.errors import CongenialError, StructureError
 from congenial.figures.invariants import Invariants
@@ -141,8 +142,8 @@ def _recheck(
         workload,
         types,
         law,
-        tuple(Fraction(value) for value in told["parameters"]),
-        Fraction(told["promise"]),
+        tuple(fraction(value) for value in told["parameters"]),
+        fraction(told["promise"]),
         tuple(told["mean_variances"]),
         tuple(told["alone"]),
         _read_objective(told["objective"]),

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from congenial.data.argument_rules import COUNT, FLAG, check_fields
+from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
 from congenial.pairs.scenarios.scenarios import (
     Conditionals,
@@ -135,7 +136,7 @@ class BoundedCounts(Scenarios):
     def from_dict(cls, data: Mapping[str, Any]) -> BoundedCounts:
         """Inverse of `to_dict`."""
         rule = data["rule"]
-        low, high = (Fraction(share) for share in rule["share"])
+        low, high = (fraction(share) for share in rule["share"])
         return cls(data["n"], CountRule(rule["label"], (low, high), rule["margin"]))
 
 
