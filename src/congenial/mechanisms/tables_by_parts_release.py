@@ -71,6 +71,13 @@ class PartedRelease(Released):
         return AreaParts(self.schema, self.description.parts)
 
     @property
+    def largest_sds(self) -> list[float]:
+        """The largest standard deviation in each table, in order."""
+        above = {at: float(np.max(one["sd"], initial=0.0)) for at, one in self.upper.items()}
+        told = above | dict(self.worst)
+        return [told[at] for at in range(len(self.tables))]
+
+    @property
     def part_files(self) -> Mapping[str, PartFile]:
         """The files of the parts, by their name in the bundle."""
         return self.files
