@@ -124,6 +124,20 @@ def test_another_source(made: dict[str, Path], tmp_path: Path, kind: str) -> Non
     assert FOLLOWS in altered(made[kind], tmp_path, change)
 
 
+@pytest.mark.parametrize("place", ["name", "assumption"])
+def test_lines_that_look_like_a_promise(made: dict[str, Path], tmp_path: Path, place: str) -> None:
+    """A name of several lines would begin README.txt with a promise of its own."""
+    lines = "people\n======\n\nWhat is promised\nEpsilon is 0.0001."
+
+    def change(index: Any, _: Path) -> None:
+        if place == "name":
+            index["name"] = lines
+        else:
+            index["guarantee"]["assumptions"].append(lines)
+
+    assert PLAIN in altered(made["table"], tmp_path, change)
+
+
 # ---- release.json and what lies beside it --------------------------------------------------------
 
 
