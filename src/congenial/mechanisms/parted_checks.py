@@ -101,7 +101,9 @@ def holds(part: PublishedPart, above: Above | None) -> PartHolds:
     """Going down; None: from what is printed of the top node, and with the deviations printed."""
     values, share = part.drawn(), part.share
     settled = share.part.settled(share.part.upward(values), above or printed_top(part))
-    written, estimates, known, counts, worst = True, True, True, {}, {}
+    written, estimates, known = True, True, True
+    counts: dict[int, Ints] = {}
+    worst: dict[int, float] = {}
     for at in part.below:
         told = part.columns(at)
         names = share.tables[at]
