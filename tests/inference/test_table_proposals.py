@@ -106,17 +106,25 @@ def draws_of(c, r, a, count=8000):
 
 @pytest.mark.parametrize(
     ("c", "r", "a"),
-    [(3.3, 0.4, 1.0), (-4.0, 0.5, 1.0), (2.2, 0.3, 0.5), (1.7, 1.4, 1.0), (0.4, 0.9, 2.5)],
+    [
+        (3.3, 0.4, 1.0),
+        (-4.0, 0.5, 1.0),
+        (2.2, 0.3, 0.5),
+        (1.7, 1.4, 1.0),
+        (0.4, 0.9, 2.5),
+        (31.0, 0.1, 150.0),  # a strong prior: nearly all counts are far above the centre
+        (10.501, 40.0, 1.5),  # hardly any noise, and two counts that are about equally near
+    ],
 )
 def test_a_count_near_zero_has_its_law_and_its_sum(c, r, a):
     found = draws_of(c, r, a)
-    x = np.arange(80)
+    x = np.arange(400)
     logs = -0.5 * (r * (x - c)) ** 2 + gammaln(x + a) - gammaln(x + 1)
-    sum_of_all = np.exp(logs).sum() * r / np.sqrt(2 * np.pi)
-    assert found[:, 1] == pytest.approx(np.log(sum_of_all), abs=1e-12)
-    law = np.exp(logs) / np.exp(logs).sum()
+    sum_of_all = logsumexp(logs) + np.log(r / np.sqrt(2 * np.pi))
+    assert found[:, 1] == pytest.approx(sum_of_all, rel=1e-12, abs=1e-12)
+    law = np.exp(logs - logsumexp(logs))
     assert _p_value(found[:, 0], law) >= ALPHA
-    wider = np.exp(0.8 * logs)
+    wider = np.exp(0.8 * (logs - logs.max()))
     assert _p_value(found[:, 0], wider / wider.sum()) < ALPHA
 
 

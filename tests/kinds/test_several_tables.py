@@ -14,7 +14,7 @@ import pytest
 import congenial
 from congenial.errors import InferenceError
 from congenial.kinds.several_tables_building import automatic
-from congenial.kinds.several_tables_verification import _same
+from congenial.kinds.several_tables_verification import AIM, _same
 from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.publication.plan import Plan
 from tests.commands import refused, run
@@ -137,9 +137,14 @@ def forged(release: TablesRelease, what: str) -> TablesRelease:
         better = {**told.design["certificate"], "share": 1.0}
         design = {**told.design, "certificate": better}
         return replace(release, description=replace(told, design=design))
-    assert what == "types"
-    types = {**told.design["types"], "maximal": [[2, 2, 2, 2]]}
-    return replace(release, description=replace(told, design={**told.design, "types": types}))
+    said = {
+        "aim": {"aim": "epsilon = 0.0001"},
+        "accuracy": {"aim": "accuracy: margin('age') within 0.1 at 90%"},
+        "a field more": {"note": "epsilon = 0.0001"},
+        "types": {"types": {**told.design["types"], "maximal": [[2, 2, 2, 2]]}},
+    }
+    design = {**told.design, **said[what]}
+    return replace(release, description=replace(told, design=design))
 
 
 @pytest.mark.parametrize(
@@ -152,6 +157,9 @@ def forged(release: TablesRelease, what: str) -> TablesRelease:
         ("scale", "the promise follows from the description"),
         ("certificate", "the design is as near the best as it says"),
         ("types", "the design's types of differences are those of the figures"),
+        ("a field more", "the design's types of differences are those of the figures"),
+        ("aim", AIM),
+        ("accuracy", AIM),
     ],
 )
 def test_what_a_forger_changes_is_noticed(

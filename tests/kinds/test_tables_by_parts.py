@@ -23,6 +23,7 @@ from congenial.errors import (
 )
 from congenial.kinds import parted_run
 from congenial.kinds.registry import of_section
+from congenial.kinds.tables_by_parts_verification import LARGEST
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.reservation import Reservation
 from congenial.mechanisms import parted_checks
@@ -123,6 +124,22 @@ def test_another_mechanism_is_not_what_drew_it(bundle: Path, tmp_path: Path, nam
     index["description"]["measured"][-1]["mechanism"] = name
     changed = sealed(tmp_path / "forged", index)
     assert FOLLOWS in [one.what for one in verify(changed, part="s1") if not one.holds]
+
+
+@pytest.mark.parametrize("part", [None, "s1"])
+def test_a_smaller_error_than_the_largest_is_noticed(
+    bundle: Path, tmp_path: Path, part: str | None
+) -> None:
+    """It stands in parts.json and in the report, and in no table."""
+    shutil.copytree(bundle, tmp_path / "forged")
+    file = tmp_path / "forged" / "parts.json"
+    told = json.loads(file.read_text())
+    told["largest_sd"] = {name: sd / 3 for name, sd in told["largest_sd"].items()}
+    file.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    index = json.loads((bundle / "release.json").read_text())
+    index["files"]["parts.json"] = hashlib.sha256(file.read_bytes()).hexdigest()
+    changed = sealed(tmp_path / "forged", index)
+    assert LARGEST in [one.what for one in verify(changed, part=part) if not one.holds]
 
 
 @pytest.mark.parametrize("column", ["count", "estimate", "count_as_drawn", "low", "sex"])

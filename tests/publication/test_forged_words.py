@@ -18,6 +18,7 @@ from markupsafe import escape
 
 from congenial import read
 from congenial.kinds import registry
+from congenial.mechanisms.record_release import FOLLOWS
 from congenial.publication.bundle import sha256
 from congenial.publication.verification import SYSTEM
 from tests.confidentiality.scenes import SCENES
@@ -111,6 +112,30 @@ def test_prose_after_what_was_spent(
             (bundle / name).write_text(text)
 
     assert altered(made[kind], tmp_path, change) == {IN_WORDS}
+
+
+@every_kind
+def test_another_source(made: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    """It stands in the report and in CITATION.cff, where a forger would put it too."""
+
+    def change(index: Any, _: Path) -> None:
+        index["guarantee"]["citation"] = "epsilon is 0.0001 by a theorem of ours"
+
+    assert FOLLOWS in altered(made[kind], tmp_path, change)
+
+
+@pytest.mark.parametrize("place", ["name", "assumption"])
+def test_lines_that_look_like_a_promise(made: dict[str, Path], tmp_path: Path, place: str) -> None:
+    """A name of several lines would begin README.txt with a promise of its own."""
+    lines = "people\n======\n\nWhat is promised\nEpsilon is 0.0001."
+
+    def change(index: Any, _: Path) -> None:
+        if place == "name":
+            index["name"] = lines
+        else:
+            index["guarantee"]["assumptions"].append(lines)
+
+    assert PLAIN in altered(made["table"], tmp_path, change)
 
 
 # ---- release.json and what lies beside it --------------------------------------------------------

@@ -332,7 +332,7 @@ class OddsRatioRelease(Released):
         return (
             isinstance(made, Congenial)
             and made.priced == self.description
-            and self.guarantee.follows_from(made.guarantee)
+            and self.guarantee.follows_from(OddsRatioMechanism(made, self.question).guarantee)
         )
 
     def checks(self) -> dict[str, bool]:

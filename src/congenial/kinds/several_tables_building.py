@@ -158,10 +158,10 @@ def aim_words(section: TablesSection) -> str:
 def _weights(section: TablesSection, workload: Workload) -> tuple[float, ...]:
     """One weight per table, named by its axes ("county, sex"); 1 if it is not named."""
     assert section.weights is not None
-    given = {frozenset(_axes_of(key)): float(value) for key, value in section.weights.items()}
+    given = {frozenset(axes_of(key)): float(value) for key, value in section.weights.items()}
     known = [frozenset(names) for names in workload.tables]
     for key in section.weights:
-        if frozenset(_axes_of(key)) not in known:
+        if frozenset(axes_of(key)) not in known:
             raise PlanError(
                 f"release '{section.name}': weights name '{key}', which is none of the tables.",
                 remedy='Write a table as its axes: "county, sex" = 2.',
@@ -169,6 +169,6 @@ def _weights(section: TablesSection, workload: Workload) -> tuple[float, ...]:
     return tuple(given.get(names, 1.0) for names in known)
 
 
-def _axes_of(key: str) -> list[str]:
+def axes_of(key: str) -> list[str]:
     """The axes that a key such as "county, sex" or "total" names."""
     return [] if key.strip() == "total" else [part.strip() for part in key.split(",")]

@@ -11,6 +11,7 @@ import numpy as np
 
 from congenial.data.workload import Workload
 from congenial.kinds.kind import Check, Files, looked_into
+from congenial.kinds.stated_aims import aim_holds
 from congenial.mechanisms.joint_tables import JointTables
 from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.released import Released
@@ -24,6 +25,7 @@ from congenial.tables.linear_estimates import finest
 
 RESIDUAL = 1e-6  # of a standard deviation, by which recomputed estimates may differ
 
+AIM = "the aim of the design is one, and what it says of accuracy holds"
 FITTED = "estimates are the least squares fit to the tables as drawn"
 
 
@@ -40,6 +42,11 @@ def verify(files: Files, release: TablesRelease) -> list[Check]:
         "the noise keeps the promise of the design": lambda: design().feasible,
         "the design's types of differences are those of the figures": lambda: design().types,
         "the design is as near the best as it says": lambda: design().gap,
+        AIM: lambda: aim_holds(
+            str(release.description.design.get("aim")),
+            release.tables,
+            [float(one.max(initial=0.0)) for one in release.deviations],
+        ),
         "tables as drawn keep the figures they were drawn given": lambda: _drawn_given(
             made, release
         ),

@@ -16,7 +16,8 @@ from congenial.figures.support import support
 from congenial.kinds.kind import Check, Files
 from congenial.kinds.part_pool import run_each, workers_for
 from congenial.kinds.parted_run import SMALL, upper_columns
-from congenial.kinds.several_tables_verification import FITTED, design_checks
+from congenial.kinds.several_tables_verification import AIM, FITTED, design_checks
+from congenial.kinds.stated_aims import aim_holds
 from congenial.mechanisms.joint_tables import described
 from congenial.mechanisms.parted_checks import (
     RESIDUAL,
@@ -35,6 +36,7 @@ from congenial.tables.upper_estimator import UpperEstimates
 
 WRITTEN = "every part's files read back as written"
 DRAWN = "tables as drawn keep the figures they were drawn given"
+LARGEST = "the largest standard deviation told of a table is that of its cells"
 COUNTS = "printed counts are the whole counts fitted to the estimates"
 
 
@@ -75,6 +77,7 @@ def verify(files: Files, release: PartedRelease) -> list[Check]:
             upper["deviations"] and all(one.deviations for one in parts),
             _which(made, parts, "deviations"),
         ),
+        Check(LARGEST, all(_largest(parts, at) == sd for at, sd in release.worst.items())),
         Check(
             COUNTS,
             upper["counts"] and all(one.counts for one in parts),
@@ -94,8 +97,18 @@ def verify_part(files: Files, release: PartedRelease, part: str) -> list[Check]:
         Check(DRAWN, says(one).keeps),
         Check(WRITTEN, found.written),
         Check(FITTED, found.estimates, given),
+        Check(
+            LARGEST,
+            all(_largest([found], at) <= sd for at, sd in release.worst.items()),
+            f"or of cells outside {part}",
+        ),
         Check(COUNTS, found.counts, given),
     ]
+
+
+def _largest(parts: list[PartHolds], at: int) -> float:
+    """The largest standard deviation that these parts print of a table."""
+    return max(one.worst[at] for one in parts)
 
 
 def _told(files: Files, total: int, step: str) -> Callable[[int], None]:
@@ -123,6 +136,12 @@ def _public(files: Files, release: PartedRelease, made: PartedTables) -> list[Ch
         Check("the noise keeps the promise of the design", found.feasible),
         Check("the design's types of differences are those of the figures", found.types),
         Check("the design is as near the best as it says", found.gap),
+        Check(
+            AIM,
+            aim_holds(
+                str(release.description.design.get("aim")), release.tables, release.largest_sds
+            ),
+        ),
     ]
 
 

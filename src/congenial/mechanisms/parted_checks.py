@@ -77,13 +77,17 @@ class PartSays:
 
 @dataclass(frozen=True)
 class PartHolds:
-    """Whether a part's files are as written, and follow from its draws and its top node."""
+    """Whether a part's files are as written, and follow from its draws and its top node.
+
+    `worst`: the largest printed standard deviation of each table.
+    """
 
     number: int
     written: bool
     estimates: bool
     deviations: bool
     counts: bool
+    worst: Mapping[int, float]
 
 
 def says(part: PublishedPart) -> PartSays:
@@ -97,7 +101,9 @@ def holds(part: PublishedPart, above: Above | None) -> PartHolds:
     """Going down; None: from what is printed of the top node, and with the deviations printed."""
     values, share = part.drawn(), part.share
     settled = share.part.settled(share.part.upward(values), above or printed_top(part))
-    written, estimates, known, counts = True, True, True, {}
+    written, estimates, known = True, True, True
+    counts: dict[int, Ints] = {}
+    worst: dict[int, float] = {}
     for at in part.below:
         told = part.columns(at)
         names = share.tables[at]
@@ -107,9 +113,9 @@ def holds(part: PublishedPart, above: Above | None) -> PartHolds:
         written &= part.written(at, told)
         estimates &= close(told, again, table_ranges(share.figures, names))
         known &= bool(np.allclose(told["sd"], again["sd"], rtol=RESIDUAL, atol=1e-9))
-        counts[at] = told["count"]
+        counts[at], worst[at] = told["count"], float(told["sd"].max(initial=0.0))
     whole = fitted(part, settled, counts)
-    return PartHolds(part.number, written, estimates, known, whole)
+    return PartHolds(part.number, written, estimates, known, whole, worst)
 
 
 def fitted(part: PublishedPart, settled: PartEstimates, counts: Mapping[int, Ints]) -> bool:

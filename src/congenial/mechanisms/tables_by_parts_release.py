@@ -16,7 +16,7 @@ import numpy as np
 
 from congenial.data.area_parts import AreaParts
 from congenial.data.arguments import texts
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, near
 from congenial.data.table import select
 from congenial.errors import BundleError, InferenceError, PredicateError
 from congenial.figures.figures_by_part import above_parts, of_part
@@ -69,6 +69,13 @@ class PartedRelease(Released):
     def parts(self) -> AreaParts:
         """How the geography is cut."""
         return AreaParts(self.schema, self.description.parts)
+
+    @property
+    def largest_sds(self) -> list[float]:
+        """The largest standard deviation in each table, in order."""
+        above = {at: float(np.max(one["sd"], initial=0.0)) for at, one in self.upper.items()}
+        told = above | dict(self.worst)
+        return [told[at] for at in range(len(self.tables))]
 
     @property
     def part_files(self) -> Mapping[str, PartFile]:
@@ -175,7 +182,7 @@ class PartedRelease(Released):
         if part not in self.parts.labels:
             raise InferenceError(
                 f"there is no {self.description.parts} {part!r}.",
-                remedy=f"Known: {', '.join(self.parts.labels[:8])}, ...",
+                remedy=near(str(part), self.parts.labels),
             )
         return self.parts.labels.index(part)
 

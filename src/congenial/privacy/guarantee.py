@@ -131,10 +131,13 @@ class Guarantee:
         return other.adjacency.covers(self.adjacency) and self.tradeoff <= other.tradeoff
 
     def follows_from(self, other: Guarantee) -> bool:
-        """The same bound on the same footing; a plan may assume more and cover less, and say so."""
+        """The same bound on the same footing, from the same source; a plan may assume more and
+        cover less, and say so.
+        """
         return (
             self.tradeoff == other.tradeoff
             and self.basis == other.basis
+            and self.citation == other.citation
             and set(other.assumptions) <= set(self.assumptions)
             and set(other.not_covered) <= set(self.not_covered)
         )

@@ -193,7 +193,10 @@ def _content(
             _in_words(str(index["promise"]), promised),
         ),
         Check("the bundle lists its own files and no others", _own_files(index, release)),
-        Check("it says when it was made, and nothing it need not say", _plain_index(index)),
+        Check(
+            "it says when it was made, and nothing it need not say",
+            _plain_index(index) and _one_line_each(release),
+        ),
     ]
     if index["format"] > 1:
         checks.append(Check("its files have the columns of its format", release.with_errors))
@@ -285,6 +288,14 @@ def _plain_index(index: Mapping[str, Any]) -> bool:
     folders = {"folders"} & set(index) if index["format"] > 1 else set()
     software = re.fullmatch(r"congenial [0-9][0-9a-z.+]*", str(index.get("software")))
     return right and software is not None and set(index) | {"kind"} == FIELDS | folders
+
+
+def _one_line_each(release: Any) -> bool:
+    """Whether what a publisher named or assumed passes for no other part of README or report."""
+    promised, figures = release.guarantee, release.everything.told
+    texts = [release.name, *promised.assumptions, *promised.not_covered]
+    texts += [text for one in figures for text in (one.label, one.because)]
+    return all(text.splitlines() in ([], [text]) for text in texts)
 
 
 def _documents(folder: Path, index: Mapping[str, Any], release: Any) -> bool:

@@ -51,10 +51,8 @@ def _design(release: PartedRelease) -> Facts:
 
 
 def _worst(release: PartedRelease) -> list[tuple[str, float]]:
-    above = {at: float(np.max(one["sd"], initial=0.0)) for at, one in release.upper.items()}
-    told = above | dict(release.worst)
     words = (table_words(release.schema, names) for names in release.tables)
-    return [(one, told[at]) for at, one in enumerate(words)]
+    return list(zip(words, release.largest_sds, strict=True))
 
 
 def _files(release: PartedRelease) -> list[str]:

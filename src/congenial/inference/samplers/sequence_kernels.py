@@ -22,6 +22,20 @@ FLAT = 9.0  # beyond which the factor of the model hardly bends
 
 
 @numba.njit(cache=True, error_model="numpy")
+def _mode(c: Any, r: Any, a: Any) -> Any:
+    """Where weights are highest, a spike at 0 aside: at the centre, or above it where a > 1."""
+    low = max(np.int64(round(c)), np.int64(0))
+    high = low if a <= 1 else max(low, np.int64(math.ceil(c + math.log(a) / (r * r))))
+    while low < high:
+        x = low + (high - low) // 2
+        if math.log((x + a) / (x + 1)) > r * r * (x - c + 0.5):
+            low = x + 1
+        else:
+            high = x
+    return low
+
+
+@numba.njit(cache=True, error_model="numpy")
 def _sums(here: Any, c: Any, r: Any, a: Any) -> Any:
     """Sums of w, w (x - here) and w (x - here)^2, weights w over that of `here`."""
     shrink = math.exp(-r * r)
@@ -50,7 +64,7 @@ def count_moments(centre: Any, sd: Any, shapes: Any) -> Any:
     """Mean and variance of each count, (counts, 2)."""
     out = np.empty((centre.size, 2))
     for j in range(centre.size):
-        here = max(np.int64(round(centre[j])), np.int64(0))
+        here = _mode(centre[j], 1 / sd[j], shapes[j])
         total, first, second = _sums(here, centre[j], 1 / sd[j], shapes[j])
         out[j, 0] = here + first / total
         out[j, 1] = second / total - (first / total) ** 2
@@ -73,15 +87,16 @@ def _total(here: Any, c: Any, r: Any, whole: Any) -> Any:
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _outwards(target: Any, here: Any, more: Any, shrink: Any, a: Any, least: Any) -> Any:
+def _outwards(target: Any, here: Any, c: Any, r: Any, a: Any, least: Any) -> Any:
     """Where weights, over that of `here` and added up from it outwards, pass the target.
 
-    Counts are not below `least`.
+    Counts are not below `least`, and weights fall on both sides of `here`.
     """
     tiny = TINY * (1 + target)
     target -= 1.0
+    shrink, more = math.exp(-r * r), math.exp(-r * r * (here - c + 0.5))
     high, up = here, 1.0
-    low, down, less = here, 1.0, shrink / more
+    low, down, less = here, 1.0, math.exp(r * r * (here - c - 0.5))
     while target >= 0:
         up *= more if a == 1 else more * (high + a) / (high + 1)
         more *= shrink
@@ -109,22 +124,22 @@ def draw_count(rng: Any, c: Any, r: Any, a: Any) -> Any:
     below 0.
     """
     here = max(np.int64(round(c)), np.int64(0))
-    away = 0.5 * (r * (here - c)) ** 2
-    shrink, more = math.exp(-r * r), math.exp(-r * r * (here - c + 0.5))
-    whole = math.exp(away + HALF_LOG_2_PI) / r if c > 0 else 0.0
-    if c * r > (CLEAR if a == 1 else FLAT) and r <= SMOOTH:
-        x = _outwards(rng.random() * whole, here, more, shrink, 1.0, -FAR)
+    smooth = c > 0 and r <= SMOOTH
+    whole = math.exp(0.5 * (r * (here - c)) ** 2 + HALF_LOG_2_PI) / r if smooth else 0.0
+    if smooth and c * r > (CLEAR if a == 1 else FLAT):
+        x = _outwards(rng.random() * whole, here, c, r, 1.0, -FAR)
         if x < 0:
             return x, -np.inf
         return x, 0.0 if a == 1 else _log_gamma(x + a) - _log_gamma(x + 1.0)
-    if a == 1 and c > 0 and r <= SMOOTH:
+    if a == 1 and smooth:
         total = _total(here, c, r, whole)
     else:
+        here = _mode(c, r, a)
         total = _sums(here, c, r, a)[0]
-    mass = math.log(total * r) - HALF_LOG_2_PI - away
+    mass = math.log(total * r) - HALF_LOG_2_PI - 0.5 * (r * (here - c)) ** 2
     if a != 1:
         mass += _log_gamma(here + a) - _log_gamma(here + 1.0)
-    return _outwards(rng.random() * total, here, more, shrink, a, np.int64(0)), mass
+    return _outwards(rng.random() * total, here, c, r, a, np.int64(0)), mass
 
 
 @numba.njit(cache=True, error_model="numpy")

@@ -34,6 +34,7 @@ from congenial.privacy.tradeoff import Tradeoff
 Covariances = Literal["equal", "as they are"]
 PAPER = "distribution-privacy"
 AS_IS = "as_is"
+AS_IS_SOURCE = f"{PAPER}, Theorem 4.4"
 
 
 @dataclass(frozen=True)
@@ -343,7 +344,7 @@ def _as_is(request: Request) -> Candidate:
         why = f"without noise {bound} is {found:.3g}, above {target.delta:g}"
         return Candidate(AS_IS, None, None, why)
     made = DistributionMechanism(
-        AS_IS, pairs, VectorNoise.none(pairs.dimension), target, f"{PAPER}, Theorem 4.4",
+        AS_IS, pairs, VectorNoise.none(pairs.dimension), target, AS_IS_SOURCE,
         numerical=not pairs.equal_covariances,
     )  # fmt: skip
     return Candidate(AS_IS, 0.0, made)

@@ -26,6 +26,7 @@ from congenial.privacy.numbers import small
 LAMBDA = Rule(  # e^lambda multiplies delta
     "a number above 0 and at most 100", lambda one: NOT_NEGATIVE.holds(one) and 0 < one <= 100
 )
+MORE_NOISE = "; distribution-privacy, Theorem 4.7"  # behind the source of the mechanism
 LAMBDAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
@@ -104,5 +105,5 @@ def with_model_error(
         noise = replace(noise, scales=np.maximum(noise.scales, needed))
     else:
         noise = replace(noise, extra=max(noise.extra, needed))
-    citation = f"{mechanism.citation}; distribution-privacy, Theorem 4.7"
-    return replace(mechanism, noise=noise, target=target, citation=citation)
+    source = mechanism.citation + MORE_NOISE
+    return replace(mechanism, noise=noise, target=target, citation=source)

@@ -13,13 +13,14 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistic, Statistics
-from congenial.mechanisms.distribution.choose import AS_IS, KINDS
+from congenial.mechanisms.distribution.choose import AS_IS, AS_IS_SOURCE, KINDS
 from congenial.mechanisms.distribution.distribution_mechanism import (
     EQUAL,
     FIT,
     DistributionMechanism,
 )
 from congenial.mechanisms.distribution.gaussians import worst_delta
+from congenial.mechanisms.distribution.model_checks import MORE_NOISE
 from congenial.mechanisms.distribution.target import Target
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.distributions import DistributionPairs
@@ -33,9 +34,10 @@ def rebuild(name: str, noise: VectorNoise, guarantee: Guarantee) -> Iterator[Dis
     if not isinstance(pairs, DistributionPairs) or not isinstance(promised, Pure | Approximate):
         return
     delta = float(promised.dlt) if isinstance(promised, Approximate) else 0.0
+    source = KINDS[name].citation if name in KINDS else AS_IS_SOURCE
     for equal, numerical in _footings(name, pairs):
         yield DistributionMechanism(
-            name, pairs, noise, Target(promised.eps, delta), "", equal, numerical
+            name, pairs, noise, Target(promised.eps, delta), source, equal, numerical
         )
 
 
@@ -54,13 +56,14 @@ def _footings(name: str, pairs: DistributionPairs) -> list[tuple[bool, bool]]:
 
 
 def told(made: DistributionMechanism, said: Guarantee) -> bool:
-    """Whether a promise has its footing, every assumption and everything it leaves open."""
+    """Whether a promise has its footing and source, every assumption, and what it leaves open."""
     figures = [EQUAL] if made.assumed_equal else []
     figures += [FIT] if made.pairs.fitted and made.pairs.gaussian else []  # else: beyond its sample
     return (
         _wide_enough(made)
         and said.tradeoff == made.target.tradeoff
         and said.basis == made.basis
+        and said.citation in (made.citation, made.citation + MORE_NOISE)
         and set(made.certain) <= set(said.assumptions)
         and set(made.not_covered) <= set(said.not_covered)
         and all(any(line.startswith(one) for line in said.assumptions) for one in figures)
