@@ -252,7 +252,9 @@ def test_an_unexpected_error_after_the_draw_says_what_is_spent(
     ran = run("release", plan, "--name", "detail")
     monkeypatch.undo()
     assert ran.code == 70
-    assert ran.err.startswith("unexpected error: ValueError; run with --debug\n'detail' is ")
+    assert ran.err.startswith(
+        "unexpected error: ValueError; run with --debug\n'detail' (epsilon = 1) is "
+    )
     assert MARKER not in ran.err
     told = " ".join(ran.err.split())
     if when == "write":

@@ -165,11 +165,11 @@ def refused(file: str, why: str) -> BundleError:
 
 
 def numbers(column: Any) -> Any:
-    """A column of 64-bit numbers without gaps as a numpy array; pyarrow's own way would load all
-    of pandas.
-    """
+    """A column of 64-bit numbers as a numpy array; pyarrow's own way would load all of pandas."""
     import numpy as np
 
+    if column.null_count:
+        return column.to_numpy()
     kind = np.dtype(str(column.type).replace("double", "float64"))
     found = [
         np.frombuffer(one.buffers()[1], kind, len(one), one.offset * kind.itemsize)
