@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from congenial.data.argument_rules import NAMES, listed, optional, takes
@@ -17,7 +18,7 @@ from congenial.privacy.composition import joint_loss
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentrated
-from congenial.tables.design import AIM, Aim, Design, Keep, design
+from congenial.tables.design import AIM, Aim, Design, Keep, Weighted, design
 from congenial.tables.design_document import document, variance_model
 from congenial.tables.information import Information
 from congenial.tables.promise import Law, law_and_promise
@@ -49,7 +50,16 @@ def calibrate_tables(
     law, promise = _stated(target.tradeoff)
     aim = aim or Keep()
     found = design(asked.workload, asked.types, asked.model, promise, aim, law)
-    return asked.mechanism(found, str(aim), keep)
+    return asked.mechanism(found, _told(aim), keep)
+
+
+def _told(aim: Aim) -> str:
+    """An aim as bundles tell it: in plain numbers, whatever kind was given."""
+    if isinstance(aim, Weighted):
+        aim = replace(aim, weights=tuple(map(float, aim.weights)), absolute=bool(aim.absolute))
+    if isinstance(aim, Keep):
+        aim = Keep(float(aim.factor))
+    return str(aim)
 
 
 def _stated(target: Tradeoff) -> tuple[Law, Fraction]:
