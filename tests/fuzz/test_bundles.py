@@ -145,6 +145,21 @@ def _doubts(bundle: Path) -> None:
         return
 
 
+@pytest.mark.parametrize("kind", ["table", "tables"])
+def test_noise_that_hides_nothing(
+    good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None], kind: str
+) -> None:
+    """Its variance was worked out with as many digits as the rate is large."""
+
+    def change(index: Any) -> None:
+        told = index["description"]
+        law = told["measured"][0] if "measured" in told else told
+        (name,) = law["parameter"]
+        law["parameter"][name] = "1/10000000000" if name == "sigma_squared" else 10**10
+
+    in_time(_refuses, forged(good, tmp_path, change, kind))
+
+
 @pytest.mark.parametrize(
     ("column", "value"),
     [("estimate", float("nan")), ("sd", float("inf")), ("estimate", 1e300), ("sd", None)],

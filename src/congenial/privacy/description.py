@@ -37,6 +37,7 @@ Norm = Literal["l1", "l2", "gauge", "length", "linf"]  # l2: squares add up; len
 Fit = Literal["cells", "nodes", "two stages"]
 
 VERSION = 1
+STEEPEST = 10**6  # rate, its square or precision of a law; promises that can be meant are below 1e3
 
 LAWS: dict[Family, str] = {
     "double_geometric": "p(u) ~ exp(-eps_cell * ||u||_1) on the integers",
@@ -79,6 +80,27 @@ def _norm(family: str) -> Norm:
             remedy=f"Known are {', '.join(NORMS)}; a newer version may know more.",
         )
     return NORMS[family]
+
+
+def _scale(data: Mapping[str, Any]) -> Fraction:
+    """The parameter of a law; refused where no promise that can be meant has so little noise."""
+    scale = fraction(_parameter(data))
+    _refuse_steep(1 / scale if scale and _norm(data["family"]) == "l2" else scale)
+    return scale
+
+
+def _level(data: Mapping[str, Any]) -> tuple[tuple[str, ...], Fraction]:
+    eps = fraction(data["eps"])
+    _refuse_steep(eps)
+    return tuple(data["table"]), eps
+
+
+def _refuse_steep(rate: Fraction) -> None:
+    if rate > STEEPEST:
+        raise BundleError(
+            f"a law that falls at a rate of {float(rate):.3g} hides nothing.",
+            remedy="Do not use this bundle; get it from its publisher.",
+        )
 
 
 def _parameter(data: Mapping[str, Any]) -> Any:
@@ -273,13 +295,11 @@ by a, eps_1 = 0.2'
             mechanism=data["mechanism"],
             table=tuple(data["table"]),
             family=data["family"],
-            scale=fraction(_parameter(data)),
+            scale=_scale(data),
             support=_support(schema, json.dumps(data["support"])),
             post_processing=data["post_processing"],
             nonnegative=bool(data.get("nonnegative", False)),
-            levels=tuple(
-                (tuple(one["table"]), fraction(one["eps"])) for one in data.get("levels", ())
-            ),
+            levels=tuple(_level(one) for one in data.get("levels", ())),
             log_ratio_error=fraction(data["numerics"]["H"]),
             mass_lost=fraction(data["numerics"]["tau"]),
             fit=_fit(data),
