@@ -145,6 +145,16 @@ def _doubts(bundle: Path) -> None:
         return
 
 
+@pytest.mark.parametrize("kind", ["table", "values"])
+def test_a_mechanism_whose_name_is_no_text(
+    good: dict[str, Path], tmp_path: Path, kind: str
+) -> None:
+    def change(index: Any) -> None:
+        index["description"]["mechanism"] = []
+
+    _refuses(forged(good, tmp_path, change, kind))
+
+
 @pytest.mark.parametrize("kind", ["table", "tables"])
 def test_noise_that_hides_nothing(
     good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None], kind: str

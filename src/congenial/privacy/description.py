@@ -82,6 +82,17 @@ def _norm(family: str) -> Norm:
     return NORMS[family]
 
 
+def named_mechanism(data: Mapping[str, Any]) -> str:
+    """The registered name of the mechanism, as written."""
+    name = data["mechanism"]
+    if not isinstance(name, str):
+        raise BundleError(
+            "the mechanism has a name that is no text.",
+            remedy="Do not use this bundle; get it from its publisher.",
+        )
+    return name
+
+
 def _scale(data: Mapping[str, Any]) -> Fraction:
     """The parameter of a law; refused where no promise that can be meant has so little noise."""
     scale = fraction(_parameter(data))
@@ -292,7 +303,7 @@ by a, eps_1 = 0.2'
         """Inverse of `to_dict`; refuses versions it does not know."""
         check_version(data)
         return cls(
-            mechanism=data["mechanism"],
+            mechanism=named_mechanism(data),
             table=tuple(data["table"]),
             family=data["family"],
             scale=_scale(data),

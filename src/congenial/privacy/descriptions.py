@@ -13,7 +13,13 @@ from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
 from congenial.figures.invariants import Invariants
-from congenial.privacy.description import VERSION, Description, Family, check_version
+from congenial.privacy.description import (
+    VERSION,
+    Description,
+    Family,
+    check_version,
+    named_mechanism,
+)
 
 _WHOLE = ("double_geometric", "discrete_gaussian")  # families on the integers
 
@@ -90,7 +96,7 @@ class RecordDescription:
         check_version(data)
         loss = data["per_record"]
         return cls(
-            mechanism=data["mechanism"],
+            mechanism=named_mechanism(data),
             schema=schema,
             law=data["law"],
             epsilon=fraction(loss["epsilon"]),
