@@ -145,6 +145,16 @@ def _doubts(bundle: Path) -> None:
         return
 
 
+def test_values_that_are_no_counts_say_so(good: dict[str, Path], tmp_path: Path) -> None:
+    copy = forged(
+        good, tmp_path, lambda index: index["description"]["law"].pop("base_measure"), "values"
+    )
+    release: Any = read(copy)
+    for name in ("base", "rate", "loss", "counts"):
+        with pytest.raises(BundleError, match="not counts"):
+            getattr(release, name)
+
+
 @pytest.mark.parametrize("kind", ["table", "values"])
 def test_a_mechanism_whose_name_is_no_text(
     good: dict[str, Path], tmp_path: Path, kind: str

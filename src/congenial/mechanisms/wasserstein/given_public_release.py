@@ -83,25 +83,31 @@ class ValuesRelease(RecordRelease):
     @property
     def counts(self) -> Ints:
         """The released counts, an array with one dimension per axis of the table."""
-        if "base_measure" not in self.description.law:
-            raise BundleError("these values are not counts.", remedy="Use release.values.")
+        self._refuse_no_counts()
         shape = tuple(axis.size for axis in self.schema.axes(self.table)) or (len(self.values),)
         return np.array(self.values, dtype=np.int64).reshape(shape)
 
     @cached_property
     def base(self) -> Base:
         """The base measure of the law."""
+        self._refuse_no_counts()
         return Base.from_dict(self.description.law["base_measure"])
 
     @property
     def rate(self) -> Fraction:
         """At which the density falls with the loss."""
+        self._refuse_no_counts()
         return fraction(self.description.law["rate"])
 
     @property
     def loss(self) -> str:
         """Which loss: l1, l2 or squared l2."""
+        self._refuse_no_counts()
         return str(self.description.law["loss"])
+
+    def _refuse_no_counts(self) -> None:
+        if "base_measure" not in self.description.law:
+            raise BundleError("these values are not counts.", remedy="Use release.values.")
 
     def law(self, truth: npt.ArrayLike) -> TableLaw | L2Chain:
         """p(. | T(x) = truth), from the bundle alone."""
