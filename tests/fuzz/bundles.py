@@ -60,7 +60,7 @@ def forge(bundle: Path, copy: Path, changed: Mapping[str, bytes], refit: bool = 
 
 def use(bundle: Path) -> None:
     """What an analyst does with a bundle; every one of these may refuse it, in words."""
-    for step in (_verified, _explained, _read):
+    for step in (_verified, _explained, ask):
         try:
             step(bundle)
         except CongenialError as error:
@@ -76,7 +76,8 @@ def _explained(bundle: Path) -> None:
     json.dumps(of_bundle(bundle), default=str)
 
 
-def _read(bundle: Path) -> None:
+def ask(bundle: Path) -> None:
+    """Everything a release knows of itself."""
     release: Any = read(bundle)
     assert repr(release)
     assert release.guarantee.explain()

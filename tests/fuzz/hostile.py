@@ -30,6 +30,7 @@ WORDS = (
 # As they stand in a JSON document.
 VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2**63, 2**64, -(2**63), 10**40, 0.5, -0.5, 1e308, float("nan")),
+    *(1000, 10**6, 1e-300, "1/1000000", [[1, 2]], [1.5, "a"]),
     *(float("inf"), "", "0", "-1", "1/0", "1/3", "nan", "1e999999999", "1e-999999999", "x" * 3000),
     *("../../x", "/dev/zero", "\x00", "\ud800", "<script>", "release.json", "table.parquet"),
     *("double_geometric", "discrete_gaussian", "laplace", "table", "records", "county", "age"),

@@ -8,6 +8,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,9 @@ from congenial.mechanisms.distribution import sampling_error
 from congenial.publication.bundle import DIGEST, INDEX, read, sha256
 from congenial.publication.verification import verify
 from tests.confidentiality.scenes import SCENES
-from tests.fuzz.bundles import forge, make, use
+from tests.fuzz.bundles import ask, forge, make, use
 from tests.fuzz.conftest import accepted, cases
-from tests.fuzz.hostile import mutated_bytes, mutated_json, places
+from tests.fuzz.hostile import VALUES, mutated_bytes, mutated_json, places
 from tests.publication.forging import written
 
 DOCUMENTS = (INDEX, INDEX, "schema.json", "published.json", "persons.json")
@@ -74,6 +75,38 @@ def test_many_forged_bundles(good: dict[str, Path], data: Any) -> None:
     attack(good, data)
 
 
+@pytest.mark.audit
+@pytest.mark.parametrize("kind", [scene.kind for scene in SCENES])
+def test_every_place_of_every_document(
+    good: dict[str, Path], tmp_path: Path, attempt: Callable[..., None], kind: str
+) -> None:
+    """Each node replaced by each hostile value: such a bundle is refused when it is read, or
+    answers everything.
+    """
+    tried = 0
+    for name in sorted({*DOCUMENTS}):
+        if not (good[kind] / name).is_file():
+            continue
+        whole = json.loads((good[kind] / name).read_bytes())
+        for path in _shown(whole):
+            for value in VALUES:
+                tree = deepcopy(whole)
+                _at(tree, path[:-1])[path[-1]] = value
+                content = json.dumps(tree).encode("utf-8", "surrogatepass")
+                forge(good[kind], tmp_path / "copy", {name: content})
+                with accepted():
+                    ask(tmp_path / "copy")
+                tried += 1
+    assert tried > 1000
+    attempt("inputs", cases=tried)
+
+
+def _shown(tree: Any) -> list[tuple[Any, ...]]:
+    """All places but digests, and of each list those at its beginning."""
+    found = (path for path in places(tree)[1:] if path[0] != "files")
+    return [path for path in found if not any(isinstance(at, int) and at > 3 for at in path)]
+
+
 # ---- particular attacks --------------------------------------------------------------------------
 
 
@@ -89,20 +122,49 @@ def forged(
 
 
 @pytest.mark.parametrize(
-    ("kind", "key"),
+    ("kind", "key", "value"),
     [
-        *(("values", "base_measure"), ("values", "rate"), ("statistics", "grid")),
-        *(("quantiles", "weights"), ("records", "rho")),
+        *(("values", "base_measure", None), ("values", "rate", None), ("statistics", "grid", None)),
+        *(("quantiles", "weights", None), ("records", "rho", None)),
+        *(("statistics", "dither", [[0, 0]]), ("statistics", "family", "uniform")),
+        *(("statistics", key, -1) for key in ("grid", "extra")),
+        *(("statistics", key, [-1, -1]) for key in ("dither", "scales")),
     ],
 )
 def test_a_law_that_cannot_be_read_is_refused_when_it_is_read(
-    good: dict[str, Path], tmp_path: Path, kind: str, key: str
+    good: dict[str, Path], tmp_path: Path, kind: str, key: str, value: Any
 ) -> None:
     """And not with a Python error when it is used."""
-    change = dict.fromkeys([key])  # null
+    change = {key: value}
     copy = forged(good, tmp_path, lambda index: index["description"]["law"].update(change), kind)
     with pytest.raises(BundleError):
         read(copy)
+
+
+def test_half_a_character_is_no_text(good: dict[str, Path], tmp_path: Path) -> None:
+    names = {"statistics": ["\ud800"]}
+    copy = forged(
+        good, tmp_path, lambda index: index["description"]["law"].update(names), "statistics"
+    )
+    _refuses(copy)
+
+
+@pytest.mark.parametrize("steps", [10**6, 10**12])
+@pytest.mark.parametrize("kind", ["partial", "synthetic"])
+def test_a_model_that_no_one_can_draw_from(
+    good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None], kind: str, steps: int
+) -> None:
+    def change(index: Any) -> None:
+        models = [one["model"] for one in index["description"]["law"]["columns"]]
+        next(model for model in models if "steps" in model)["steps"] = steps
+
+    in_time(_refused_once_asked, forged(good, tmp_path, change, kind))
+
+
+def _refused_once_asked(bundle: Path) -> None:
+    with accepted():
+        ask(bundle)
+    _doubts(bundle)
 
 
 @pytest.mark.parametrize(
@@ -165,17 +227,18 @@ def test_a_mechanism_whose_name_is_no_text(
     _refuses(forged(good, tmp_path, change, kind))
 
 
-@pytest.mark.parametrize("kind", ["table", "tables"])
+@pytest.mark.parametrize("rate", [1000, 10**10])
+@pytest.mark.parametrize("kind", ["table", "tables", "parted"])
 def test_noise_that_hides_nothing(
-    good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None], kind: str
+    good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None], kind: str, rate: int
 ) -> None:
-    """Its variance was worked out with as many digits as the rate is large."""
+    """Its variance was worked out with as many digits as the rate is large, or was 0."""
 
     def change(index: Any) -> None:
         told = index["description"]
         law = told["measured"][0] if "measured" in told else told
         (name,) = law["parameter"]
-        law["parameter"][name] = "1/10000000000" if name == "sigma_squared" else 10**10
+        law["parameter"][name] = f"1/{rate**2}" if name == "sigma_squared" else rate
 
     in_time(_refuses, forged(good, tmp_path, change, kind))
 

@@ -175,8 +175,8 @@ NOISE: tuple[Mutation, ...] = (
     ),
     Mutation(
         "sampling/canonical.py",
-        "self._b = math.exp(-float(epsilon))",
-        "self._b = math.exp(-1.2 * float(epsilon))",
+        "self._b, self._rest = math.exp(-float(epsilon)), -math.expm1(-float(epsilon))  # 1 - b",
+        "self._b, self._rest = math.exp(-1.2 * epsilon), -math.expm1(-1.2 * epsilon)",
         "tests/sampling/test_canonical.py",
     ),
     Mutation(

@@ -23,6 +23,8 @@ LOPSIDED = tradeoff_between(
 NOISES = [
     Tulap(1),
     Tulap(0.5, 0.05),
+    Tulap(0.01, 0.05),
+    Tulap(1e-20, 0.05),
     CanonicalNormal(1.3),
     Constructed(Gaussian(1)),
     Constructed(Approximate(0, 0.1)),
@@ -45,6 +47,17 @@ def test_definition_35(noise):
     at = np.linspace(-7, 7, 141)
     assert np.abs(noise.cdf(at) + noise.cdf(-at) - 1).max() < 1e-12
     assert np.all(np.diff(noise.cdf(at)) >= -1e-15)
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6, 0.3])
+@pytest.mark.parametrize("epsilon", [1e-100, 1e-20, 1e-9, 1.0, 500.0])
+def test_tulap_at_any_epsilon_that_can_be_meant(epsilon, delta):
+    """Below 1e-16 there was none: 1 - e^-epsilon was 0."""
+    noise, levels = Tulap(epsilon, delta), np.array([0.01, 0.3, 0.4999, 0.5, 0.9])
+    x = noise.quantile(levels)
+    assert np.abs(noise.cdf(x) - levels).max() < 1e-12
+    if delta and epsilon < 1e-8:  # nearly uniform
+        assert np.abs(x - (levels - 0.5) / delta).max() < 1e-3 / delta
 
 
 @each

@@ -37,7 +37,8 @@ Norm = Literal["l1", "l2", "gauge", "length", "linf"]  # l2: squares add up; len
 Fit = Literal["cells", "nodes", "two stages"]
 
 VERSION = 1
-STEEPEST = 10**6  # rate, its square or precision of a law; promises that can be meant are below 1e3
+STEEPEST = 700  # rate of a law: promises are at most 500, and exp(-700) is a number yet
+SQUARES: tuple[Norm, ...] = ("l2", "length")  # whose parameter is a square
 
 LAWS: dict[Family, str] = {
     "double_geometric": "p(u) ~ exp(-eps_cell * ||u||_1) on the integers",
@@ -95,8 +96,9 @@ def named_mechanism(data: Mapping[str, Any]) -> str:
 
 def _scale(data: Mapping[str, Any]) -> Fraction:
     """The parameter of a law; refused where no promise that can be meant has so little noise."""
-    scale = fraction(_parameter(data))
-    _refuse_steep(1 / scale if scale and _norm(data["family"]) == "l2" else scale)
+    norm, scale = _norm(data["family"]), fraction(_parameter(data))
+    rate = 1 / scale if scale and norm == "l2" else scale
+    _refuse_steep(rate, squared=norm in SQUARES)
     return scale
 
 
@@ -106,10 +108,11 @@ def _level(data: Mapping[str, Any]) -> tuple[tuple[str, ...], Fraction]:
     return tuple(data["table"]), eps
 
 
-def _refuse_steep(rate: Fraction) -> None:
-    if rate > STEEPEST:
+def _refuse_steep(rate: Fraction, squared: bool = False) -> None:
+    if rate > (STEEPEST**2 if squared else STEEPEST):
         raise BundleError(
-            f"a law that falls at a rate of {float(rate):.3g} hides nothing.",
+            f"a law that falls at a rate of {float(rate) ** (0.5 if squared else 1):.3g} hides "
+            "nothing.",
             remedy="Do not use this bundle; get it from its publisher.",
         )
 

@@ -387,7 +387,10 @@ def as_json(value: Any) -> bytes:
 def _parse(path: Path) -> Any:
     text = read_text(path)
     try:
-        return json.loads(text)
+        found = json.loads(text)
+        if "\\ud" in text.lower():  # half a character can be escaped in JSON, and written nowhere
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
     except (ValueError, RecursionError):
         raise BundleError(
             f"'{path}' is not valid JSON.", remedy="Get a fresh copy of the bundle."

@@ -103,34 +103,39 @@ class Tulap(CanonicalNoise):
                 remedy="Give epsilon > 0 and 0 <= delta < 1.",
             )
         self.epsilon, self.delta = Fraction(epsilon), Fraction(delta)
-        self._b = math.exp(-float(epsilon))
-        self._q = 2 * float(delta) * self._b / (1 - self._b + 2 * float(delta) * self._b)
+        self._b, self._rest = math.exp(-float(epsilon)), -math.expm1(-float(epsilon))  # 1 - b
+        self._keep = self._rest / (self._rest + 2 * float(delta) * self._b)  # 1 - q
 
     @property
     def tradeoff(self) -> Tradeoff:
         """f_{eps, delta}."""
         return Approximate(self.epsilon, self.delta) if self.delta else Pure(self.epsilon)
 
-    def _whole(self, x: Floats) -> Floats:
-        """F without the cut, x <= 0."""
-        near = np.rint(x)
-        log_b = -float(self.epsilon)
-        inside = self._b + (x - near + 0.5) * (1 - self._b)
-        return np.asarray(np.exp(-near * log_b) * inside / (1 + self._b))
-
     def _lower(self, x: Floats) -> Floats:
-        return np.asarray(np.maximum(0.0, (self._whole(x) - self._q / 2) / (1 - self._q)))
+        near = np.rint(x)
+        down = float(self.epsilon) * near
+        inside = self._b + (x - near + 0.5) * self._rest
+        if self._keep > 0.5:  # a small tail stays exact
+            whole = np.exp(down) * inside / (1 + self._b)
+            return np.asarray(np.maximum(0.0, (whole - (1 - self._keep) / 2) / self._keep))
+        # F without the cut is close to 1/2 everywhere: its distance from there
+        below = (np.expm1(down) * inside + (x - near) * self._rest) / (1 + self._b)
+        return np.asarray(np.maximum(0.0, 0.5 + below / self._keep))
 
     def _lower_quantile(self, p: Floats) -> Floats:
-        scaled = (self._q / 2 + (1 - self._q) * p) * (1 + self._b)  # b^(k+1) <= scaled <= b^k
-        k = np.maximum(0.0, np.floor(np.log(scaled) / -float(self.epsilon)))
-        part = (scaled / np.exp(-float(self.epsilon) * k) - self._b) / (1 - self._b)
+        scaled = ((1 - self._keep) / 2 + self._keep * p) * (1 + self._b)  # b^(k+1) <= scaled <= b^k
+        drop = self._rest / 2 + (1 + self._b) * self._keep * (0.5 - p)  # 1 - scaled
+        log = np.where(drop < 0.5, np.log1p(-np.minimum(drop, 0.5)), np.log(scaled))
+        k = np.maximum(0.0, np.floor(log / -float(self.epsilon)))
+        part = 1 + np.expm1(log + float(self.epsilon) * k) / self._rest
         return np.asarray(np.minimum(0.0, np.clip(part, 0.0, 1.0) - 0.5 - k))
 
     def draw(self, randomness: Randomness, n: int) -> Floats:
         """n draws: exact double geometric integers plus 53-bit uniforms, those beyond the cut
-        drawn again.
+        drawn again; by inversion where most would be.
         """
+        if self._keep < 0.5:
+            return super().draw(randomness, n)
         edge = -float(self._lower_quantile(np.array(2.0**-1074))) if self.delta else math.inf
         out = np.empty(0)
         while len(out) < n:

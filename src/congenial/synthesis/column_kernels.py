@@ -34,7 +34,7 @@ from congenial.synthesis.record_scores import (
     scores_of,
     weights_of,
 )
-from congenial.synthesis.weighted_posterior import Finite, WeightedComposition
+from congenial.synthesis.weighted_posterior import Finite, WeightedComposition, refuse_large_law
 
 Weighting = Literal["record", "scalar"]
 LARGEST_TABLE = 50_000_000  # points of Theta times levels
@@ -203,15 +203,24 @@ class SimplexKernel(ColumnKernel):
     """A multinomial on the lattice of the simplex, one for each context."""
 
     def __post_init__(self) -> None:
-        for levels in np.unique(self.allowed.sum(axis=1)):
-            self._shape(int(levels))
+        self._shapes  # noqa: B018 - refuses a model that does not fit
+
+    @cached_property
+    def _shapes(self) -> dict[int, tuple[int, int, Ints, Floats, float]]:
+        """size, low, scores, log prior and weight for each number of possible levels."""
+        return {levels: self._shape(levels) for levels in np.unique(self._sizes).tolist()}
+
+    @property
+    def _sizes(self) -> list[int]:
+        """How many levels are possible in each context."""
+        return [int(size) for size in self.allowed.sum(axis=1)]
 
     def _shape(self, levels: int) -> tuple[int, int, Ints, Floats, float]:
-        """size, low, scores, log prior and weight for so many possible levels."""
         assert isinstance(self.model, MultinomialColumn)
         if levels == 1:  # nothing to learn
             return 1, 1, np.zeros(1, dtype=np.int64), np.zeros(1), 1.0
         size, low, high = self.model.lattice(levels)
+        refuse_large_law(levels, high - low + 1)
         values, log_ratio = lattice_score(low, high)
         weight = float(weights_of(log_ratio[-1:], self.bound)[0])
         score = np.clip(np.rint(log_ratio * (weight * FULL / float(self.bound))), 0, FULL)
@@ -221,21 +230,21 @@ class SimplexKernel(ColumnKernel):
     @cached_property
     def weights(self) -> Floats:
         """The same for every possible level of a context."""
-        found = [self._shape(int(levels))[-1] for levels in self.allowed.sum(axis=1)]
+        found = [self._shapes[levels][-1] for levels in self._sizes]
         return np.where(self.allowed, np.array(found)[:, None], 0.0)
 
     @cached_property
     def used(self) -> Floats:
         """The same for every possible level of a context."""
-        found = [self._shape(int(levels))[2].max() / FULL for levels in self.allowed.sum(axis=1)]
+        found = [self._shapes[levels][2].max() / FULL for levels in self._sizes]
         return np.where(self.allowed, np.array(found)[:, None], 0.0)
 
     def laws(self, counts: Ints) -> list[WeightedComposition]:
         """One law per context."""
         _check_records(counts)
         found = []
-        for row, allowed in zip(counts, self.allowed, strict=True):
-            size, low, score, prior, _ = self._shape(int(allowed.sum()))
+        for row, allowed, levels in zip(counts, self.allowed, self._sizes, strict=True):
+            size, low, score, prior, _ = self._shapes[levels]
             found.append(WeightedComposition(row[allowed], score, prior, self.unit, low, size))
         return found
 

@@ -34,6 +34,15 @@ _BATCH = 1 << 18  # cells proposed at a time
 _LARGEST_LAW = 20_000_000  # cells times values of one composition
 
 
+def refuse_large_law(cells: int, values: int) -> None:
+    """Refuse a composition of so many cells with so many values each if no draw of it can end."""
+    if cells * values > _LARGEST_LAW:
+        raise GuaranteeError(
+            f"{cells} levels with {values} values each are too many for one draw.",
+            remedy="Use a higher floor, fewer steps, or coarser levels.",
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Finite:
     """P(j) ~ exp(unit * total_j + log_prior_j) on j = 0 .. size - 1, drawn exactly.
@@ -132,11 +141,7 @@ class WeightedComposition:
                 f"{self.high}/{self.size}.",
                 remedy="Lower the floor or raise the ceiling.",
             )
-        if cells * len(self.score) > _LARGEST_LAW:
-            raise GuaranteeError(
-                f"{cells} levels with {len(self.score)} values each are too many for one draw.",
-                remedy="Use a higher floor, fewer steps, or coarser levels.",
-            )
+        refuse_large_law(cells, len(self.score))
 
     def exact_log_weight(self, c: Ints) -> Fraction:
         """Log weight of a composition, exactly, up to a constant of the law."""

@@ -260,7 +260,7 @@ class StatisticsRelease(RecordRelease):
         made = cls(**common, values=values, person_guarantee=persons, with_errors=errors)
         with np.errstate(all="ignore"):
             known = made.noise.total_covariance.diagonal()  # refuses a law that cannot be read
-        sound = np.isfinite(known).all() and np.isfinite(made.grid)
+        sound = np.isfinite(known).all() and 0 <= made.grid < np.inf
         if not (sound and len(known) == len(values) == len(made.statistics)):
             raise BundleError(
                 f"the law of the noise in '{made.name}' makes no sense.",

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,11 +200,16 @@ class VectorNoise:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Inverse of `to_dict`."""
+        """Inverse of `to_dict`. Raises ValueError for what is no law."""
         scales, dither = (np.array(data[key], dtype=np.float64) for key in ("scales", "dither"))
         directions = np.array(data["directions"], dtype=np.float64)
-        directions = directions.reshape(len(dither), len(scales))
-        return cls(data["family"], directions, scales, dither, float(data["extra"]))
+        extra, family = float(data["extra"]), data["family"]
+        sizes = np.array([*scales.ravel(), *dither.ravel(), extra])
+        if scales.ndim != 1 or dither.ndim != 1 or not (sizes >= 0).all():
+            raise ValueError("widths of noise are lists of numbers that are not below zero")
+        if family not in get_args(Family):
+            raise ValueError(f"a family of noise {family!r} is not known")
+        return cls(family, directions.reshape(len(dither), len(scales)), scales, dither, extra)
 
 
 def _uniform(randomness: Randomness, count: int) -> Floats:
