@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from copy import deepcopy
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -227,10 +228,10 @@ def test_a_mechanism_whose_name_is_no_text(
     _refuses(forged(good, tmp_path, change, kind))
 
 
-@pytest.mark.parametrize("rate", [1000, 10**10])
-@pytest.mark.parametrize("kind", ["table", "tables", "parted"])
-def test_noise_that_hides_nothing(
-    good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None], kind: str, rate: int
+@pytest.mark.parametrize("rate", [Fraction(1000), Fraction(10**10), Fraction(1, 10**16)])
+@pytest.mark.parametrize("kind", ["table", "tables", "parted", "test"])
+def test_noise_that_hides_nothing_or_everything(
+    good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None], kind: str, rate: Fraction
 ) -> None:
     """Its variance was worked out with as many digits as the rate is large, or was 0."""
 
@@ -238,7 +239,7 @@ def test_noise_that_hides_nothing(
         told = index["description"]
         law = told["measured"][0] if "measured" in told else told
         (name,) = law["parameter"]
-        law["parameter"][name] = f"1/{rate**2}" if name == "sigma_squared" else rate
+        law["parameter"][name] = str(1 / rate**2 if name == "sigma_squared" else rate)
 
     in_time(_refuses, forged(good, tmp_path, change, kind))
 

@@ -37,7 +37,9 @@ Norm = Literal["l1", "l2", "gauge", "length", "linf"]  # l2: squares add up; len
 Fit = Literal["cells", "nodes", "two stages"]
 
 VERSION = 1
-STEEPEST = 700  # rate of a law: promises are at most 500, and exp(-700) is a number yet
+# The rate of a law: promises are at most 500, and exp(-700) is a number yet; noise of 1e15 fits no
+# 64 bits with its tails, and 1 - exp(-1e-15) is a number yet.
+STEEPEST, FLATTEST = Fraction(700), Fraction(1, 10**15)
 SQUARES: tuple[Norm, ...] = ("l2", "length")  # whose parameter is a square
 
 LAWS: dict[Family, str] = {
@@ -95,24 +97,26 @@ def named_mechanism(data: Mapping[str, Any]) -> str:
 
 
 def _scale(data: Mapping[str, Any]) -> Fraction:
-    """The parameter of a law; refused where no promise that can be meant has so little noise."""
+    """The parameter of a law; refused where no promise that can be meant has such noise."""
     norm, scale = _norm(data["family"]), fraction(_parameter(data))
     rate = 1 / scale if scale and norm == "l2" else scale
-    _refuse_steep(rate, squared=norm in SQUARES)
+    _refuse_useless(rate, squared=norm in SQUARES)
     return scale
 
 
 def _level(data: Mapping[str, Any]) -> tuple[tuple[str, ...], Fraction]:
     eps = fraction(data["eps"])
-    _refuse_steep(eps)
+    _refuse_useless(eps)
     return tuple(data["table"]), eps
 
 
-def _refuse_steep(rate: Fraction, squared: bool = False) -> None:
-    if rate > (STEEPEST**2 if squared else STEEPEST):
+def _refuse_useless(rate: Fraction, squared: bool = False) -> None:
+    power = 2 if squared else 1
+    if rate > STEEPEST**power or 0 < rate < FLATTEST**power:
         raise BundleError(
-            f"a law that falls at a rate of {float(rate) ** (0.5 if squared else 1):.3g} hides "
-            "nothing.",
+            f"a law that falls at a rate above {STEEPEST} hides nothing."
+            if rate > 1
+            else f"a law that falls at a rate below {float(FLATTEST):g} tells nothing.",
             remedy="Do not use this bundle; get it from its publisher.",
         )
 
