@@ -150,6 +150,16 @@ def test_half_a_character_is_no_text(good: dict[str, Path], tmp_path: Path) -> N
     _refuses(copy)
 
 
+def test_a_forged_design_is_doubted_without_warnings(
+    good: dict[str, Path], tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    def change(index: Any) -> None:
+        index["description"]["design"]["parameters"][0] = 1e-300
+
+    _doubts(forged(good, tmp_path, change, "tables"))
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize("steps", [10**6, 10**12])
 @pytest.mark.parametrize("kind", ["partial", "synthetic"])
 def test_a_model_that_no_one_can_draw_from(

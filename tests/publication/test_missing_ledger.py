@@ -102,6 +102,34 @@ def test_a_bundle_refuses_a_fresh_ledger(tmp_path: Path) -> None:
     assert not (folder / "ledger.sqlite").exists()
 
 
+@pytest.mark.parametrize("how", ["older copy", "another", "same name"])
+def test_a_bundle_that_the_ledger_does_not_hold(tmp_path: Path, how: str) -> None:
+    """An older copy of a ledger, or somebody else's, would give its budget once more."""
+    folder, elsewhere = tmp_path / "population", tmp_path / "elsewhere"
+    text = WITHOUT_FIGURES.replace("[budget]\nepsilon = 1", "[budget]\nepsilon = 2")
+    plans = []
+    for place in (folder, elsewhere):
+        people(place)
+        plans.append(Plan.parse(text, place))
+    plan, other = plans
+    ledger, kept = folder / "ledger.sqlite", tmp_path / "kept.sqlite"
+    with plain_reports():
+        workflow.release(other, "first" if how == "same name" else "second")
+        workflow.release(plan, "first")
+        kept.write_bytes(ledger.read_bytes())
+        workflow.release(plan, "second")
+    workflow.check(plan)
+    if how == "older copy":
+        ledger.write_bytes(kept.read_bytes())
+    else:
+        ledger.write_bytes((elsewhere / "ledger.sqlite").read_bytes())
+    lost = "second" if how == "older copy" else "first"
+    again = tmp_path / "again"
+    for call in (lambda: workflow.check(plan), lambda: workflow.release(plan, "second", again)):
+        with pytest.raises(LedgerError, match=rf"bundles/{lost}' is not in the ledger"):
+            call()
+
+
 def test_the_note_of_the_ledger_holds_no_secret(tmp_path: Path) -> None:
     folder = tmp_path / "population"
     people(folder)

@@ -2,20 +2,23 @@
 
 A plan that names another ledger than the one that counts would get a fresh budget. published.json
 therefore notes the ledger that recorded the figures, by the digest of its first event, which no two
-share, not by the spelling of a path or URL, so that a ledger may be moved or renamed. Where a plan
-publishes no figures, a bundle of it tells that there was a ledger.
+share, not by the spelling of a path or URL, so that a ledger may be moved or renamed. A bundle of
+the plan tells that there was a ledger too, and that an older copy of it was put back.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from congenial.errors import CongenialError, LedgerError
+from congenial.errors import BundleError, CongenialError, LedgerError
 from congenial.figures.invariants import Invariants
 from congenial.ledger.ledger import Ledger
+from congenial.ledger.state import Entry
+from congenial.publication.bundle import DIGEST, read_bytes
 from congenial.publication.plan import Plan
 
 PUBLISHED = "published"  # the folder beside the plan that holds the exact figures
@@ -23,6 +26,10 @@ BUNDLES = "bundles"  # the folder beside it that holds its releases
 RIGHT_LEDGER = (
     "Name in the plan the ledger that recorded it (published.json says where it was, under "
     "recorded_in), restoring it if need be; for another population, use another folder."
+)
+RIGHT_LEDGER_OF_BUNDLE = (
+    "Put the newest copy of its ledger back, or name it in the plan; a bundle of other data, or "
+    "one that was changed by hand, belongs in another folder."
 )
 
 
@@ -67,31 +74,51 @@ def note(plan: Plan, ledger: Ledger) -> dict[str, str]:
 
 def refuse_fresh_start(plan: Plan) -> None:
     """A ledger that went missing must not become a fresh budget."""
-    known = _file(plan) if _recorded(plan) is not None else _released(plan)
-    if known is not None:
+    known = [_file(plan)] if _recorded(plan) is not None else _released(plan)
+    if known:
         raise LedgerError(
-            f"there is no ledger at '{plan.ledger}', but '{known}' was recorded in a ledger: what "
-            "was spent is unknown.",
+            f"there is no ledger at '{plan.ledger}', but '{known[0]}' was recorded in a ledger: "
+            "what was spent is unknown.",
             remedy=RIGHT_LEDGER,
         )
 
 
 def refuse_other_ledger(plan: Plan, ledger: Ledger) -> None:
-    """Figures beside the plan that another ledger recorded were not counted in this one.
+    """Figures or bundles beside the plan that this ledger does not hold were counted in another.
 
     Notes of version 0.1.0 do not tell ledgers apart: there the figures must be in this ledger.
     """
     recorded = _recorded(plan)
-    if recorded is None:
-        return
-    identity = recorded.get("ledger")
-    same = _holds(ledger, recorded) if identity is None else identity == ledger.identity
-    if not same:
-        raise LedgerError(
-            f"'{_file(plan)}' was recorded in another ledger than '{ledger.where}': what was spent "
-            "on these data is counted there.",
-            remedy=RIGHT_LEDGER,
-        )
+    if recorded is not None:
+        identity = recorded.get("ledger")
+        same = _holds(ledger, recorded) if identity is None else identity == ledger.identity
+        if not same:
+            raise LedgerError(
+                f"'{_file(plan)}' was recorded in another ledger than '{ledger.where}': what was "
+                "spent on these data is counted there.",
+                remedy=RIGHT_LEDGER,
+            )
+    if bundles := _released(plan):  # before the ledger is read: a draw is recorded, then written
+        entries = ledger.entries()
+        for bundle in bundles:
+            if not _holds_bundle(entries, bundle):
+                raise LedgerError(
+                    f"the bundle '{bundle}' is not in the ledger '{ledger.where}': what it spent "
+                    "is counted in another one, or in a newer copy of this one.",
+                    remedy=RIGHT_LEDGER_OF_BUNDLE,
+                )
+
+
+def _holds_bundle(entries: Sequence[Entry], bundle: Path) -> bool:
+    """Whether an entry is about this bundle; while it is not committed its name tells."""
+    try:
+        digest = read_bytes(bundle / DIGEST).decode().strip()
+    except (BundleError, UnicodeDecodeError):
+        digest = ""
+    return any(
+        one.bundle_digest == digest if one.bundle_digest and digest else one.name == bundle.name
+        for one in entries
+    )
 
 
 def _holds(ledger: Ledger, recorded: dict[str, Any]) -> bool:
@@ -102,10 +129,10 @@ def _holds(ledger: Ledger, recorded: dict[str, Any]) -> bool:
     return set(figures.told) <= set(ledger.figures.told)
 
 
-def _released(plan: Plan) -> Path | None:
-    """A bundle of this plan in its usual place, if there is one: it was drawn under a ledger."""
+def _released(plan: Plan) -> list[Path]:
+    """The bundles of this plan that are in their usual place: they were drawn under a ledger."""
     places = (plan.folder / BUNDLES / one.name for one in plan.release)
-    return next((place for place in places if place.is_dir()), None)
+    return [place for place in places if place.is_dir()]
 
 
 def _file(plan: Plan) -> Path:
