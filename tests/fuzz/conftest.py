@@ -68,7 +68,7 @@ def counted(request: pytest.FixtureRequest, attempt: Callable[..., None]) -> Non
         attempt("inputs", cases=found.max_examples)
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")  # tests of other folders may look for pictures
 def without_pictures() -> Iterator[None]:
     with plain_reports():
         yield
