@@ -169,10 +169,10 @@ def test_a_model_that_no_one_can_draw_from(
         models = [one["model"] for one in index["description"]["law"]["columns"]]
         next(model for model in models if "steps" in model)["steps"] = steps
 
-    in_time(_refused_once_asked, forged(good, tmp_path, change, kind))
+    in_time(_asked_and_doubted, forged(good, tmp_path, change, kind))
 
 
-def _refused_once_asked(bundle: Path) -> None:
+def _asked_and_doubted(bundle: Path) -> None:
     with accepted():
         ask(bundle)
     _doubts(bundle)

@@ -97,7 +97,9 @@ def test_a_bundle_refuses_a_fresh_ledger(tmp_path: Path) -> None:
         workflow.release(plan, "first")
     (folder / "ledger.sqlite").unlink()
     for call in (lambda: workflow.check(plan), lambda: workflow.release(plan, "second")):
-        with pytest.raises(LedgerError, match=r"bundles/first' was recorded.*is unknown"):
+        with pytest.raises(
+            LedgerError, match=r"bundles/first' was recorded.*unknown. Put the newest"
+        ):
             call()
     assert not (folder / "ledger.sqlite").exists()
 

@@ -388,7 +388,7 @@ def _parse(path: Path) -> Any:
     text = read_text(path)
     try:
         found = json.loads(text)
-        if "\\ud" in text.lower():  # half a character can be escaped in JSON, and written nowhere
+        if "\\ud" in text or "\\uD" in text:  # half a character: it can be written nowhere
             json.dumps(found, ensure_ascii=False).encode()
         return found
     except (ValueError, RecursionError):

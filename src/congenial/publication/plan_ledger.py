@@ -74,39 +74,49 @@ def note(plan: Plan, ledger: Ledger) -> dict[str, str]:
 
 def refuse_fresh_start(plan: Plan) -> None:
     """A ledger that went missing must not become a fresh budget."""
-    known = [_file(plan)] if _recorded(plan) is not None else _released(plan)
+    known, remedy = [_file(plan)], RIGHT_LEDGER
+    if _recorded(plan) is None:
+        known, remedy = _released(plan), RIGHT_LEDGER_OF_BUNDLE
     if known:
         raise LedgerError(
             f"there is no ledger at '{plan.ledger}', but '{known[0]}' was recorded in a ledger: "
             "what was spent is unknown.",
-            remedy=RIGHT_LEDGER,
+            remedy=remedy,
         )
 
 
 def refuse_other_ledger(plan: Plan, ledger: Ledger) -> None:
-    """Figures or bundles beside the plan that this ledger does not hold were counted in another.
+    """Figures or bundles beside the plan that this ledger does not hold were counted in another."""
+    _refuse_other_figures(plan, ledger)
+    _refuse_other_bundles(plan, ledger)
 
-    Notes of version 0.1.0 do not tell ledgers apart: there the figures must be in this ledger.
-    """
+
+def _refuse_other_figures(plan: Plan, ledger: Ledger) -> None:
+    """Notes of version 0.1.0 do not tell ledgers apart: there the figures must be in this one."""
     recorded = _recorded(plan)
-    if recorded is not None:
-        identity = recorded.get("ledger")
-        same = _holds(ledger, recorded) if identity is None else identity == ledger.identity
-        if not same:
+    if recorded is None:
+        return
+    identity = recorded.get("ledger")
+    same = _holds(ledger, recorded) if identity is None else identity == ledger.identity
+    if not same:
+        raise LedgerError(
+            f"'{_file(plan)}' was recorded in another ledger than '{ledger.where}': what was spent "
+            "on these data is counted there.",
+            remedy=RIGHT_LEDGER,
+        )
+
+
+def _refuse_other_bundles(plan: Plan, ledger: Ledger) -> None:
+    """Bundles are listed before the ledger is read: a draw is recorded first, then written."""
+    bundles = _released(plan)
+    entries = ledger.entries() if bundles else ()
+    for bundle in bundles:
+        if not _holds_bundle(entries, bundle):
             raise LedgerError(
-                f"'{_file(plan)}' was recorded in another ledger than '{ledger.where}': what was "
-                "spent on these data is counted there.",
-                remedy=RIGHT_LEDGER,
+                f"the bundle '{bundle}' is not in the ledger '{ledger.where}': what it spent is "
+                "counted in another one, or in a newer copy of this one.",
+                remedy=RIGHT_LEDGER_OF_BUNDLE,
             )
-    if bundles := _released(plan):  # before the ledger is read: a draw is recorded, then written
-        entries = ledger.entries()
-        for bundle in bundles:
-            if not _holds_bundle(entries, bundle):
-                raise LedgerError(
-                    f"the bundle '{bundle}' is not in the ledger '{ledger.where}': what it spent "
-                    "is counted in another one, or in a newer copy of this one.",
-                    remedy=RIGHT_LEDGER_OF_BUNDLE,
-                )
 
 
 def _holds_bundle(entries: Sequence[Entry], bundle: Path) -> bool:
