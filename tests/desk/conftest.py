@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.desk.desks import Client, write_folder
+from tests.desk.desks import Client, Colleague, entered, write_folder
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +22,12 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 def folder(tmp_path: Path) -> Path:
     """A desk's folder with a plan and its data."""
     return write_folder(tmp_path / "desk")
+
+
+@pytest.fixture
+def at_own_desk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Colleague]:
+    """Somebody who opens the same folder at a desk of their own."""
+    return lambda who: Colleague(entered(folder).client, who, monkeypatch)
 
 
 @pytest.fixture

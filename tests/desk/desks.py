@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from starlette.types import ASGIApp
 
 from congenial.desk.desk_app import build
@@ -18,8 +18,6 @@ from congenial.desk.visit import DeskPage
 
 MARKER = "zz-marker-7f3a"  # stands for a confidential value in the data
 PORT = 8123
-ORIGIN = "https://desk.example"
-SECRET = "s" * 40
 
 PLAN = """# Who lives where
 [data]
@@ -55,7 +53,7 @@ def write_folder(folder: Path) -> Path:
     return folder
 
 
-LOOP = asyncio.new_event_loop()  # one for all clients: visitors of a team share their desk
+LOOP = asyncio.new_event_loop()  # one for all clients
 
 
 class Client:
@@ -63,11 +61,9 @@ class Client:
 
     sent = 0  # requests of all clients
 
-    def __init__(
-        self, app: ASGIApp, base_url: str, headers: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, app: ASGIApp, base_url: str) -> None:
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        self._client = httpx.AsyncClient(transport=transport, base_url=base_url, headers=headers)
+        self._client = httpx.AsyncClient(transport=transport, base_url=base_url)
         self.cookies = self._client.cookies
 
     def request(self, method: str, path: str, **more: Any) -> httpx.Response:
@@ -108,31 +104,33 @@ class Visitor:
 
 
 def single(folder: Path) -> tuple[DeskSettings, Client]:
-    """A desk for one person, and a client that has not come in yet."""
+    """A desk, and a client that has not come in yet."""
     settings = DeskSettings(folder, port=PORT)
     client = Client(build(settings), base_url=f"http://127.0.0.1:{PORT}")
     return settings, client
 
 
 def entered(folder: Path) -> Visitor:
-    """Whoever opened the link of a desk for one person."""
+    """Whoever opened the link of a desk."""
     settings, client = single(folder)
     assert client.get(f"/enter?token={settings.token}", follow_redirects=False).status_code == 303
     return Visitor(client)
 
 
-class Team:
-    """A desk behind a proxy, as several people see it."""
+@dataclass
+class Colleague(Visitor):
+    """Somebody at a desk of their own, under their own login."""
 
-    def __init__(self, folder: Path) -> None:
-        settings = DeskSettings(
-            folder, port=PORT, user_header="X-User", proxy_secret=SECRET, public_origin=ORIGIN
-        )
-        self.app = build(settings)
+    who: str
+    monkeypatch: pytest.MonkeyPatch
 
-    def visitor(self, who: str) -> Visitor:
-        headers = {"X-User": who, "Congenial-Proxy-Secret": SECRET}
-        return Visitor(Client(self.app, base_url=ORIGIN, headers=headers))
+    def get(self, path: str, **more: Any) -> Any:
+        self.monkeypatch.setenv("LOGNAME", self.who)
+        return super().get(path, **more)
+
+    def post(self, path: str, fields: dict[str, str] | None = None, **more: Any) -> Any:
+        self.monkeypatch.setenv("LOGNAME", self.who)
+        return super().post(path, fields, **more)
 
 
 def place(screen: DeskPage) -> str:

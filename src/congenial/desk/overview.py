@@ -8,10 +8,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from congenial.desk.visit import NotHereError, Visit, as_json, planned
+from congenial.desk.visit import NotHereError, Visit, as_json
 from congenial.errors import CongenialError, PlanError
 from congenial.ledger.ledger import Ledger
-from congenial.ledger.roles import role_of
 from congenial.publication.draft import write_draft
 from congenial.publication.plan import Plan
 from congenial.publication.plan_approval import standing
@@ -23,30 +22,26 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 def show_overview(visit: Visit) -> Response:
     """Every plan with its ledger, what is spent there, and where the plan stands."""
     workspace = visit.desk.workspace
-    plans = [_row(visit, key, path) for key, path in workspace.plans().items()]
-    shown = [one for one in plans if one is not None]
+    plans = [_row(key, path) for key, path in workspace.plans().items()]
     return visit.page(
         "overview.html",
         folder=str(workspace.folder),
-        plans=shown,
+        plans=plans,
         data=list(workspace.data_files()),
-        team=visit.desk.settings.for_a_team,
     )
 
 
-def _row(visit: Visit, key: str, path: Path) -> dict[str, Any] | None:
-    """One plan, in a line; None if its ledger has no role for the visitor."""
+def _row(key: str, path: Path) -> dict[str, Any]:
+    """One plan, in a line."""
     row: dict[str, Any] = {"key": key, "problem": "", "ledger": None, "standing": ""}
     try:
-        plan = planned(visit.desk, path, Plan.read(path))
-        ledger = open_ledger(plan, create=False, who=visit.who)
-        if ledger is not None and role_of(ledger.roles, ledger.who) == "none":
-            return None
+        plan = Plan.load(path)
+        ledger = open_ledger(plan, create=False)
         row["standing"] = standing(plan, ledger).standing
         row["releases"] = [section.name for section in plan.release]
         row["ledger"] = None if ledger is None else _ledger(ledger)
     except CongenialError as error:
-        return row | {"problem": str(error)} if visit.who is None else None
+        return row | {"problem": str(error)}
     return row
 
 
@@ -78,7 +73,7 @@ def make_plan(visit: Visit) -> Response:
 def show_job(visit: Visit) -> Response:
     """How far a job is; as data for the page's own script."""
     job = visit.desk.jobs.find(str(visit.route["job"]))
-    if job is None or job.who != visit.name:
+    if job is None:
         raise NotHereError("there is no such job.", remedy="Start at the folder.")
     if visit.query.get("as") == "json":
         return as_json(job.document())

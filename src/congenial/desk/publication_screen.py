@@ -66,7 +66,7 @@ def publish_figures(visit: Visit) -> Response:
 
     def work(tell: Tell) -> None:
         tell("reading the data")
-        workflow.publish(visit.plan, accept_weaker=weaker, progress=tell, who=visit.who)
+        workflow.publish(visit.plan, accept_weaker=weaker, progress=tell)
 
     return start_job(
         visit, "Publishing the exact figures", work, address("plan", visit.key, "release")
@@ -80,14 +80,14 @@ def draw_release(visit: Visit) -> Response:
 
     def work(tell: Tell) -> None:
         tell("reading the data")
-        workflow.release(visit.plan, name, progress=tell, who=visit.who)
+        workflow.release(visit.plan, name, progress=tell)
 
     return start_job(visit, f"Releasing '{name}'", work, address("plan", visit.key, "bundle", name))
 
 
 def start_job(visit: Visit, title: str, work: Work, then: str) -> Response:
     """Run work for the plan, and send the visitor to its progress."""
-    job = visit.desk.jobs.start(title, visit.key, visit.name, then, work)
+    job = visit.desk.jobs.start(title, visit.key, then, work)
     return visit.go("job", job.id)
 
 

@@ -52,7 +52,6 @@ def show_review(visit: Visit) -> Response:
         audits=table_audit.audit_results(visit.plan),
         may_audit=_may_audit(visit) and bool(table_audit.attacked(visit.plan)),
         efforts=EFFORTS,
-        team=visit.desk.settings.for_a_team,
     )
 
 
@@ -95,32 +94,32 @@ def audit_plan(visit: Visit) -> Response:
 def propose_plan(visit: Visit) -> Response:
     """Put the plan up for review."""
     _same_plan(visit)
-    plan_approval.propose(visit.path, who=visit.who)
+    plan_approval.propose(visit.path)
     return visit.go("plan", visit.key, "review")
 
 
 def approve_plan(visit: Visit) -> Response:
     """Approve the plan."""
     _same_plan(visit)
-    plan_approval.approve(visit.plan, visit.form.get("because", ""), who=visit.who)
+    plan_approval.approve(visit.plan, visit.form.get("because", ""))
     return visit.go("plan", visit.key, "review")
 
 
 def refuse_plan(visit: Visit) -> Response:
     """Refuse the plan, with the reason."""
     _same_plan(visit)
-    plan_approval.refuse(visit.plan, visit.form.get("because", ""), who=visit.who)
+    plan_approval.refuse(visit.plan, visit.form.get("because", ""))
     return visit.go("plan", visit.key, "review")
 
 
 def withdraw_word(visit: Visit) -> Response:
     """Take the own word back."""
     _same_plan(visit)
-    plan_approval.withdraw(visit.plan, who=visit.who)
+    plan_approval.withdraw(visit.plan)
     return visit.go("plan", visit.key, "review")
 
 
 def require_approval(visit: Visit) -> Response:
     """Have the ledger require approval, or no longer."""
-    plan_approval.require(visit.plan, visit.form.get("needed") == "yes", who=visit.who)
+    plan_approval.require(visit.plan, visit.form.get("needed") == "yes")
     return visit.go("plan", visit.key, "review")

@@ -28,8 +28,6 @@ def listen(settings: DeskSettings) -> socket.socket:
 
 def link(settings: DeskSettings, port: int) -> str:
     """What a person opens in the browser."""
-    if settings.for_a_team:
-        return settings.public_origin
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return f"http://{host}:{port}{ENTER}?token={settings.token}"
 

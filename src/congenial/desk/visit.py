@@ -1,7 +1,7 @@
 """One request to the desk as its pages see it, and what stands between a request and a page.
 
-A page is a plain function of a `Visit`. It runs in a thread, within a time limit; whether the
-visitor's role in the plan's ledger allows it is asked before, for every page in the same way.
+A page is a plain function of a `Visit`. It runs in a thread, within a time limit. Before every page
+the ledger's roles say whether the person whose desk it is may do that.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from congenial.desk.desk_settings import (
     DeskSettings,
 )
 from congenial.desk.jobs import Jobs, Tell
-from congenial.desk.plan_places import refuse_outside
 from congenial.desk.rendering import address, render, sentence
 from congenial.desk.workspace import PlanConflictError, Workspace
 from congenial.errors import CongenialError, LedgerError, PlanError
@@ -69,17 +68,9 @@ class Desk:
         return Workspace(self.settings.folder)
 
 
-def planned(desk: Desk, path: Path, text: str) -> Plan:
-    """The plan at `path` with this text; for a team it reaches no file outside the folder."""
-    plan = Plan.parse(text, path.parent)
-    if desk.settings.for_a_team:
-        refuse_outside(plan, desk.settings.folder)
-    return plan
-
-
 @dataclass
 class Visit:
-    """A request: who comes, what they ask for, and what their form holds."""
+    """A request: what is asked for, and what the form holds."""
 
     desk: Desk
     session: Session
@@ -89,14 +80,9 @@ class Visit:
     tell: Tell = lambda _: None  # how far a slow page is
 
     @property
-    def who(self) -> str | None:
-        """The visitor's name in ledgers; None is whoever runs the desk."""
-        return self.session.who
-
-    @property
     def name(self) -> str:
-        """The visitor's name for people."""
-        return self.who or getpass.getuser()
+        """The login of whoever runs the desk."""
+        return getpass.getuser()
 
     @property
     def key(self) -> str:
@@ -122,13 +108,13 @@ class Visit:
         return self.parsed(self.text)
 
     def parsed(self, text: str) -> Plan:
-        """A plan in the place of this one; for a team it reaches no file outside the folder."""
-        return planned(self.desk, self.path, text)
+        """A plan in the place of this one."""
+        return Plan.parse(text, self.path.parent)
 
     @cached_property
     def ledger(self) -> Ledger | None:
         """The plan's ledger, if it is there."""
-        return open_ledger(self.plan, create=False, who=self.who)
+        return open_ledger(self.plan, create=False)
 
     @property
     def role(self) -> Role:
@@ -191,7 +177,7 @@ class DeskPage:
             return self._answer(visit)
 
         try:
-            job = visit.desk.jobs.page(visit.key, visit.name, place, work)
+            job = visit.desk.jobs.page(visit.key, place, work)
         except PlanError as error:
             return visit.page("error.html", 503, what=error.what, remedy=error.remedy)
         await to_thread.run_sync(job.over.wait, PATIENCE, abandon_on_cancel=True)
@@ -219,8 +205,8 @@ class DeskPage:
             visit.desk.seats.release()
 
     def _refuse(self, visit: Visit) -> None:
-        """Whether the visitor may, by their role; a plan without a readable ledger is for whoever
-        runs the desk.
+        """Refuse what the role in the ledger does not allow; a plan whose ledger cannot be read can
+        still be read and changed.
         """
         if self.needs == "nothing":
             return
@@ -228,7 +214,7 @@ class DeskPage:
             ledger = visit.ledger
         except CongenialError:
             _ = visit.path  # one that is not there says so itself
-            if visit.who is None and self.needs in ("read", "propose"):
+            if self.needs in ("read", "propose"):
                 return
             raise
         if ledger is None:
@@ -237,7 +223,7 @@ class DeskPage:
             check_role(ledger.roles, ledger.who, self.needs)
         elif visit.role == "none":
             raise LedgerError(
-                f"'{visit.name}' has no role in the ledger of this plan.",
+                f"'{ledger.who}' has no role in the ledger of this plan.",
                 remedy="Ask an owner of the ledger for one.",
             )
 

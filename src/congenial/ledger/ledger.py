@@ -103,9 +103,9 @@ class Ledger(LedgerReading):
 
         It is started when it is absent, `schema` is given and `create` is true: "replace-one"
         unless `adjacency` or `max_rows` say so; without a budget it counts but never refuses.
-        Events are written in the name of `who`, by default the system's user; on PostgreSQL in that
-        of the database user, or of a user whom the login is a member of. Format 1 is refused until
-        `upgrade`; formats 2 to 4 are used as they are.
+        Events are written in the name of `who`, by default the system's user; on PostgreSQL always
+        in that of the database user. Format 1 is refused until `upgrade`; formats 2 to 4 are used
+        as they are.
 
         Whatever is given must agree with an existing ledger: another schema or unit is another
         population, another budget is set with `set_budget`. Raises LedgerError otherwise, and for

@@ -61,42 +61,40 @@ def standing(plan: Plan, ledger: Ledger | None) -> PlanStanding:
     )
 
 
-def require(plan: Plan, needed: bool = True, *, who: str | None = None) -> PlanStanding:
+def require(plan: Plan, needed: bool = True) -> PlanStanding:
     """Have the plan's ledger require approval, or no longer; it is started where it is absent."""
-    ledger = _open(plan, who)
+    ledger = _open(plan)
     PlanReview(ledger).require(needed)
     return standing(plan, ledger)
 
 
-def propose(path: Path, *, who: str | None = None) -> PlanStanding:
+def propose(path: Path) -> PlanStanding:
     """Put the plan at `path` up for review; its ledger is started where it is absent."""
     text = Plan.read(path)
     plan = Plan.parse(text, path.parent)
     _ = plan.invariants  # what cannot be planned is not proposed
-    ledger = _open(plan, who)
+    ledger = _open(plan)
     PlanReview(ledger).propose(plan.digest_with_files, text, plan.file_digests)
     return standing(plan, ledger)
 
 
-def approve(plan: Plan, because: str = "", *, who: str | None = None) -> PlanStanding:
+def approve(plan: Plan, because: str = "") -> PlanStanding:
     """Approve a plan that somebody else proposed."""
-    ledger = _known(plan, who)
+    ledger = _known(plan)
     PlanReview(ledger).approve(plan.digest_with_files, because)
     return standing(plan, ledger)
 
 
-def refuse(plan: Plan, because: str, *, who: str | None = None) -> PlanStanding:
+def refuse(plan: Plan, because: str) -> PlanStanding:
     """Refuse a plan that somebody else proposed, with the reason."""
-    ledger = _known(plan, who)
+    ledger = _known(plan)
     PlanReview(ledger).refuse(plan.digest_with_files, because)
     return standing(plan, ledger)
 
 
-def withdraw(
-    plan: Plan, because: str = "", *, who: str | None = None
-) -> tuple[PlanStanding, tuple[str, ...]]:
+def withdraw(plan: Plan, because: str = "") -> tuple[PlanStanding, tuple[str, ...]]:
     """Take the own word on a plan back; with the names of releases that were drawn before."""
-    ledger = _known(plan, who)
+    ledger = _known(plan)
     drawn = PlanReview(ledger).withdraw(plan.digest_with_files, because)
     return standing(plan, ledger), drawn
 
@@ -107,14 +105,14 @@ def difference(old: str, new: str) -> list[str]:
     return list(lines)[2:]
 
 
-def _open(plan: Plan, who: str | None) -> Ledger:
-    ledger = open_ledger(plan, create=True, who=who)
+def _open(plan: Plan) -> Ledger:
+    ledger = open_ledger(plan, create=True)
     assert ledger is not None
     return ledger
 
 
-def _known(plan: Plan, who: str | None) -> Ledger:
-    ledger = open_ledger(plan, create=False, who=who)
+def _known(plan: Plan) -> Ledger:
+    ledger = open_ledger(plan, create=False)
     if ledger is None:
         raise LedgerError(
             f"there is no ledger at '{plan.ledger}' yet, so nothing was proposed.",

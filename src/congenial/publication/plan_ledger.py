@@ -33,13 +33,10 @@ RIGHT_LEDGER_OF_BUNDLE = (
 )
 
 
-def open_ledger(
-    plan: Plan, create: bool, timeout: float = 10.0, who: str | None = None
-) -> Ledger | None:
+def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | None:
     """The plan's ledger; None when it does not exist yet and is not to be created.
 
-    `who` writes to it, by default the system's user. Refused where it is missing though figures
-    beside the plan were recorded in one.
+    Refused where it is missing though figures beside the plan were recorded in one.
     """
     if not Ledger.exists(plan.ledger, timeout):
         refuse_fresh_start(plan)
@@ -52,15 +49,14 @@ def open_ledger(
         max_rows=plan.data.max_rows,
         budget=plan.budget.budget(),
         timeout=timeout,
-        who=who,
     )
     refuse_other_ledger(plan, ledger)
     return ledger
 
 
-def opened_or_made(plan: Plan, ledger: Ledger | None, who: str | None) -> Ledger:
+def opened_or_made(plan: Plan, ledger: Ledger | None) -> Ledger:
     """The ledger as it was opened, or one that is made now."""
-    found = open_ledger(plan, create=True, who=who) if ledger is None else ledger
+    found = open_ledger(plan, create=True) if ledger is None else ledger
     assert found is not None
     return found
 

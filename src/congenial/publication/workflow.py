@@ -143,23 +143,21 @@ def publish(
     *,
     accept_weaker: bool = False,
     progress: Callable[[str], Any] = lambda _: None,
-    who: str | None = None,
     confirm: Callable[[PublishPreview], object] | None = None,
 ) -> PublishResult:
     """Compute the mandated figures, record them in the ledger, and write them to a folder.
 
-    `who` writes to the ledger, by default the system's user. `confirm` is shown what would be
-    public before it is recorded, and raises to stop there.
+    `confirm` is shown what would be public before it is recorded, and raises to stop there.
     """
     folder = plan.folder / PUBLISHED if folder is None else folder
-    before = open_ledger(plan, create=False, who=who)
+    before = open_ledger(plan, create=False)
     _refuse_unapproved(plan, before)
     figures, table = _compute(plan, before, progress)
     if confirm is not None:
         confirm(_preview(figures, table, before, FEWER_THAN))
     del table  # confidential, and large
     known = Invariants(plan.schema) if before is None else before.figures
-    ledger = opened_or_made(plan, before, who)
+    ledger = opened_or_made(plan, before)
     repricing = ledger.publish(
         figures, accept_weaker=accept_weaker, plan_digest=plan.digest_with_files
     )
@@ -281,12 +279,8 @@ def release(
     *,
     randomness: Randomness | None = None,
     progress: Callable[[str], Any] = lambda _: None,
-    who: str | None = None,
 ) -> ReleaseResult:
-    """Draw one release of the plan and write its bundle; nothing is drawn when a check fails.
-
-    `who` writes to the ledger, by default the system's user.
-    """
+    """Draw one release of the plan and write its bundle; nothing is drawn when a check fails."""
     from congenial.publication.claim import begun
     from congenial.publication.drawing import carry_out, rehearse
 
@@ -294,7 +288,7 @@ def release(
     folder = plan.folder / BUNDLES / name if folder is None else folder
     if not begun(folder):
         bundle.check_absent(folder)
-    before = open_ledger(plan, create=False, who=who)
+    before = open_ledger(plan, create=False)
     _refuse_unapproved(plan, before)
     kind = of_section(section)
     figures = exact_figures(plan, before)
@@ -305,7 +299,7 @@ def release(
     _refuse_price(plan, built, name, before)
     with kind.offer(plan, section, built, figures, randomness, progress) as offer:
         offer = rehearse(offer)
-        ledger = opened_or_made(plan, before, who)  # only now: a new ledger fixes the schema
+        ledger = opened_or_made(plan, before)  # only now: a new ledger fixes the schema
         return carry_out(plan, offer, folder, ledger, progress)
 
 

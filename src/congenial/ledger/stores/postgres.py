@@ -35,7 +35,6 @@ SELECT set_config('lock_timeout', :wait, true),
        set_config('tcp_keepalives_interval', '10', true),
        set_config('tcp_keepalives_count', '3', true)
 """
-_ACT_AS = "SELECT set_config('role', :who, true)"
 _TAKE_LOCK = "SELECT place FROM writers FOR UPDATE"
 # Where that row is not there yet: no ledger at all, which two may be starting, or one of before
 # version 3, whose writers all use this lock. It is open to anybody until the upgrade.
@@ -50,14 +49,11 @@ class PostgresStore(Store):
     """A ledger's events in the current schema of a PostgreSQL database.
 
     Needs the extra `postgres` (psycopg 3). Connections and locks are waited for `timeout` seconds.
-    `who` is a database user to act as, for a program that several people use: the server allows it
-    to a login that was made a member of that user (GRANT bob TO desk), and to nobody else.
     """
 
-    def __init__(self, url: str, timeout: float, who: str | None = None) -> None:
+    def __init__(self, url: str, timeout: float) -> None:
         parsed = _parse(url)
         super().__init__(_without_secrets(parsed), timeout)
-        self._who = who
         try:
             self._engine = sa.create_engine(
                 parsed.set(drivername="postgresql+psycopg"),
@@ -96,23 +92,12 @@ class PostgresStore(Store):
     @contextmanager
     def _begin(self, write: bool) -> Iterator[sa.Connection]:
         with self._engine.connect() as connection, connection.begin():
-            if self._who is not None:
-                self._act_as(connection, self._who)
             if write:
                 wait = {"wait": f"{max(1, round(1000 * self.timeout))}ms"}
                 connection.execute(sa.text(_WRITE), wait)
                 row = connection.execute(sa.text(_HAS_ROW)).scalar_one()
                 connection.exec_driver_sql(_TAKE_LOCK if row else _LOCK_SCHEMA)
             yield connection
-
-    def _act_as(self, connection: sa.Connection, who: str) -> None:
-        """Be another user until the transaction ends; "none" would mean the login itself."""
-        connection.execute(sa.text(_ACT_AS), {"who": who})
-        if self._writer(connection) != who:
-            raise LedgerError(
-                f"'{who}' is not a user of the server of '{self.where}'.",
-                remedy="Name one; nothing was written.",
-            )
 
     def _writer(self, connection: sa.Connection) -> str:
         return str(connection.execute(sa.text("SELECT current_user")).scalar_one())
@@ -148,10 +133,6 @@ _FAULTS = {
     "42501": (
         "the database does not allow this user to do that in the ledger '{where}'.",
         "Ask an owner for a role: `congenial ledger grant LEDGER WHO ROLE`. Nothing was written.",
-    ),
-    "22023": (
-        "the server of '{where}' has no user of the name this was to be done in.",
-        "Have it made first (CREATE USER); nothing was written.",
     ),
     "42704": (
         "the server of '{where}' has no user of that name.",

@@ -285,13 +285,18 @@ class Upgrade(NamedTuple):
 
 
 def store_at(where: str | Path, timeout: float, who: str | None = None) -> Store:
-    """The store at a place; `who` writes: by default the system's user, or that of the database."""
+    """The store at a place; `who` writes to a file, by default the system's user."""
     expect(where, PATH, "the place of the ledger", "Give a path or an address.", LedgerError)
     expect(timeout, NUMBER, "timeout", "Give seconds.", LedgerError)
     if str(where).startswith(POSTGRES):
+        if who is not None:
+            raise LedgerError(
+                "in PostgreSQL the database user writes; no other name can be given.",
+                remedy="Leave `who` out, and connect as that user.",
+            )
         from congenial.ledger.stores.postgres import PostgresStore
 
-        return PostgresStore(str(where), timeout, who)
+        return PostgresStore(str(where), timeout)
     from congenial.ledger.stores.sqlite import SqliteStore
 
     text = str(where).removeprefix("sqlite:///")
