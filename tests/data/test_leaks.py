@@ -13,9 +13,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from congenial.data.predicate import parse
 from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import tabulate
-from congenial.errors import DataError
+from congenial.errors import CongenialError, DataError
 
 MARK = "S3CR3T-9137"
 NUMBER = 913_791_379
@@ -177,3 +178,37 @@ def test_the_reader_itself_would_leak() -> None:
     """Negative control: the marker is in DuckDB's own message."""
     with pytest.raises(duckdb.Error, match=MARK):
         duckdb.connect().sql(f"SELECT CAST('{MARK}' AS INTEGER)").fetchall()
+
+
+# ---- files that a plan names: a plan may name the data by mistake -----------------------------
+
+LEVELS = f"county,state\n{MARK},{MARK}-P\n{MARK}-2,{MARK}-Q\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "condition", "words"),
+    [
+        (LEVELS, f"county = '{MARK[:-1]}'", "2 levels"),
+        (LEVELS, "state in ('Q', 'P')", "2 levels"),
+        (LEVELS + f"{MARK},x\n{MARK}-2,x\n", "", "2 rows of 'levels.csv' repeat a level"),
+        (LEVELS + f"{MARK}\x07,x\n", "", "row 4 of 'levels.csv'"),
+        (LEVELS + f"x,{MARK}\x07\n", "", "row 4 of 'levels.csv'"),
+        (LEVELS + f"{MARK}\n", "", "row 4 of 'levels.csv'"),
+        (LEVELS + " ,x\n", "", "row 4 of 'levels.csv'"),
+    ],
+)
+def test_levels_of_a_file_are_not_quoted(
+    tmp_path: Path, text: str, condition: str, words: str
+) -> None:
+    """The level that a condition names comes from the plan, the others from a file."""
+    (tmp_path / "levels.csv").write_text(text)
+    with pytest.raises(CongenialError) as caught:
+        parse(condition, Schema.from_dict({"county": {"levels_file": "levels.csv"}}, tmp_path))
+    assert words in str(caught.value)
+    assert MARK not in str(caught.value).replace(repr(MARK[:-1]), "")
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+def test_levels_of_the_plan_are_quoted() -> None:
+    with pytest.raises(CongenialError, match="Did you mean 'female'"):
+        parse("sex = 'femal'", Schema.from_dict({"sex": {"levels": ["female", "male"]}}))

@@ -333,3 +333,26 @@ def test_one_job_per_plan() -> None:
     while broken.state == "running":
         time.sleep(0.01)
     assert broken.error == "unexpected error: ValueError."
+
+
+def test_no_page_quotes_the_levels_of_a_file(folder: Path) -> None:
+    """A plan may name the records as its list of levels, also once a ledger has them."""
+    me = entered(folder)
+    head = {"x-csrf-token": me.csrf()}
+    people = f"""
+data.source = "people.csv"
+schema.id.levels_file = "people.csv"
+publish.One.count = "id = '{MARKER}'"
+budget.epsilon = 1
+"""
+    told = me.client.post("/plan/plan.toml/check", json={"text": people}, headers=head).json()
+    assert "60 levels, which are listed in a file" in told["words"]
+    assert f"{MARKER}-" not in str(told)
+    rows = (folder / "people.csv").read_text().replace(",A,", f",{MARKER}-A,")
+    (folder / "people.csv").write_text(rows)
+    (folder / "counties.csv").write_text(f"county\n{MARKER}-A\nB\nC\n")
+    sure = {"sure": "publish", "digest": me.digest()}
+    assert wait(me, me.post("/plan/plan.toml/publish", sure))["state"] == "done"
+    price = me.get("/plan/plan.toml/price?suppose=county+%3D+%27A%27").text
+    assert "3 levels, which are listed in a file" in price
+    assert MARKER not in price

@@ -163,7 +163,10 @@ def test_what_is_no_belief_is_answered_with_the_grammar(tmp_path, scenarios):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("scenario,weight,anna\neven,1,maybe\n", "no level of 'ill'"),
+        ("scenario,weight,anna\neven,1,S3CR3T\n", "no level of 'ill'"),
+        ("scenario,weight,anna\nS3CR3T,S3CR3T,no\n", "row 2 .* weight that is not a number"),
+        ("scenario,weight,anna\nS3CR3T,-1,no\n", "row 2 .* weight that is not a number"),
+        ("scenario,weight,anna\nS3CR3T,0,no\n", "every weight is zero"),
         ("weight,anna\n1,no\n", "cannot be read as a list of databases"),
         ("scenario,weight,a,b\none,1,no,yes\none,1,yes,no\n", "published figures"),
     ],
@@ -172,5 +175,6 @@ def test_files_that_list_no_possible_databases_are_refused(tmp_path, text, why):
     plan = write(tmp_path, LISTED, ill=1, people=3)
     workflow.publish(plan)
     (tmp_path / "beliefs.csv").write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match=why):
+    with pytest.raises(DataError, match=why) as caught:
         examine(plan)
+    assert "S3CR3T" not in str(caught.value)  # nothing of a file is quoted

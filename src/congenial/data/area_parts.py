@@ -133,7 +133,10 @@ class AreaParts:
         one = self.attribute
         levels = tuple(one.levels[i] for i in at)
         coarser = {name: tuple(parents[i] for i in at) for name, parents in one.coarser.items()}
-        return self._with(Attribute(one.name, "categorical", levels=levels, coarser=coarser))
+        made = Attribute(
+            one.name, "categorical", levels=levels, coarser=coarser, from_file=one.from_file
+        )
+        return self._with(made)
 
     @cached_property
     def upper(self) -> Schema:

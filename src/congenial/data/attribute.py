@@ -114,6 +114,8 @@ class Attribute:
     `label` and `labels` (by level, or by parent) are words for readers: reports, files and pictures
     show them, and nothing depends on them.
 
+    `from_file` says that the levels come from a file that a plan names: no error quotes them.
+
     >>> Attribute("age", "bins", edges=(0, 5, 18), top="18+", missing="unknown").levels
     ('0-4', '5-17', '18+', 'unknown')
     """
@@ -133,6 +135,7 @@ class Attribute:
     of: str = "row"
     label: str = field(default="", compare=False)
     labels: Mapping[str, str] = field(default_factory=dict, compare=False)
+    from_file: bool = field(default=False, repr=False, compare=False)
     intervals: Sequence[Interval] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -354,9 +354,9 @@ class _Subject:
 
     def _code(self, label: str) -> int:
         if label not in self.codes:
-            raise PredicateError(
-                f"{self.name!r} has no level {label[:80]!r}.", remedy=near(label, self.axis.levels)
-            )
+            file = f"Use one of its {self.axis.size} levels, which are listed in a file."
+            remedy = file if self.attribute.from_file else near(label, self.axis.levels)
+            raise PredicateError(f"{self.name!r} has no level {label[:80]!r}.", remedy=remedy)
         return self.codes[label]
 
     def _place(self, symbol: str, value: Number) -> int:

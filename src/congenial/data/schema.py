@@ -349,7 +349,7 @@ def _from_file(name: str, value: object, folder: Path | None, common: dict[str, 
     levels, *parents = columns
     coarser = dict(zip(header[1:], parents, strict=True))
     common = common | {"coarser": coarser | common["coarser"]}
-    return Attribute(name, "categorical", levels=levels, **common)
+    return Attribute(name, "categorical", levels=levels, from_file=True, **common)
 
 
 @dataclass(frozen=True)

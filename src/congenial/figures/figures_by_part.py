@@ -125,7 +125,7 @@ def refuse_emptier_areas(figures: Invariants, part: int, parts: AreaParts) -> No
         empty.append(mine & (moved.sum(axis=0) > 0))
     if empty and np.all(np.hstack(empty).any(axis=1)):
         raise StructureError(
-            f"figures that cross leave no area of {parts.labels[part]!r} where everybody can be "
-            "whom the part can hold.",
+            f"figures that cross leave no area of part {part + 1} of {len(parts.labels)} where "
+            "everybody can be whom the part can hold.",
             remedy=f"Choose parts coarser than {parts.parts}, or leave out parts.",
         )

@@ -6,6 +6,7 @@ finite tables of databases, all at the level of databases, where promises add up
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from congenial.data.csv_text import read_rows
@@ -113,10 +114,15 @@ def _listed(
             raise DataError(
                 f"scenarios.file: row {line} of '{address}' has an answer that is no level of "
                 f"'{axis.name}'.",
-                remedy=f"Use {', '.join(axis.levels)}.",
+                remedy=f"Use its {axis.size} levels, as the schema writes them.",
             )
         database = tuple(axis.levels.index(answer) for answer in answers)
-        weights.setdefault(row["scenario"], {})[database] = rational(row["weight"])
+        weights.setdefault(row["scenario"], {})[database] = _weight(row["weight"], line, address)
+    if not all(sum(given.values()) for given in weights.values()):
+        raise DataError(
+            f"scenarios.file: '{address}' has a scenario in which every weight is zero.",
+            remedy="Give one of its databases a weight, or leave the scenario out.",
+        )
     databases = sorted({one for given in weights.values() for one in given})
     found = FiniteScenarios.of(
         databases,
@@ -127,6 +133,21 @@ def _listed(
     )
     _refuse_impossible(section, figures, found, address)
     return found
+
+
+def _weight(text: str, line: int, address: str) -> Fraction:
+    """A weight; an error names the row and quotes nothing of the file."""
+    try:
+        weight = rational(text)
+    except GuaranteeError:
+        weight = Fraction(-1)
+    if weight < 0:
+        raise DataError(
+            f"scenarios.file: row {line} of '{address}' has a weight that is not a number of zero "
+            "or more.",
+            remedy="Write whole numbers or fractions.",
+        )
+    return weight
 
 
 def _refuse_impossible(
