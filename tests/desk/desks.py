@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from starlette.types import ASGIApp
 
 from congenial.desk.desk_app import build
 from congenial.desk.desk_settings import DeskSettings
+from congenial.desk.server import listen, server_of
 from congenial.desk.visit import DeskPage
 
 MARKER = "zz-marker-7f3a"  # stands for a confidential value in the data
@@ -54,6 +58,20 @@ def write_folder(folder: Path) -> Path:
 
 
 LOOP = asyncio.new_event_loop()  # one for all clients
+
+
+@contextmanager
+def serving(settings: DeskSettings) -> Iterator[int]:
+    """Run a desk; its port."""
+    opened = listen(settings)
+    server = server_of(settings)
+    running = threading.Thread(target=server.run, kwargs={"sockets": [opened]}, daemon=True)
+    running.start()
+    try:
+        yield opened.getsockname()[1]
+    finally:
+        server.should_exit = True
+        running.join(120)
 
 
 class Client:

@@ -21,12 +21,12 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from congenial.data.advance import Advance
 from congenial.desk.desk_settings import DeskSettings
-from congenial.desk.server import link, listen, server_of
+from congenial.desk.server import link
 from congenial.errors import PlanError
 from congenial.publication.plan import Plan
 from congenial.publication.table_audit import AUDITS, AuditEffort, attack_plan, write_audit
 from congenial.publication.workflow import publish, release
-from tests.desk.desks import MARKER, PLAN, write_folder
+from tests.desk.desks import MARKER, PLAN, serving, write_folder
 from tests.desk.test_desk import a_ledger
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -70,20 +70,6 @@ class Served:
 
     def go(self, path: str) -> None:
         self.page.goto(self.origin + path)
-
-
-@contextmanager
-def serving(settings: DeskSettings) -> Iterator[int]:
-    """Run a desk; its port."""
-    opened = listen(settings)
-    server = server_of(settings)
-    running = threading.Thread(target=server.run, kwargs={"sockets": [opened]}, daemon=True)
-    running.start()
-    try:
-        yield opened.getsockname()[1]
-    finally:
-        server.should_exit = True
-        running.join(WAIT / 1000)
 
 
 @pytest.fixture

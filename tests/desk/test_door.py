@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
 import string
 import threading
+import time
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import quote
 
+import httpx
 import pytest
 
 from congenial.desk.access import HEADERS
 from congenial.desk.desk_app import SCREENS
-from congenial.desk.desk_settings import LARGEST_REQUEST
+from congenial.desk.desk_settings import LARGEST_REQUEST, DeskSettings
 from congenial.desk.visit import DeskPage
 from tests.desk.desks import (
     MARKER,
     PORT,
     entered,
     place,
+    serving,
     single,
 )
 
@@ -209,6 +214,73 @@ def test_an_unforeseen_error_says_only_its_type(
     assert (answer.status_code, answer.text) == (500, "Unexpected error: ValueError.\n")
     out = capfd.readouterr()
     assert MARKER not in out.out + out.err
+
+
+# ---- connections that never send a whole request ------------------------------------------------
+
+HALF = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
+
+
+def connected(port: int, told: bytes = b"") -> socket.socket:
+    made = socket.create_connection(("127.0.0.1", port), timeout=20)
+    made.sendall(told)
+    return made
+
+
+def closed_within(one: socket.socket, seconds: float, trickle: bytes = b"") -> bool:
+    """Whether the desk ends the connection while bytes keep coming."""
+    end = time.monotonic() + seconds
+    one.settimeout(0.05)
+    while time.monotonic() < end:
+        try:
+            one.sendall(trickle)
+            if not one.recv(65_536):
+                return True
+        except TimeoutError:
+            continue
+        except OSError:
+            return True
+    return False
+
+
+def test_half_sent_heads_do_not_keep_others_out(folder: Path) -> None:
+    """110 connections that wait for nothing: whoever sends a request is answered at once."""
+    with serving(DeskSettings(folder)) as port, ExitStack() as opened:
+        for told in [HALF] * 60 + [b""] * 50:
+            opened.enter_context(connected(port, told))
+        for _ in range(3):
+            answer = httpx.get(f"http://127.0.0.1:{port}/", trust_env=False, timeout=20)
+            assert answer.status_code == 401  # and not 503: no link was opened
+
+
+@pytest.mark.parametrize(
+    ("told", "trickle"),
+    [
+        (b"", b""),
+        (HALF, b""),
+        (HALF, b"x"),
+        # Answered before its body came, which then never ends.
+        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n", b"x"),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n", b"x"),
+        # A second head on the same connection.
+        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" + HALF, b"x"),
+    ],
+)
+def test_a_connection_without_a_request_is_ended(
+    folder: Path, told: bytes, trickle: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a byte comes now and then."""
+    monkeypatch.setattr("congenial.desk.server.SLOWEST_HEAD", 0.4)
+    monkeypatch.setattr("congenial.desk.server.IDLE", 1)
+    with serving(DeskSettings(folder)) as port, connected(port, told) as one:
+        assert closed_within(one, 10, trickle)
+
+
+def test_a_head_in_two_parts_is_read(folder: Path) -> None:
+    with serving(DeskSettings(folder)) as port, connected(port, HALF) as one:
+        time.sleep(0.2)
+        one.sendall(b"\r\n\r\n")
+        assert one.recv(1000).startswith(b"HTTP/1.1 421")
 
 
 # ---- hostile noise -------------------------------------------------------------------------------

@@ -2,16 +2,68 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from congenial.desk.access import ENTER
 from congenial.desk.desk_app import build
 from congenial.desk.desk_settings import DeskSettings
 from congenial.errors import PlanError
 
-IDLE = 20  # seconds a connection may stay silent
+IDLE = 20  # seconds a connection may stay silent after an answer
+SLOWEST_HEAD = 5.0  # seconds for the head of a request to arrive
+MOST_AT_ONCE = 100  # connections
+MOST_WAITING = 50  # connections on which no request has come yet
+
+
+class PromptHeads(H11Protocol):
+    """HTTP in which a connection is ended that never sends a whole head.
+
+    uvicorn waits for ever for a head, also where single bytes trickle in, and after an answer for
+    the rest of a body that nobody reads; a hundred such connections would keep everybody out. Where
+    many wait, the one that has waited longest makes room.
+    """
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it is open, and no request is being answered."""
+        busy = self.cycle is not None and not self.cycle.response_complete
+        return not busy and not self.transport.is_closing()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the clock, and make room."""
+        super().connection_made(transport)
+        self._watch()
+        others = [one for one in self.connections if isinstance(one, PromptHeads) and one.waiting]
+        if len(others) > MOST_WAITING:
+            min(others, key=lambda one: one.since).transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; a whole head stops the clock, anything less does not."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clock."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        if not self.waiting:
+            self._stop()
+        elif self._deadline is None:
+            self.since = self.loop.time()
+            self._deadline = self.loop.call_later(SLOWEST_HEAD, self.transport.abort)
+
+    def _stop(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 def listen(settings: DeskSettings) -> socket.socket:
@@ -42,9 +94,9 @@ def server_of(settings: DeskSettings) -> uvicorn.Server:
         proxy_headers=False,
         ws="none",
         timeout_keep_alive=IDLE,
-        limit_concurrency=100,
+        limit_concurrency=MOST_AT_ONCE,
         h11_max_incomplete_event_size=16_384,
-        http="h11",
+        http=PromptHeads,
     )
     return uvicorn.Server(config)
 
