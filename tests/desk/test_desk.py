@@ -13,6 +13,7 @@ import pytest
 from congenial.data.advance import Advance
 from congenial.desk.jobs import MOST_PAGES, Job, Jobs
 from congenial.desk.plan_editor import form_of
+from congenial.desk.price_screen import _less
 from congenial.desk.rendering import render
 from congenial.desk.workspace import text_digest
 from congenial.errors import PlanError
@@ -356,3 +357,39 @@ budget.epsilon = 1
     price = me.get("/plan/plan.toml/price?suppose=county+%3D+%27A%27").text
     assert "3 levels, which are listed in a file" in price
     assert MARKER not in price
+
+
+def test_values_are_where_the_data_page_says(folder: Path) -> None:
+    """In problems.csv, which only its owner may read; on no page."""
+    people = folder / "people.csv"
+    people.write_text(people.read_text().replace(",A,", f",{MARKER}-A,"))
+    me = entered(folder)
+    assert wait(me, me.post("/plan/plan.toml/data/check"))["state"] == "done"
+    page = me.get("/plan/plan.toml/data").text
+    assert "no value of the data. Both are in the folder" in page
+    assert MARKER not in page
+    assert f"{MARKER}-A" in (folder / "data-check" / "problems.csv").read_text()
+    assert (folder / "data-check" / "problems.csv").stat().st_mode & 0o077 == 0
+
+
+def test_tables_that_the_program_chooses_are_priced(folder: Path) -> None:
+    chosen = PLAN.replace('table = ["county", "sex"]', 'table = ["county", "sex"]\ntables = "auto"')
+    (folder / "plan.toml").write_text(chosen)
+    page = entered(folder).get("/plan/plan.toml/price?of=sex&within=500&level=95")
+    assert page.status_code == 200
+    assert "Least budget for that accuracy" in page.text
+    assert '<option value="county,sex"' in page.text
+
+
+def test_a_plan_without_a_figure_keeps_everything_else(folder: Path) -> None:
+    """Columns that are made from others and words for readers, too."""
+    more = (
+        '[derive]\nsex = { tidy = "sex", case = "levels" }\n\n[about]\ntitle = "Who lives where"\n'
+    )
+    (folder / "plan.toml").write_text(f"{PLAN}\n{more}")
+    plan = Plan.load(folder / "plan.toml")
+    less = _less(plan, ["Population"])
+    assert not less.publish
+    assert less.model_dump(exclude={"publish"}) == plan.model_dump(exclude={"publish"})
+    assert less.folder == plan.folder
+    assert less.invariants.statements == ()

@@ -19,6 +19,7 @@ from congenial.desk.visit import Visit
 from congenial.desk.workspace import save, text_digest
 from congenial.publication import data_report
 
+EXAMPLES = 20  # values of each problem, in the private folder only
 WORDS = {
     "not in the schema": "values that the plan does not name",
     "unit missing": "rows that do not say whose they are",
@@ -89,6 +90,6 @@ def check_records(visit: Visit) -> Response:
 
     def work(tell: Tell) -> None:
         tell("looking at the files")
-        data_report.write(data_report.check_records(plan, progress=tell), folder)
+        data_report.write(data_report.check_records(plan, EXAMPLES, progress=tell), folder)
 
     return start_job(visit, "Checking the records", work, address("plan", visit.key, "data"))

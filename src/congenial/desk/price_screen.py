@@ -67,7 +67,9 @@ def _margins(plan: Plan) -> list[str]:
     """Tables that a wish can be about: those the plan releases, and single columns of them."""
     found: dict[str, None] = {}
     for section in plan.release:
-        tables = getattr(section, "tables", None) or [getattr(section, "table", None) or []]
+        tables = getattr(section, "tables", None)
+        if not isinstance(tables, list):  # "auto" chooses sums of one table
+            tables = [getattr(section, "table", None) or []]
         for names in tables:
             found.update(dict.fromkeys([",".join(names), *names]) if names else {})
     return list(found)
@@ -76,14 +78,8 @@ def _margins(plan: Plan) -> list[str]:
 def _less(plan: Plan, without: Sequence[str]) -> Plan:
     """The same plan with fewer figures; its ledger is as it was."""
     kept = {label: entry for label, entry in plan.publish.items() if label not in without}
-    return Plan(
-        data=plan.data,
-        schema=plan.schema_,
-        publish=kept,
-        release=plan.release,
-        budget=plan.budget,
-        folder=plan.folder,
-    )
+    given = {one.alias or name: getattr(plan, name) for name, one in Plan.model_fields.items()}
+    return Plan(**given | {"publish": kept})
 
 
 def _other(visit: Visit, key: str) -> Plan:
