@@ -102,6 +102,20 @@ def test_every_page_is_reachable_from_the_index() -> None:
     assert seen == set(PAGES)
 
 
+def test_the_index_and_the_navigation_list_every_page() -> None:
+    """One link from the index, and a place on the site; decisions and packages have lists of their
+    own.
+    """
+    listed = set(re.findall(r"\]\(([^)#]+\.md)\)", (DOCS / "index.md").read_text()))
+    navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    placed = re.findall(r"([\w/-]+\.md)$", navigation, re.MULTILINE)
+    names = {str(page.relative_to(DOCS)) for page in PAGES}
+    apart = {one for one in names if one.startswith("reference/api/") or re.match(r"adr/\d", one)}
+    assert names - apart - {"index.md"} - listed == set()
+    assert listed <= names
+    assert sorted(placed) == sorted(names)
+
+
 def test_commands_for_make_exist() -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for page in (*TOP, *PAGES):

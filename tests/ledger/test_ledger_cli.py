@@ -6,6 +6,7 @@ import csv
 import getpass
 import io
 import json
+import shlex
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +19,10 @@ from congenial.cli import app
 from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.stores.store import VERSION, Event
+from congenial.publication.plan import Plan
+from tests.desk.desks import PLAN, entered, write_folder
+from tests.docs.pages import DOCS, blocks
+from tests.ledger.conftest import Postgres
 from tests.ledger.ledgers import COUNTIES, SCHEMA, described, promise
 
 
@@ -131,3 +136,42 @@ def test_a_password_is_not_repeated() -> None:
         for command in (("show", url), ("export", url), ("grant", url, "bob", "reader")):
             result = run(*command, code=4)
             assert "hush" not in result.stdout + result.stderr
+
+
+def test_the_page_about_a_team_can_be_followed(
+    postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every block of it as written, on a server that is reached by its socket; then Ben and Cyd
+    review a changed plan at desks of their own.
+    """
+    monkeypatch.chdir(tmp_path)
+    write_folder(tmp_path)
+    plan = PLAN.partition("[budget]")[0]
+    where = rf"postgresql:///privacy?host={postgres.folder}"
+    for block in blocks(DOCS / "how-to" / "team-ledger.md"):
+        text = block.text.replace("postgresql://db.example/privacy", where)
+        if block.language == "sql":
+            postgres.run(*filter(str.strip, text.split(";")))
+        elif block.language == "toml":
+            (tmp_path / "plan.toml").write_text(plan + text)
+        elif "repair" not in text:
+            for line in text.splitlines():
+                who, program, *words = shlex.split(line)
+                assert program == "congenial"
+                monkeypatch.setenv(*who.split("="))
+                done = CliRunner().invoke(app, words)
+                assert done.exit_code == 0, (line, done.stderr)
+    events = [(one.kind, one.who) for one in Ledger.open(where).events()]
+    assert ("propose", "ben") in events
+    assert ("approve", "cyd") in events
+    assert ("mandates", "ada") in events
+    assert events[-1] == ("commit", "ben")
+    (tmp_path / "plan.toml").write_text((tmp_path / "plan.toml").read_text().replace("1.0", "0.5"))
+    digest = {"digest": Plan.load(tmp_path / "plan.toml").digest_with_files}
+    for who, deed in (("ben", "propose"), ("cyd", "approve")):
+        monkeypatch.setenv("PGUSER", who)
+        assert entered(tmp_path).post(f"/plan/plan.toml/{deed}", digest).status_code == 303
+    assert [(one.kind, one.who) for one in Ledger.open(where).events()[-2:]] == [
+        ("propose", "ben"),
+        ("approve", "cyd"),
+    ]
