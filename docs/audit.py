@@ -52,8 +52,8 @@ PARTS: dict[str, tuple[str, str, str]] = {
         "none came out",
     ),
     "desk": (
-        "Requests to the desk without a token, with forged forms, beyond somebody's role, along paths "
-        "that lead out, and mangled",
+        "Requests to the desk without a token, with forged forms, beyond somebody's role, along "
+        "paths that lead out, and mangled",
         "{requests:,} requests",
         "none did or showed more than it may",
     ),
