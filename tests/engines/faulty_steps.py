@@ -49,11 +49,11 @@ def _fails(task: Any, kind: str) -> bool:
     return True
 
 
-def draws_and_loses(task: Any, secret: bytes) -> None:
+def draws_and_loses(task: Any, keys: Any) -> None:
     """Draw a part; the first attempt at one of them draws on a disk of its own and fails."""
     fails = _fails(task, "draw")
     here = _on_its_own_disk(task) if fails else task
-    parted_steps.draw_part(here, secret)
+    parted_steps.draw_part(here, keys)
     _noted(task, "draw", [here.file("drawn", "npz")])
     if fails:
         raise OSError("the disk of this worker is full")
@@ -62,8 +62,7 @@ def draws_and_loses(task: Any, secret: bytes) -> None:
 def _on_its_own_disk(task: Any) -> Any:
     """The same task with files that nobody else sees."""
     folder = Path(task.folder) / "lost"
-    for name in ("drawn", "top"):
-        (folder / name).mkdir(parents=True)
+    (folder / "drawn").mkdir(parents=True)
     (folder / "counts").symlink_to(Path(task.folder).absolute() / "counts")
     return replace(task, folder=folder)
 
@@ -78,10 +77,10 @@ def writes_and_loses(task: Any, above: Any) -> None:
         raise OSError("the disk of this worker is full")
 
 
-def draws_and_kills(task: Any, secret: bytes) -> None:
+def draws_and_kills(task: Any, keys: Any) -> None:
     """Draw a part; the first attempt at one of them loses its file, and its executor is killed."""
     try:
-        draws_and_loses(task, secret)
+        draws_and_loses(task, keys)
     except OSError:
         # This process is forked by a daemon that the executor started.
         status = Path(f"/proc/{os.getppid()}/status").read_text()

@@ -48,7 +48,7 @@ def released(plan: Plan, seed: int = SEED) -> dict[str, Any]:
     done = workflow.release(plan, "nation", randomness=SeededRandomness(seed))
     failed = [check.what for check in verify(done.folder, done.digest) if not check.holds]
     assert failed == ["drawn from the system's randomness"]
-    assert not (done.folder.parent / ".nation.run").exists()
+    assert list((plan.folder / "runs").glob("nation*")) == []
     index = bundles.read_index(done.folder)
     return {key: index[key] for key in ("folders", "files", "guarantee", "description")}
 
@@ -81,7 +81,7 @@ def test_an_attempt_that_is_repeated_draws_and_writes_the_same(
     monkeypatch.setattr(parted_run, "finish_part", faulty_steps.writes_and_loses)
     assert released(plan)["folders"] == embedded["folders"]
     for kind in ("draw", "write"):
-        attempts = faulty_steps.notes_of(tmp_path / "bundles" / "notes", kind)
+        attempts = faulty_steps.notes_of(tmp_path / "runs" / "notes", kind)
         assert {part: len(notes) for part, notes in attempts.items()} == {0: 1, 1: 2, 2: 1}
         assert len(set(attempts[1])) == 1
     assert [one.status for one in Ledger.open(plan.ledger).entries()] == ["committed"]
@@ -98,21 +98,21 @@ def test_a_part_is_drawn_alike_by_two_tasks_at_once(
         file.write(b"one ")
         file.flush()
         if not target.exists():
-            parted_steps._write(target, content_of_the_other)
+            parted_steps.write(target, content_of_the_other)
         file.write(b"part")
 
     def content_of_the_other(file: Any) -> None:
         file.write(b"one part")
 
-    parted_steps._write(target, content)
+    parted_steps.write(target, content)
     assert target.read_bytes() == b"one part"
     assert [file.name for file in tmp_path.iterdir()] == [target.name]
 
 
 def test_a_step_that_ends_after_its_run_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        parted_steps._write(tmp_path / ".nation.run" / "top" / "1.npy", lambda file: None)
-    assert not (tmp_path / ".nation.run").exists()
+        parted_steps.write(tmp_path / "runs" / "drawn" / "1.npz", lambda file: None)
+    assert not (tmp_path / "runs").exists()
 
 
 # ---- what is refused ---------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def test_an_executor_killed_after_its_draw_changes_nothing(
     )
     assert done.returncode == 0, done.stderr[-3_000:]
     assert json.loads(done.stdout.strip().splitlines()[-1]) == embedded["folders"]
-    attempts = faulty_steps.notes_of(tmp_path / "bundles" / "notes", "draw")
+    attempts = faulty_steps.notes_of(tmp_path / "runs" / "notes", "draw")
     assert len(attempts[faulty_steps.PART]) >= 2
     assert len(set(attempts[faulty_steps.PART])) == 1
 

@@ -61,10 +61,10 @@ def written(folder: Path, section: str = SECTION, publish: str = PUBLISH) -> Pat
     return folder / "plan.toml"
 
 
-def dies_drawing(task: Any, secret: bytes) -> None:
+def dies_drawing(task: Any, keys: Any) -> None:
     """Draw a part; the process that is given part 1 is killed, once."""
     _die_once(task)
-    parted_steps.draw_part(task, secret)
+    parted_steps.draw_part(task, keys)
 
 
 def dies_finishing(task: Any, above: Any) -> None:

@@ -27,6 +27,7 @@ from congenial.kinds.tables_by_parts_verification import LARGEST
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.reservation import Reservation
 from congenial.mechanisms import parted_checks
+from congenial.mechanisms.parted_steps import key_for
 from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from congenial.publication import bundle as bundles
@@ -62,7 +63,8 @@ def test_from_a_plan_to_a_verified_bundle(bundle: Path) -> None:
     index = json.loads((bundle / "release.json").read_text())
     assert index["format"] == 2
     assert set(index["folders"]) == {FINEST, "table-2-county-sex", "table-3-county-sex-age"}
-    assert not (bundle.parent / ".nation.run").exists()
+    assert [one.name for one in bundle.parent.iterdir()] == ["nation"]
+    assert list((bundle.parent.parent / "runs").iterdir()) == []
 
 
 def test_it_is_read_part_by_part(bundle: Path) -> None:
@@ -287,22 +289,24 @@ def test_a_killed_worker_costs_nothing(
     assert "release` again" in str(reason.value.remedy)
     assert spent(plan) == ["drawn"]
     monkeypatch.undo()
-    secret = (tmp_path / "bundles" / ".nation.run" / "secret").read_bytes()
-    kept = {
-        file.name: file.read_bytes()
-        for file in (tmp_path / "bundles" / ".nation.run" / "drawn").glob("*.npz")
-    }
-    redrawn: list[bytes] = []
+    told = json.loads((tmp_path / "runs" / "nation" / "run.json").read_text())
+    kept = list((tmp_path / "runs" / "nation" / "drawn").glob("*.npz"))
+    redrawn = []
     real = parted_run.draw_part
-    monkeypatch.setattr(
-        parted_run, "draw_part", lambda task, bits: (redrawn.append(bits), real(task, bits))
-    )
+
+    def draw(task: Any, keys: Any) -> None:
+        given = {at: task.share.tables[at] for at in task.share.drawn}
+        secret = bytes.fromhex(told["secret"])
+        assert keys == {at: key_for(secret, names, task.label) for at, names in given.items()}
+        redrawn.append(task.number)
+        real(task, keys)
+
+    monkeypatch.setattr(parted_run, "draw_part", draw)
     workflow.release(plan, "nation")
     assert spent(plan) == ["committed"]
     assert len(redrawn) == 3 - len(kept)
-    assert set(redrawn) <= {secret}
     assert all(one.holds for one in verify(tmp_path / "bundles" / "nation"))
-    assert not (tmp_path / "bundles" / ".nation.run").exists()
+    assert list((tmp_path / "runs").glob("nation*")) == []
 
 
 STEPS = {  # where the driver is killed -> what the ledger then says
@@ -347,14 +351,14 @@ def test_a_killed_driver_goes_on_and_spends_once(plan: Plan, tmp_path: Path, ste
     reserved = ["reserved"] if step == "before the secret" else []  # nobody knows whose it was
     assert spent(plan) == [*reserved, "committed"]
     assert all(one.holds for one in verify(tmp_path / "bundles" / "nation"))
-    assert not (tmp_path / "bundles" / ".nation.run").exists()
+    assert list((tmp_path / "runs").glob("nation*")) == []
 
 
 def test_other_data_do_not_go_on_and_the_folder_is_private(plan: Plan, tmp_path: Path) -> None:
     killed(plan, "after a part")
-    folder = tmp_path / "bundles" / ".nation.run"
+    folder = tmp_path / "runs" / "nation"
     assert folder.stat().st_mode & 0o077 == 0
-    assert (folder / "secret").stat().st_mode & 0o077 == 0
+    assert (folder / "run.json").stat().st_mode & 0o077 == 0
     with (tmp_path / "people.csv").open("a") as file:
         file.write("\n")
     with pytest.raises(BundleError, match="other data than now"):
@@ -385,9 +389,9 @@ def test_a_disk_that_is_full_for_one_part_costs_nothing(
     """Part 1 is never drawn before there is room; the others are not drawn twice."""
     real, drawn_once = parted_run.draw_part, []
 
-    def draw(task: Any, secret: bytes, fails: bool) -> None:
-        drawn_once.append((task.number, secret))
-        full() if fails and task.number == 1 else real(task, secret)
+    def draw(task: Any, keys: Any, fails: bool) -> None:
+        drawn_once.append((task.number, *keys.values()))
+        full() if fails and task.number == 1 else real(task, keys)
 
     monkeypatch.setattr(parted_run, "draw_part", partial(draw, fails=True))
     with pytest.raises(BundleError, match=r"begun and paid for.*No space left") as reason:
@@ -396,8 +400,9 @@ def test_a_disk_that_is_full_for_one_part_costs_nothing(
     monkeypatch.setattr(parted_run, "draw_part", partial(draw, fails=False))
     workflow.release(plan, "nation")
     assert spent(plan) == ["committed"]
-    assert [number for number, _ in drawn_once] == [0, 1, 1, 2]
-    assert len({secret for _, secret in drawn_once}) == 1
+    assert [number for number, *_ in drawn_once] == [0, 1, 1, 2]
+    assert drawn_once[1] == drawn_once[2]
+    assert len({key for _, *keys in drawn_once for key in keys}) == 3 * (len(drawn_once[0]) - 1)
     assert all(one.holds for one in verify(tmp_path / "bundles" / "nation"))
 
 

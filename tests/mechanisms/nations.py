@@ -14,7 +14,7 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.pairs.adjacency import Adjacency, ReplaceOne, SemiAdjacent
-from congenial.sampling.keyed_randomness import KeyedRandomness
+from congenial.sampling.keyed_randomness import KeyedRandomness, key_of
 
 CELLS = ("block", "sex", "age")
 TABLES = (
@@ -80,7 +80,7 @@ def assembled(made: PartedTables, people: Table, secret: bytes = bytes(32)) -> A
         share.check(counts)
         values: list[Any] = [None] * len(made.tables)
         for at in share.drawn:
-            words = KeyedRandomness(secret, f"{at} {number}")
+            words = KeyedRandomness(key_of(secret, f"{at} {number}"))
             values[at] = share.draw(at, counts.marginal(made.tables[at]).counts, words)
             _place(made, out.drawn, at, number, values[at])
         ups.append(share.part.upward(values))
@@ -90,7 +90,7 @@ def assembled(made: PartedTables, people: Table, secret: bytes = bytes(32)) -> A
     top = Table(upper.schema, [made.parts.parts, "sex", "age"], np.stack(tops))
     values = [None] * len(upper.tables)
     for at in upper.drawn:
-        words = KeyedRandomness(secret, f"{at} upper")
+        words = KeyedRandomness(key_of(secret, f"{at} upper"))
         values[at] = upper.draw(at, top.marginal(upper.tables[at]).counts, words)
         out.drawn[made.tables.index(upper.tables[at])] = values[at]
     found = upper.above(below).settled(values)

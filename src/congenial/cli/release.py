@@ -46,7 +46,7 @@ def release(
     names = list(dict.fromkeys(name)) if name else [section.name for section in loaded.release]
     for one in names:
         loaded.named(one)
-        if not begun(_folder(loaded, out, one)):
+        if not begun(loaded, _folder(loaded, out, one)):
             bundle.check_absent(_folder(loaded, out, one))
     with working("checking the budget"):
         from congenial.publication.workflow import refuse_excess

@@ -229,8 +229,12 @@ class PartedRun(Protocol):
     def secret(self) -> Secret:
         """The secret that all of its noise is drawn from, fresh."""
 
-    def prepare(self, folder: Path) -> None:
-        """Read and check the data, before anything is spent."""
+    def prepare(self, folder: Path, counted: Document | None = None) -> Document:
+        """Read and check the data into `folder`, and return what their counts are known by.
+
+        `counted`: what that was when the release was begun. What is there and as it was is not
+        counted again; DataError where the records give other counts now.
+        """
 
     def draw(self, folder: Path, secret: Secret) -> Any:
         """Draw what is not drawn yet and give back the release; `folder` has its files."""

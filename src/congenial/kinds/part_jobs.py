@@ -27,7 +27,7 @@ _ROWS = "refusal STRING, what STRING, remedy STRING"
 _FAILED = "the job on Spark that worked on the parts failed."
 _REMEDY = (
     "Check that the workers have congenial and memory for a part, that all machines share the "
-    "folder of the bundle, and the Spark log; what is finished is kept."
+    "folder `runs` beside the plan, and the Spark log; what is finished is kept."
 )
 
 

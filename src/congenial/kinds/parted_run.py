@@ -18,19 +18,25 @@ from congenial.data.engines.part_counts import count_parts
 from congenial.data.source import SPARK_SCHEME, on_spark
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
+from congenial.errors import DataError
 from congenial.figures.sum_ranges import table_ranges
-from congenial.kinds.kind import Secret, Setting, Tell
+from congenial.kinds.kind import Document, Secret, Setting, Tell
 from congenial.kinds.part_pool import Step, run_each, workers_for
 from congenial.mechanisms.parted_steps import (
     PartTask,
     below_of,
     check_part,
+    counted_part,
     done_of,
     draw_part,
     finish_part,
+    is_done,
+    is_drawn,
+    key_for,
     make_folders,
     numbers,
-    stream,
+    sync_tree,
+    top_of,
 )
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.mechanisms.released import PartFile
@@ -39,7 +45,6 @@ from congenial.sampling.keyed_randomness import KeyedRandomness
 from congenial.sampling.randomness import Randomness, system_key
 from congenial.tables.upper_estimator import UpperEstimates
 
-COUNTED = "counted"  # a file that says that the counts of all parts are there, and checked
 BYTES_OF_A_CELL = 64  # on disk: as drawn, and as published
 SMALL = 2_000_000  # cells below which one process is quicker than starting several
 
@@ -92,11 +97,12 @@ class NationRun:
         axes, top, label = made.counted, made.summed(made.counted), made.parts.labels[number]
         return PartTask(number, label, made.part(number), axes, top, made.below, folder)
 
-    def tasks(self, folder: Path, missing: str = "") -> Iterator[PartTask]:
-        """The parts that lack a file of a kind; all of them if none is named."""
-        kind, _, ending = missing.partition(".")
+    def tasks(
+        self, folder: Path, done: Callable[[Path, int], bool] = lambda *_: False
+    ) -> Iterator[PartTask]:
+        """The parts of which something is not done yet; all of them if nothing is named."""
         for number in range(len(self.made.parts.labels)):
-            if not missing or not (folder / kind / f"{number}.{ending}").exists():
+            if not done(folder, number):
                 yield self.task(number, folder)
 
     def _each(self, step: Step, tasks: Iterator[tuple[Any, ...]], folder: Path, what: str) -> None:
@@ -119,41 +125,66 @@ class NationRun:
 
     # ---- the run -----------------------------------------------------------------------------
 
-    def prepare(self, folder: Path) -> None:
+    def prepare(self, folder: Path, counted: Document | None = None) -> Document:
         """CONFIDENTIAL counts of every part, checked against the figures; nothing is drawn."""
-        if (folder / COUNTED).exists():
-            return
-        shutil.rmtree(folder / "counts", ignore_errors=True)
+        if counted is not None and self._counted(folder) == counted:
+            return counted
+        if (folder / "counts").exists():
+            shutil.rmtree(folder / "counts")
         self.progress("counting the records, part by part")
         with Microdata.open(self.plan.source, self.plan.schema, self.plan.unit) as data:
             count_parts(data, self.made.parts, self.made.counted, folder / "counts")
+        sync_tree(folder / "counts")
         if self.made.figures.statements:
             tasks = ((one,) for one in self.tasks(folder))
             self._each(check_part, tasks, folder, "checking the figures")
-        (folder / COUNTED).touch()
+        found = self._counted(folder)
+        if found is None:
+            raise DataError(
+                f"the counts in '{folder}' cannot be read back.", remedy="Check the disk."
+            )
+        if counted is not None and found != counted:
+            raise DataError(
+                "the records are not those that it was begun with.",
+                remedy="Bring them back, then release again.",
+            )
+        return found
+
+    def _counted(self, folder: Path) -> Document | None:
+        """CONFIDENTIAL: what the counts of every part are known by; None if some are unreadable."""
+        labels = self.made.parts.labels
+        try:
+            return {label: counted_part(folder, number) for number, label in enumerate(labels)}
+        except (OSError, ValueError, KeyError):  # those of pyarrow are among them
+            return None
 
     def draw(self, folder: Path, secret: Secret) -> PartedRelease:
         """Draw every part, settle what lies above them, then settle and write every part."""
         make_folders(folder, self.made.tables, self.made.below)
-        tasks = ((one, secret.bits) for one in self.tasks(folder, "drawn.npz"))
+        tasks = ((one, self._keys(one, secret)) for one in self.tasks(folder, is_drawn))
         self._each(draw_part, tasks, folder, "drawing")
         above, columns = self._above(folder, secret)
-        rest = ((one, above.above(one.number)) for one in self.tasks(folder, "done.json"))
+        rest = ((one, above.above(one.number)) for one in self.tasks(folder, is_done))
         self._each(finish_part, rest, folder, "estimating and writing")
         return self._release(folder, secret, columns)
+
+    def _keys(self, task: PartTask, secret: Secret) -> dict[int, bytes]:
+        """What a part is drawn with: its own keys, never the secret of all parts."""
+        tables = self.made.tables
+        return {at: key_for(secret.bits, tables[at], task.label) for at in task.share.drawn}
 
     def _above(self, folder: Path, secret: Secret) -> tuple[UpperEstimates, dict[int, Any]]:
         """Draw and settle the tables above the parts: the same words give the same, each time."""
         share, made = self.made.upper, self.made
         numbers_of = range(len(made.parts.labels))
-        below = [below_of(folder / "drawn" / f"{number}.npz") for number in numbers_of]
-        tops = [np.load(folder / "top" / f"{number}.npy") for number in numbers_of]
+        drawn = [folder / "drawn" / f"{number}.npz" for number in numbers_of]
+        below, tops = [below_of(file) for file in drawn], [top_of(file) for file in drawn]
         names = made.summed(made.counted)
         together = np.concatenate(tops, axis=names.index(made.parts.parts))
         counts = Table(share.schema, names, together)
         values: list[Any] = [None] * len(share.tables)
         for at in share.drawn:
-            words = KeyedRandomness(secret.bits, stream(share.tables[at], None))
+            words = KeyedRandomness(key_for(secret.bits, share.tables[at], None))
             values[at] = share.draw(at, counts.marginal(share.tables[at]).counts, words)
         found = share.above(below).settled(values)
         return found, upper_columns(made, found, values)

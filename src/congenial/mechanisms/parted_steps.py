@@ -2,11 +2,12 @@
 
 Each step reads and writes files of a private folder and nothing else, so that any runner may call
 it, in any order, on any machine that sees the folder, and again after a crash: a step whose file is
-there is not done twice, and a draw that is repeated takes the same words (`keyed_randomness`).
+there and whole is not done twice, and a draw that is repeated takes the same words
+(`keyed_randomness`). Files are synced, with the folder that names them, before a step ends.
 
     counts/part=K/    CONFIDENTIAL counts of part K: cell, n; only cells with somebody
-    drawn/K.npz       its tables as drawn, and what they say of its top node (`Below`)
-    top/K.npy         CONFIDENTIAL counts of its top node, for the tables above the parts
+    drawn/K.npz       its tables as drawn, what they say of its top node (`Below`), and CONFIDENTIAL
+                      counts of that node, for the tables above the parts
     parts/T/          table T below the parts as published, one Parquet file per part
     done/K.json       digests and rows of part K's files
 """
@@ -17,20 +18,22 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
 from congenial.data.engines.checked_parquet import as_parquet
 from congenial.data.table import Table
+from congenial.data.workload import Ints
 from congenial.figures.sum_ranges import SumRanges, table_ranges
 from congenial.mechanisms.parted_tables import Names, Share
 from congenial.mechanisms.tables_files import TableFile, file_name
-from congenial.sampling.keyed_randomness import KeyedRandomness
+from congenial.sampling.keyed_randomness import KeyedRandomness, key_of
 from congenial.tables.intervals import COUNTS, ends
 from congenial.tables.joint_estimator import NOISELESS
 from congenial.tables.part_estimator import Above, Below
@@ -60,14 +63,34 @@ class PartTask:
 
 def counts_of(task: PartTask) -> Table:
     """CONFIDENTIAL: the counts of a part."""
-    import pyarrow.parquet as pq
-
     shape = tuple(task.share.schema.attribute(name).size for name in task.axes)
     flat = np.zeros(prod(shape), dtype=np.int64)
-    for file in sorted((task.folder / "counts" / f"part={task.number}").glob("*.parquet")):
-        found = pq.ParquetFile(file).read(columns=["cell", "n"])
-        flat[found["cell"].to_numpy()] = found["n"].to_numpy()
+    cells, people = _cells(task.folder, task.number)
+    flat[cells] = people
     return Table(task.share.schema, task.axes, flat.reshape(shape))
+
+
+def _cells(folder: Path, number: int) -> tuple[Ints, Ints]:
+    """CONFIDENTIAL: the cells of a part with somebody, in order, and how many are in each."""
+    import pyarrow.parquet as pq
+
+    read = [np.empty((2, 0), dtype=np.int64)]
+    for file in (folder / "counts" / f"part={number}").glob("*.parquet"):
+        found = pq.ParquetFile(file).read(columns=["cell", "n"])
+        read.append(np.stack([found["cell"].to_numpy(), found["n"].to_numpy()]).astype(np.int64))
+    cells, people = np.concatenate(read, axis=1)
+    order = np.argsort(cells)
+    return cells[order], people[order]
+
+
+def counted_part(folder: Path, number: int) -> dict[str, Any]:
+    """CONFIDENTIAL: what a part's counts are known by.
+
+    The digest is of the counts, not of the files: counted again, they give the same.
+    """
+    cells, people = _cells(folder, number)
+    digest = hashlib.sha256(np.stack([cells, people]).astype("<i8").tobytes()).hexdigest()
+    return {"digest": digest, "rows": len(cells), "people": int(people.sum())}
 
 
 def check_part(task: PartTask) -> None:
@@ -78,25 +101,36 @@ def check_part(task: PartTask) -> None:
 # ---- drawing -----------------------------------------------------------------------------------
 
 
-def draw_part(task: PartTask, secret: bytes) -> None:
-    """Draw every table of the part once, and tell what they say of its top node."""
-    target = task.file("drawn", "npz")
-    if target.exists():
+def draw_part(task: PartTask, keys: Mapping[int, bytes]) -> None:
+    """Draw every table of the part once, and tell what they say of its top node.
+
+    `keys`: one for each table that is drawn in the part, and for nothing else.
+    """
+    if is_drawn(task.folder, task.number):
         return
     share, counts = task.share, counts_of(task)
     values: list[Any] = [None] * len(share.tables)
     for at in share.drawn:
-        words = KeyedRandomness(secret, stream(share.tables[at], task.label))
+        words = KeyedRandomness(keys[at])
         values[at] = share.draw(at, counts.marginal(share.tables[at]).counts, words)
     below = share.part.below(share.part.upward(values))
     top = counts.marginal(task.top).counts
-    _write(task.file("top", "npy"), lambda file: np.save(file, top))
-    _write(target, lambda file: np.savez(file, **_packed(values, below)))
+    packed = _packed(values, below) | {"top": top}
+    write(task.file("drawn", "npz"), lambda file: np.savez(file, **packed))
 
 
-def stream(names: Names, label: str | None) -> str:
-    """The name of the words of one table in one part; None: above the parts."""
-    return json.dumps([list(names), label])
+def is_drawn(folder: Path, number: int) -> bool:
+    """Whether a part was drawn, and its file is whole."""
+    try:
+        with ZipFile(folder / "drawn" / f"{number}.npz") as file:
+            return file.testzip() is None
+    except (OSError, ValueError, EOFError, NotImplementedError, BadZipFile):
+        return False
+
+
+def key_for(secret: bytes, names: Names, label: str | None) -> bytes:
+    """The key of the words of one table in one part; None: above the parts."""
+    return key_of(secret, json.dumps([list(names), label]))
 
 
 def _packed(values: Sequence[Any], below: Below) -> dict[str, Any]:
@@ -127,6 +161,12 @@ def below_of(file: Path) -> Below:
         return Below(means, covariances, found["start"], p, q, low, high)
 
 
+def top_of(file: Path) -> Any:
+    """CONFIDENTIAL: the counts of the top node of a part that was drawn."""
+    with np.load(file, allow_pickle=False) as found:
+        return found["top"]
+
+
 def drawn_of(task: PartTask) -> list[Any]:
     """The part's tables as drawn; None for those that are not drawn there."""
     with np.load(task.file("drawn", "npz"), allow_pickle=False) as found:
@@ -139,8 +179,7 @@ def drawn_of(task: PartTask) -> list[Any]:
 
 def finish_part(task: PartTask, above: Above) -> None:
     """Estimates and whole counts of the part, written as they are published."""
-    target = task.file("done", "json")
-    if target.exists():
+    if is_done(task.folder, task.number):
         return
     values = drawn_of(task)
     share = task.share
@@ -152,11 +191,23 @@ def finish_part(task: PartTask, above: Above) -> None:
         columns = numbers(*given, values[at], table_ranges(share.figures, names))
         content = as_parquet(table_file(task, at).table(columns))
         name = f"{part_folder(share.tables, at)}/{part_name(task.number)}"
-        _write(task.folder / "parts" / name, lambda file, text=content: file.write(text))
+        write(task.folder / "parts" / name, lambda file, text=content: file.write(text))
         worst = float(columns["sd"].max(initial=0.0))
         done[name] = {"digest": hashlib.sha256(content).hexdigest(), "table": at, "sd": worst}
     text = json.dumps(done).encode()
-    _write(target, lambda file: file.write(text))
+    write(task.file("done", "json"), lambda file: file.write(text))
+
+
+def is_done(folder: Path, number: int) -> bool:
+    """Whether a part's files are written, each with its digest."""
+    try:
+        files = done_of(folder / "done" / f"{number}.json")
+        return bool(files) and all(
+            hashlib.sha256((folder / "parts" / name).read_bytes()).hexdigest() == one["digest"]
+            for name, one in files.items()
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # absent, or damaged
+        return False
 
 
 def done_of(file: Path) -> dict[str, Any]:
@@ -194,12 +245,13 @@ def numbers(
 
 def make_folders(folder: Path, tables: Sequence[Names], below: Sequence[int]) -> None:
     """Where the steps write. They make no folder: one that ends after its run was removed fails."""
-    for name in ("drawn", "top", "done", *(f"parts/{part_folder(tables, at)}" for at in below)):
+    for name in ("drawn", "done", *(f"parts/{part_folder(tables, at)}" for at in below)):
         (folder / name).mkdir(parents=True, exist_ok=True)
 
 
-def _write(path: Path, content: Any) -> None:
-    """Write a file under a temporary name of its own, wait until it is on disk, then rename it.
+def write(path: Path, content: Any) -> None:
+    """Write a file under a temporary name of its own, wait until it is on disk, then rename it, and
+    wait until its name is on disk too.
 
     Two processes, on two machines perhaps, may write the same file at once: one of the equal
     contents stays, and nobody sees half of one.
@@ -210,3 +262,18 @@ def _write(path: Path, content: Any) -> None:
         file.flush()
         os.fsync(file.fileno())
     partial.replace(path)
+    _sync(path.parent)
+
+
+def sync_tree(folder: Path) -> None:
+    """Wait until a folder with everything in it is on disk."""
+    for one in (*folder.rglob("*"), folder, folder.parent):
+        _sync(one)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

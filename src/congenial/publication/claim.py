@@ -8,7 +8,9 @@ Beside the folder `name` there may be, under hidden names:
     .name.drawing   room for the drawn values
     .name.drawn     the drawn values, whole and synced: what `congenial ledger finish` reads
     .name.partial   the bundle before it has its name
-    .name.run       a private folder of a release that is drawn part by part (`drawing_by_parts`)
+
+All of them hold what may be published. What may not, the private folder of a release that is drawn
+part by part (`drawing_by_parts`), is in `runs` beside the plan.
 """
 
 from __future__ import annotations
@@ -30,19 +32,26 @@ from congenial.errors import BundleError
 from congenial.mechanisms.released import Released
 from congenial.privacy.descriptions import AnyDescription
 from congenial.publication import bundle
+from congenial.publication.plan_ledger import BUNDLES
 
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
+    from congenial.publication.plan import Plan
 
 TEXTS = 2**20  # bytes for a report with its pictures, README and citation
+RUNS = "runs"  # the folder beside a plan for what is CONFIDENTIAL until a release by parts is out
 NUMBERS = 36  # bytes of one number of a cell: CSV and Parquet
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One run's right to write the bundle `folder`."""
+    """One run's right to write the bundle `folder`.
+
+    `run`: the private folder of a release that is drawn part by part.
+    """
 
     folder: Path
+    run: Path | None = None
 
     def _hidden(self, what: str) -> Path:
         return self.folder.with_name(f".{self.folder.name}.{what}")
@@ -56,11 +65,6 @@ class Claim:
     def partial(self) -> Path:
         """The bundle before it has its name."""
         return self._hidden("partial")
-
-    @property
-    def run(self) -> Path:
-        """The private folder of a release that is drawn part by part."""
-        return self._hidden("run")
 
     def take_room(self, size: int) -> None:
         """Reserve disk space, half for the drawn values and half for the bundle."""
@@ -103,7 +107,7 @@ class Claim:
 
 
 @contextmanager
-def claimed(folder: Path) -> Iterator[Claim]:
+def claimed(folder: Path, run: Path | None = None) -> Iterator[Claim]:
     """Be the only run that writes the bundle `folder`, until the end of the block.
 
     Folders that were made for it and hold nothing in the end are removed.
@@ -123,7 +127,7 @@ def claimed(folder: Path) -> Iterator[Claim]:
             f"another run is writing '{folder}'. Nothing was drawn here.",
             remedy="Wait for it; for a second draw give it a new name or --out.",
         )
-    claim = Claim(folder)
+    claim = Claim(folder, run)
     try:
         for one in new:
             bundle.sync(one.parent)  # a bundle is on disk when all folders above it are
@@ -136,9 +140,18 @@ def claimed(folder: Path) -> Iterator[Claim]:
         os.close(handle)
 
 
-def begun(folder: Path) -> bool:
+def run_folder(plan: Plan, folder: Path) -> Path:
+    """The private folder of a release by parts, beside the plan: `runs/NAME`, and for a bundle in
+    another place than usual `runs/NAME-...`. A project that is moved as a whole keeps it.
+    """
+    place = os.path.relpath(folder.resolve(), plan.folder.resolve())
+    ending = "" if Path(place) == Path(BUNDLES, folder.name) else f"-{bundle.sha256(place.encode())[:8]}"
+    return plan.folder.absolute() / RUNS / f"{folder.name}{ending}"
+
+
+def begun(plan: Plan, folder: Path) -> bool:
     """Whether a release by parts for this place was begun and not finished."""
-    return Claim(folder).run.exists()
+    return run_folder(plan, folder).exists()
 
 
 def refuse_kept(claim: Claim, ledger: Ledger) -> None:

@@ -133,7 +133,7 @@ def after_draw(name: str, guarantee: Guarantee, claim: Claim) -> Iterator[None]:
 
 def _spent(drawn: str, claim: Claim, why: str) -> tuple[str, str]:
     """What to say of a release that failed after its draw, and what to do about it."""
-    if claim.run.exists():
+    if claim.run is not None and claim.run.exists():
         return (
             f"{drawn} is begun and paid for, but it is not finished: {why}",
             "Mend that, then run `congenial release` again: it goes on where it stopped, draws "

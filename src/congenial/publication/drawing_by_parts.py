@@ -1,16 +1,18 @@
 """From a release that is drawn part by part to its bundle, through any number of interruptions.
 
-The private folder `.name.run` beside the bundle holds run.json (which release of the ledger this
-is, what it is drawn from) and secret (256 bits, from which every part's noise follows). Order, so
-that a crash never under-counts and nothing is drawn twice:
+The private folder `runs/NAME` beside the plan (`run_folder`) holds run.json: which release of which
+ledger this is, what it is drawn from (digest and totals of the counts of every part), and the
+secret (256 bits) from which every part's noise follows. Order, so that a crash or a power cut never
+under-counts and nothing is drawn twice:
 
-1. prepare: the data are read and checked into the folder; nothing is spent.
-2. reserve in the ledger; write run.json and secret, synced; mark as drawn. Spent from here on.
+1. prepare: the data are read and checked into the folder, synced; nothing is spent.
+2. reserve in the ledger; write run.json, synced; mark as drawn. Spent from here on.
 3. draw what is not there yet, write the bundle, rename it, commit, remove the folder.
 
 A run that stops once run.json is there is found by the next `congenial release`: the ledger has it
-as reserved or drawn, so it goes on without a new reservation, from the same secret. One that stops
-before is begun anew. So Ctrl-C may stop it at any time, and nothing has to be kept back.
+as reserved or drawn, so it goes on without a new reservation, from the same secret, and makes again
+what is missing or damaged. One that stops before is begun anew. So Ctrl-C may stop it at any time,
+and nothing has to be kept back. A folder that may be paid for is never removed.
 """
 
 from __future__ import annotations
@@ -24,15 +26,15 @@ from pathlib import Path
 from typing import Any
 
 from congenial.errors import BundleError, MandateError
-from congenial.kinds.kind import Offer, PartedRun, Secret
+from congenial.kinds.kind import Document, Offer, PartedRun, Secret
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.reservation import Reservation
 from congenial.publication import bundle
-from congenial.publication.claim import Claim, claimed
+from congenial.publication.claim import Claim, claimed, run_folder
 from congenial.publication.drawing import ReleaseResult, after_draw, promise_of, promised
 from congenial.publication.plan import Plan
 
-RUN, SECRET = "run.json", "secret"
+RUN = "run.json"
 
 
 def carry_out_by_parts(
@@ -44,28 +46,32 @@ def carry_out_by_parts(
     progress: Callable[[str], Any],
 ) -> ReleaseResult:
     """Go on with an interrupted run, or begin one: prepare, reserve, mark as drawn, draw, write."""
-    with claimed(folder) as claim:
-        release = _unfinished(claim, ledger, run)
-        if release is None:
+    place = run_folder(plan, folder)
+    with claimed(folder, place) as claim:
+        told = _unfinished(folder, place, ledger, run)
+        counted = None if told is None else told["counted"]
+        if told is None:
             bundle.check_absent(folder)
-            _make_room(claim, run)
-            with _nothing_drawn(claim):
-                run.prepare(claim.run)
-            release = _reserved(plan, offer, run, claim, ledger)
-        else:
-            progress("going on with what an earlier run has drawn")
+            with _nothing_drawn(place):
+                _make_room(place, folder, run)
+                found = run.prepare(place)
+            told = _reserved(plan, offer, run, found, place, ledger)
         with after_draw(offer.name, offer.guarantee, claim):
-            run.prepare(claim.run)  # again only where an earlier run's counts were lost
-            drawn = promised(run.draw(claim.run, _secret(claim)), offer.guarantee)
+            if counted is not None:
+                progress("going on with what an earlier run has drawn")
+                run.prepare(place, counted)
+            drawn = promised(run.draw(place, _secret(told)), offer.guarantee)
             words = promise_of(offer.guarantee, ledger)
             progress("writing the bundle")
             digest = _published(drawn, folder, words, offer, claim)
-            Reservation(ledger, release).commit(digest)
-        shutil.rmtree(claim.run, ignore_errors=True)
+            Reservation(ledger, told["release"]).commit(digest)
+        _remove(place, f"'{offer.name}' is published in '{folder}' and recorded in the ledger.")
     return ReleaseResult(bundle.read(folder), folder, digest, words)
 
 
-def _reserved(plan: Plan, offer: Offer, run: PartedRun, claim: Claim, ledger: Ledger) -> str:
+def _reserved(
+    plan: Plan, offer: Offer, run: PartedRun, counted: Document, place: Path, ledger: Ledger
+) -> Document:
     """Take the release's share of the budget, keep its secret, mark it as drawn."""
     given = (offer.description, offer.guarantee, offer.name, plan.digest_with_files)
     with ledger.reserve(*given) as reservation:
@@ -77,54 +83,80 @@ def _reserved(plan: Plan, offer: Offer, run: PartedRun, claim: Claim, ledger: Le
         secret = run.secret()
         told = {
             "release": reservation.id,
+            "ledger": ledger.where,
             "fingerprint": run.fingerprint,
+            "counted": counted,
             "randomness": secret.label,
             "publishable": secret.publishable,
+            "secret": secret.bits.hex(),
         }
-        with _nothing_drawn(claim):
-            _write_private(claim.run / SECRET, secret.bits)
-            _write_private(claim.run / RUN, json.dumps(told).encode())
-            bundle.sync(claim.run)
-            bundle.sync(claim.run.parent)
+        with _nothing_drawn(place):
+            _write_private(place / RUN, json.dumps(told).encode())
+            for one in (place, place.parent, place.parent.parent):
+                bundle.sync(one)
         reservation.mark_drawn()
-    return reservation.id
+    return told
 
 
 @contextmanager
-def _nothing_drawn(claim: Claim) -> Iterator[None]:
+def _nothing_drawn(place: Path) -> Iterator[None]:
     """Say of a folder that cannot be written to that nothing is lost by it."""
     try:
         yield
     except OSError as reason:
         raise BundleError(
-            f"'{claim.run}' cannot be written to: {reason.strerror}. Nothing was drawn.",
-            remedy="Make room, or choose another folder with --out.",
+            f"'{place}' cannot be written to: {reason.strerror}. Nothing was drawn.",
+            remedy=f"Make room, or make '{place.parent}' a link to a folder on another disk.",
         ) from None
 
 
-def _unfinished(claim: Claim, ledger: Ledger, run: PartedRun) -> str | None:
-    """The release that an interrupted run has drawn from; None where nothing was spent.
+def _unfinished(folder: Path, place: Path, ledger: Ledger, run: PartedRun) -> Document | None:
+    """The run.json of an interrupted run that has drawn; None where nothing was spent.
 
     What belongs to no draw is removed, so that a new run begins with the data as they are.
     """
-    if not claim.run.exists():
+    _refuse_earlier(folder)
+    if not place.exists():
         return None
-    told = _told(claim)
-    release = str(told.get("release", ""))
+    told = _told(place)
+    if told is None:
+        _remove(place, "Nothing was drawn.")
+        return None
+    release = str(told["release"])
     status = next((one.status for one in ledger.entries() if one.id == release), None)
-    if status not in ("reserved", "drawn"):
-        shutil.rmtree(claim.run)
-        return None
-    if told.get("fingerprint") != run.fingerprint:
+    if status is None:
         raise BundleError(
-            f"'{claim.folder.name}' was begun and is paid for, with another plan or other data "
-            "than now. Nothing was drawn now.",
-            remedy="Bring plan and data back and release again; or give it up with "
-            f"`congenial ledger abandon`, and remove '{claim.run}'.",
+            f"'{folder.name}' was begun as release {release} of the ledger '{told['ledger']}'. The "
+            f"ledger '{ledger.where}' has no such release: it is another one, or an older copy. "
+            "Nothing was drawn now, and nothing was removed.",
+            remedy="Name the ledger it was begun under, and release again: it spends nothing more. "
+            f"To begin anew, move '{place}' away; what it spent stays spent.",
         )
-    if status == "reserved":  # it stopped between the secret and the mark
+    if status not in ("reserved", "drawn"):  # published, or given up
+        _remove(place, "Nothing was drawn now.")
+        return None
+    if told["fingerprint"] != run.fingerprint:
+        raise BundleError(
+            f"'{folder.name}' was begun and is paid for, with another plan or other data than now. "
+            "Nothing was drawn now.",
+            remedy="Bring plan and data back and release again; or give it up with "
+            f"`congenial ledger abandon`, and remove '{place}'.",
+        )
+    if status == "reserved":  # it stopped between run.json and the mark
         Reservation(ledger, release).mark_drawn()
-    return release
+    return told
+
+
+def _refuse_earlier(folder: Path) -> None:
+    """Refuse beside a run of a version that kept its private folder among the bundles."""
+    earlier = folder.with_name(f".{folder.name}.run")
+    if earlier.exists():
+        raise BundleError(
+            f"'{earlier}' holds a run that an earlier version began, and that may be paid for. "
+            "Nothing was drawn now.",
+            remedy="Finish it with that version; or give it up with `congenial ledger abandon`. "
+            "Then remove the folder: it holds CONFIDENTIAL counts.",
+        )
 
 
 def _published(drawn: Any, folder: Path, words: str, offer: Offer, claim: Claim) -> str:
@@ -142,37 +174,70 @@ def _published(drawn: Any, folder: Path, words: str, offer: Offer, claim: Claim)
     return prepared.digest
 
 
-def _make_room(claim: Claim, run: PartedRun) -> None:
-    """Make the private folder, and refuse where the disk is nearly full."""
-    claim.run.mkdir(mode=0o700, parents=True)
-    free = shutil.disk_usage(claim.run).free
-    if free < run.room:
-        claim.run.rmdir()
-        raise BundleError(
-            f"there is no room for the bundle in '{claim.folder.parent}': it needs about "
-            f"{run.room / 2**30:.1f} GiB, and {free / 2**30:.1f} are free. Nothing was drawn.",
-            remedy="Make room, or choose another folder with --out.",
-        )
+def _make_room(place: Path, folder: Path, run: PartedRun) -> None:
+    """Make the private folder, and refuse where its disk, or that of the bundle, is nearly full."""
+    place.mkdir(mode=0o700, parents=True)
+    for where in (place, folder.parent):
+        free = shutil.disk_usage(where).free
+        if free < run.room:
+            place.rmdir()
+            raise BundleError(
+                f"there is no room for the bundle in '{where}': it needs about "
+                f"{run.room / 2**30:.1f} GiB, and {free / 2**30:.1f} are free. Nothing was drawn.",
+                remedy="Make room, or choose another folder for the bundle with --out, and for "
+                f"CONFIDENTIAL counts with a link at '{place.parent}'.",
+            )
 
 
-def _told(claim: Claim) -> dict[str, Any]:
+def _remove(place: Path, so_far: str) -> None:
+    """Remove the private folder, run.json last: as long as anything is left it says what it is."""
     try:
-        told = json.loads((claim.run / RUN).read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # it stopped before anything was spent
-        return {}
-    return told if isinstance(told, dict) else {}
+        for one in place.iterdir():
+            if one.is_dir():
+                shutil.rmtree(one)
+            elif one.name != RUN:
+                one.unlink()
+        bundle.sync(place)
+        (place / RUN).unlink(missing_ok=True)
+        place.rmdir()
+    except OSError as reason:
+        raise BundleError(
+            f"{so_far} But '{place}' cannot be removed: {reason.strerror}. It holds CONFIDENTIAL "
+            "counts, and the secret from which the noise is drawn.",
+            remedy="Remove it by hand.",
+        ) from None
 
 
-def _secret(claim: Claim) -> Secret:
-    told = _told(claim)
-    bits = bundle.read_bytes(claim.run / SECRET)
+def _told(place: Path) -> Document | None:
+    """What run.json says; None where a run stopped before it, with nothing spent."""
+    file = place / RUN
+    if not file.exists() and not (place / "drawn").exists():
+        return None
+    try:
+        told = json.loads(file.read_text(encoding="utf-8"))
+        _ = _secret(told), told["release"], told["ledger"], told["fingerprint"], told["counted"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise BundleError(
+            f"'{file}' is lost or damaged. It says which release this is, and holds its secret; it "
+            "may be paid for. Nothing was drawn now, and nothing was removed.",
+            remedy="Bring the file back from a copy, and release again. If there is none, "
+            "`congenial ledger pending` lists what is paid for: give it up with `congenial ledger "
+            f"abandon`, then remove '{place}'.",
+        ) from None
+    return dict(told)
+
+
+def _secret(told: Document) -> Secret:
+    bits = bytes.fromhex(told["secret"])
     return Secret(bits, str(told["randomness"]), bool(told["publishable"]))
 
 
 def _write_private(path: Path, content: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        os.write(handle, content)
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    """Write a file that only its owner may read: whole and on disk, or not at all."""
+    partial = path.with_name(f".{path.name}.partial")
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)

@@ -286,7 +286,7 @@ def release(
 
     section = plan.named(name)
     folder = plan.folder / BUNDLES / name if folder is None else folder
-    if not begun(folder):
+    if not begun(plan, folder):
         bundle.check_absent(folder)
     before = open_ledger(plan, create=False)
     _refuse_unapproved(plan, before)
@@ -336,7 +336,7 @@ def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
     """BudgetError when the budget does not allow all these releases together; draws nothing."""
     from congenial.publication.claim import begun
 
-    names = [name for name in names if not begun(plan.folder / BUNDLES / name)]
+    names = [name for name in names if not begun(plan, plan.folder / BUNDLES / name)]
     if len(names) < 2:
         return  # drawing it asks the ledger itself
     sections = [plan.named(name) for name in names]

@@ -133,8 +133,8 @@ def unshared(folder: Path) -> DataError:
     """The error for workers that do not write where the driver reads."""
     return DataError(
         f"the workers of Spark and this program do not see the same files in '{folder.parent}'.",
-        remedy="Release with --out to a folder that all machines share, as one user; nothing was "
-        "drawn.",
+        remedy="Put the plan in a folder that all machines share, or make `runs` beside it a link "
+        "to one; workers run as the user who releases. Nothing was drawn.",
     )
 
 
