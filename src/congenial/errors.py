@@ -40,10 +40,22 @@ class CongenialError(Exception):
 
 
 class SpentNote(str):
-    """A note on an error nobody foresaw, which came after a draw: what is spent, and how to finish.
+    """A note on an error that came after a draw: what is spent, and how to finish.
 
-    Unlike the error's own text it quotes no data, so that it may be shown to anybody.
+    Unlike the text of an error nobody foresaw it quotes no data: it may be shown to anybody.
     """
+
+
+def spent_words(error: BaseException) -> list[str]:
+    """What an error, or an earlier one that it hides, says about a draw, beyond its own text."""
+    shown = str(error) if isinstance(error, CongenialError) else ""
+    words: list[str] = []
+    one: BaseException | None = error
+    while one is not None:
+        notes = [note for note in getattr(one, "__notes__", ()) if isinstance(note, SpentNote)]
+        words += [note for note in notes if note != shown and note not in words]
+        one = one.__context__
+    return words
 
 
 class SchemaError(CongenialError):

@@ -8,12 +8,15 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from congenial.data.tabulate import Microdata
+from congenial.errors import BundleError, DataError
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.publication import bundle, workflow
 from congenial.publication.claim import Claim
@@ -265,6 +268,43 @@ def test_an_unexpected_error_after_the_draw_says_what_is_spent(
     else:
         assert "is spent, since its noise may have been drawn, and could not be kept" in told
         assert "congenial ledger pending" in told
+
+
+@pytest.mark.parametrize("clean_up", [OSError(5, MARKER), DataError(MARKER)])
+def test_clean_up_that_fails_hides_no_spent_draw(
+    run: Callable[..., Any], plan: Path, monkeypatch: pytest.MonkeyPatch, clean_up: Exception
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    def fail(*_: object, **__: object) -> None:
+        raise clean_up
+
+    assert run("publish", plan).code == 0
+    monkeypatch.setattr(Mechanism, "draw", full)
+    monkeypatch.setattr(Microdata, "__exit__", fail)
+    ran = run("release", plan, "--name", "detail")
+    monkeypatch.undo()
+    assert ran.code == (70 if isinstance(clean_up, OSError) else 3)
+    told = " ".join(ran.err.split())
+    assert told.count("'detail' (epsilon = 1) is spent, since its noise may have been drawn") == 1
+    assert "No space left on device" in told
+
+
+@pytest.mark.parametrize("error", [None, BundleError("first.")])
+def test_closing_the_data_hides_no_error(
+    monkeypatch: pytest.MonkeyPatch, error: Exception | None
+) -> None:
+    """Nor does it fail what is done: the Spark session may be gone once a release is out."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise DataError("the Spark session is gone.")
+
+    monkeypatch.setattr(Microdata, "close", fail)
+    data = Microdata.__new__(Microdata)
+    with nullcontext() if error is None else pytest.raises(BundleError, match="first"), data:
+        if error is not None:
+            raise error
 
 
 def test_debug_shows_the_traceback_of_an_intended_error(tmp_path: Path) -> None:

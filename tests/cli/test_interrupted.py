@@ -12,6 +12,7 @@ import pytest
 
 from congenial.cli import app
 from congenial.publication import bundle, workflow
+from congenial.publication.claim import Claim
 from congenial.publication.plan import Plan
 from tests.children import start
 
@@ -116,4 +117,52 @@ def test_control_c_waits_until_what_was_drawn_is_published(
     assert (plan.parent / "bundles" / "detail" / "report.html").exists()
     listed = run("ledger", "show", plan, "--json").document["releases"]
     assert [one["status"] for one in listed] == ["committed"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def release_and_stop(number: int, plan: Path) -> None:
+    """A release that a signal reaches between draw and keeping, three times."""
+    keep = Claim.keep
+
+    def stopped(*told: Any) -> None:
+        for _ in range(3):
+            os.kill(os.getpid(), number)
+        keep(*told)
+
+    Claim.keep = stopped  # type: ignore[method-assign]
+    workflow.release(Plan.load(plan), "detail")
+    os._exit(0)  # it was ignored
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_session_that_ends_loses_no_paid_draw(
+    plan: Path, run: Callable[..., Any], number: signal.Signals, ignored: bool
+) -> None:
+    assert run("publish", plan).code == 0
+    usual = signal.signal(number, signal.SIG_IGN if ignored else signal.SIG_DFL)
+    process = start(release_and_stop, number, plan)
+    signal.signal(number, usual)
+    process.join()
+    assert process.exitcode == (0 if ignored else 128 + number)
+    assert [path.name for path in (plan.parent / "bundles").iterdir()] == ["detail"]
+    listed = run("ledger", "show", plan, "--json").document["releases"]
+    assert [one["status"] for one in listed] == ["committed"]
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_a_second_control_c_says_what_is_spent(
+    plan: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("publish", plan).code == 0
+
+    def press(*_: object) -> None:
+        for _ in range(2):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Claim, "keep", press)
+    ran = run("release", plan, "--name", "detail")
+    assert ran.code == 130
+    told = " ".join(ran.err.split())
+    assert "'detail' (epsilon = 1) is spent, since its noise may have been drawn" in told
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -20,14 +20,17 @@ from tests.crash.population import Population
 
 MANY = 1000
 FAILED = 3  # exit code of a run that ended with one of our errors and a remedy
+SPENT = 4  # the same, and the error says what is spent
 
 
 def end_in_words(work: Callable[[], None]) -> None:
-    """Run; leave with FAILED where an error was raised on purpose and says what to do."""
+    """Run; leave with FAILED or SPENT where an error was raised on purpose and says what to do."""
     try:
         work()
     except CongenialError as error:
-        os._exit(FAILED if error.remedy and error.__suppress_context__ else 1)
+        spent = any(word in error.what for word in ("spent", "counted"))
+        known = error.remedy and error.__suppress_context__
+        os._exit((SPENT if spent else FAILED) if known else 1)
     except BaseException:  # noqa: BLE001 - a process of its own, which ends here
         traceback.print_exc()
         os._exit(1)
@@ -70,7 +73,7 @@ def test_files_that_cannot_grow(
         left = [path.name for path in (population.folder / "bundles").iterdir()]
         assert not any(name.startswith(".") for name in left)  # finished, or removed
     assert codes[0] == FAILED
-    assert set(codes) <= {0, FAILED}
+    assert set(codes) <= {0, FAILED, SPENT}
     population.release("afterwards")
     assert population.judge() == []
 
@@ -79,15 +82,22 @@ def test_files_that_cannot_grow(
 
 
 class Failing:
-    """The n-th write to a file or commit of a database fails with "no space left"."""
+    """The n-th write to a file or commit of a database fails with "no space left"; for good, what
+    comes after it fails too, removing and looking included.
+    """
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, *, for_good: bool = False) -> None:
         self.left = number
+        self.for_good = for_good
 
     def plant(self) -> None:
         """In a process of its own: nothing is put back."""
         for name in ("mkdir", "write_bytes", "write_text", "rename", "replace", "hardlink_to"):
             setattr(Path, name, self._fails(getattr(Path, name)))
+        if self.for_good:
+            for name in ("unlink", "rmdir", "stat"):
+                setattr(Path, name, self._fails(getattr(Path, name)))
+            os.fsync = self._fails(os.fsync)  # type: ignore[assignment]
         bundle.write_synced = self._fails(bundle.write_synced)
         claim._allocate = self._fails(claim._allocate)
         claim.Claim.keep = self._fails(claim.Claim.keep)  # type: ignore[method-assign]
@@ -96,7 +106,7 @@ class Failing:
 
     def _now(self) -> bool:
         self.left -= 1
-        return self.left == 0
+        return self.left <= 0 if self.for_good else self.left == 0
 
     def _fails(self, write: Callable[..., object]) -> Callable[..., object]:
         def attempt(*args: object, **kwargs: object) -> object:
@@ -126,6 +136,14 @@ def with_a_failing_write(population: Population, number: int, name: str) -> None
     os._exit(0 if failing.left <= 0 else 9)  # 9: there are fewer writes than that
 
 
+def with_a_disk_that_fails_for_good(population: Population, number: int, name: str) -> None:
+    assert population.ready  # the data are read before the disk fails
+    failing = Failing(number, for_good=True)
+    failing.plant()
+    end_in_words(lambda: population.quick_release(name))
+    os._exit(0 if failing.left <= 0 else 9)
+
+
 @pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.audit)])
 def test_every_write_fails_once(
     populate: Callable[..., Population], tmp_path: Path, every: int
@@ -134,9 +152,9 @@ def test_every_write_fails_once(
     code, number, failed = 0, 1, 0
     while code != 9:
         code = finish(with_a_failing_write, population, number, f"w{number}") or 0
-        assert code in (0, FAILED, 9), number
+        assert code in (0, FAILED, SPENT, 9), number
         assert population.judge() == [], number
-        failed += code == FAILED
+        failed += code in (FAILED, SPENT)
         population.recover()
         number += every
     assert failed > 0
@@ -155,3 +173,25 @@ def test_a_new_ledger_on_a_full_disk_is_not_there(tmp_path: Path) -> None:
     assert finish(found) == FAILED
     assert [path.name for path in tmp_path.iterdir()] == ["p"]
     assert [path.name for path in (tmp_path / "p").iterdir()] == ["people.csv"]
+
+
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.audit)])
+def test_a_disk_that_fails_for_good(
+    populate: Callable[..., Population], tmp_path: Path, every: int
+) -> None:
+    """What is spent is said, whatever clean-up does; nothing that was spent goes without a word."""
+    population = populate(str(tmp_path / "ledger.sqlite"), allowed=MANY)
+    code, number, said = 0, 1, 0
+    while code != 9:
+        before = population.draws
+        code = finish(with_a_disk_that_fails_for_good, population, number, f"w{number}") or 0
+        pending = population.ledger.pending()
+        print(number, code, population.draws - before, [one.status for one in pending])
+        assert code in (0, FAILED, SPENT, 9), number
+        assert (code == SPENT) == bool(pending), number
+        assert population.judge() == [], number
+        said += code == SPENT
+        population.recover()
+        number += every
+    assert said > 0
+    print(f"{number - every} writes, {said} said what is spent")

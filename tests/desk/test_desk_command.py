@@ -6,10 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx
+import pytest
 
+from congenial.desk.desk_settings import DeskSettings
+from congenial.desk.jobs import Jobs
+from congenial.desk.server import listen, serve
+from tests.children import start
 from tests.commands import refused
 from tests.desk.desks import MARKER, write_folder
 
@@ -44,3 +50,32 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     assert "no folder" in refused(tmp_path / "none", "desk")
+
+
+def serve_with_a_job(folder: Path) -> None:
+    """A desk that is told to end while a job runs; the job takes a little longer."""
+    number = int((folder / "signal").read_text())
+
+    def work(_: object) -> None:
+        time.sleep(0.5)
+        for _ in range(2):
+            os.kill(os.getpid(), number)
+        time.sleep(1)
+        (folder / "done").touch()
+
+    Jobs().start("Releasing", "plan.toml", "/", work)
+    settings = DeskSettings(folder)
+    with listen(settings) as opened:
+        serve(settings, opened)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_desk_that_is_ended_finishes_what_runs(tmp_path: Path, number: signal.Signals) -> None:
+    """A job may be between draw and keeping."""
+    folder = write_folder(tmp_path / "desk")
+    (folder / "signal").write_text(str(int(number)))
+    process = start(serve_with_a_job, folder)
+    process.join(60)
+    assert (folder / "done").exists()
+    assert process.exitcode is not None
+    assert process.exitcode >= 0

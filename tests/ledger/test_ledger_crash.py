@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from congenial.data.schema import Schema
-from congenial.errors import BudgetError
+from congenial.errors import BudgetError, LedgerError
 from congenial.figures.invariants import Invariants
 from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
@@ -210,3 +210,23 @@ def test_kill_at_each_step(place: str, tmp_path: Path, moment: str, status: str 
     # The negative control: drawing before `mark_drawn` is what the check must reject.
     assert counts_every_draw(ledger, draws) == (moment != "drawn without a mark")
     assert ledger.preview(DESCRIPTION).allowed == (status is None)
+
+
+def test_a_mark_that_fails_says_what_stays_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is drawn, but the share is counted until somebody gives it up."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    ledger = Ledger.open(tmp_path / "ledger.sqlite", SCHEMA, budget=Budget(epsilon=1))
+    said = r"No space left.*Nothing was drawn now, but release \w+ stays counted"
+    with ledger.reserve(DESCRIPTION, PROMISE, "r") as reservation, monkeypatch.context() as patched:
+        patched.setattr(store_module.Log, "append", full)
+        with pytest.raises(LedgerError, match=said):
+            reservation.mark_drawn()
+    (entry,) = ledger.pending()
+    assert (entry.status, entry.counted) == ("reserved", True)
+    ledger.abandon(entry.id)  # the remedy
+    assert ledger.spent().epsilon == 0

@@ -64,7 +64,8 @@ def test_groups_keep_their_totals_and_the_draw_is_kept():
     assert projected.interval("x >= 3", 0.9) == release.interval("x >= 3", 0.9)
 
 
-def test_tables_with_margins_are_projected_one_by_one():
+@pytest.mark.parametrize("fit", [None, "cells"])
+def test_tables_with_margins_are_projected_one_by_one(fit):
     """A 2 x 3 table in each of three counties: the nearest with its margins, by brute force."""
     schema = Schema.from_dict(
         {"c": {"integers": [1, 3]}, "a": {"levels": ["n", "y"]}, "b": {"levels": ["1", "2", "3"]}}
@@ -74,7 +75,7 @@ def test_tables_with_margins_are_projected_one_by_one():
     figures = publish(table, margin("c", "a"), margin("c", "b"))
     mechanism = calibrate("auto", Guarantee.pure("1/2", SemiAdjacent(figures)), schema.names)
     release = mechanism.release(table, SeededRandomness(5))
-    projected = project(release, SeededRandomness(6)).values
+    projected = project(release, SeededRandomness(6), fit).values
     assert (release.values.min(axis=(1, 2)) < 0).sum() >= 2
     for drawn, found, truth in zip(release.values, projected, counts, strict=True):
         assert found.min() >= 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,9 +105,23 @@ def test_a_bundle_refuses_a_fresh_ledger(tmp_path: Path) -> None:
     assert not (folder / "ledger.sqlite").exists()
 
 
-@pytest.mark.parametrize("how", ["older copy", "another", "same name"])
+def copies(ledger: Path, *release: Any) -> dict[str, bytes]:
+    """What the ledger held before, during and after an attempt at "second" without a draw."""
+    found = {"older copy": ledger.read_bytes()}
+    with Ledger.open(ledger).reserve(*release, "second"):
+        found["reserved then"] = ledger.read_bytes()
+    return found | {"cancelled then": ledger.read_bytes()}
+
+
+@pytest.mark.parametrize(
+    "how", ["older copy", "reserved then", "cancelled then", "another", "same name"]
+)
 def test_a_bundle_that_the_ledger_does_not_hold(tmp_path: Path, how: str) -> None:
-    """An older copy of a ledger, or somebody else's, would give its budget once more."""
+    """An older copy of a ledger, or somebody else's, would give its budget once more.
+
+    The older copy may know the name from a release that was reserved then, or given up before its
+    draw: neither is the bundle's.
+    """
     folder, elsewhere = tmp_path / "population", tmp_path / "elsewhere"
     text = WITHOUT_FIGURES.replace("[budget]\nepsilon = 1", "[budget]\nepsilon = 2")
     plans = []
@@ -114,18 +129,18 @@ def test_a_bundle_that_the_ledger_does_not_hold(tmp_path: Path, how: str) -> Non
         people(place)
         plans.append(Plan.parse(text, place))
     plan, other = plans
-    ledger, kept = folder / "ledger.sqlite", tmp_path / "kept.sqlite"
+    ledger = folder / "ledger.sqlite"
     with plain_reports():
         workflow.release(other, "first" if how == "same name" else "second")
-        workflow.release(plan, "first")
-        kept.write_bytes(ledger.read_bytes())
+        release = workflow.release(plan, "first").release
+        before = copies(ledger, release.description, release.guarantee)
         workflow.release(plan, "second")
     workflow.check(plan)
-    if how == "older copy":
-        ledger.write_bytes(kept.read_bytes())
+    if how in before:
+        ledger.write_bytes(before[how])
     else:
         ledger.write_bytes((elsewhere / "ledger.sqlite").read_bytes())
-    lost = "second" if how == "older copy" else "first"
+    lost = "second" if how in before else "first"
     again = tmp_path / "again"
     for call in (lambda: workflow.check(plan), lambda: workflow.release(plan, "second", again)):
         with pytest.raises(LedgerError, match=rf"bundles/{lost}' is not in the ledger"):

@@ -43,7 +43,7 @@ from congenial.cli.reproduce import reproduce
 from congenial.cli.sign import sign
 from congenial.cli.utility import utility
 from congenial.cli.verify import verify
-from congenial.errors import CongenialError, SpentNote
+from congenial.errors import CongenialError, spent_words
 
 UNEXPECTED = 70
 INTERRUPTED = 130
@@ -56,23 +56,28 @@ class Program(TyperGroup):
         """Run a command."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             complain("interrupted.")
+            _say_spent(error)
             raise typer.Exit(INTERRUPTED) from None
         except CongenialError as error:
             if ctx.params.get("debug"):
                 raise
             complain(str(error))
+            _say_spent(error)
             raise typer.Exit(error.exit_code) from None
         except Exception as error:
             if ctx.params.get("debug") or _belongs_to_the_parser(error):
                 raise
             # Its text stays out: it may quote a record.
             complain(f"unexpected error: {type(error).__name__}; run with --debug", lead="")
-            for note in getattr(error, "__notes__", ()):
-                if isinstance(note, SpentNote):
-                    complain(note, lead="")
+            _say_spent(error)
             raise typer.Exit(UNEXPECTED) from None
+
+
+def _say_spent(error: BaseException) -> None:
+    for words in spent_words(error):
+        complain(words, lead="")
 
 
 def _belongs_to_the_parser(error: Exception) -> bool:

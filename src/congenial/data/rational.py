@@ -82,11 +82,11 @@ def _fraction(value: object) -> Fraction | None:
 def written(number: Number) -> str:
     """Write an exact number: decimal where that is finite, otherwise as a ratio.
 
-    >>> written(5), written(Fraction(5, 2)), written(Fraction(1, 3))
-    ('5', '2.5', '1/3')
+    >>> written(5), written(Fraction(5)), written(Fraction(5, 2)), written(Fraction(1, 3))
+    ('5', '5', '2.5', '1/3')
     """
-    if isinstance(number, int):
-        return str(number)
+    if number.denominator == 1:
+        return str(number.numerator)
     rest, digits = number.denominator, 0
     for prime in (2, 5):
         power = 0

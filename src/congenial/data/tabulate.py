@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -30,7 +31,7 @@ from congenial.data.sql import (
     units_per_class,
 )
 from congenial.data.table import Table
-from congenial.errors import DataError
+from congenial.errors import CongenialError, DataError
 
 if TYPE_CHECKING:
     from congenial.data.engines.parquet_count import Counted, ParquetCount, Progress
@@ -342,7 +343,8 @@ class Microdata:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        with suppress(CongenialError):  # the first error is the one to see, and work stays done
+            self.close()
 
     def __repr__(self) -> str:
         listed = "closed" if self._source is None else ", ".join(self._source.types)

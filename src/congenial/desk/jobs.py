@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from congenial.data.advance import StepClock, telling
-from congenial.errors import CongenialError, PlanError, SpentNote
+from congenial.errors import CongenialError, PlanError, spent_words
 
 Tell = Callable[[str], Any]
 Work = Callable[[Tell], Any]
@@ -76,10 +76,10 @@ class Job:
             with telling(self.tell):
                 self.result = work(self.tell)
         except CongenialError as error:
-            self.error = str(error)
+            self.error = " ".join([str(error), *spent_words(error)])
         except Exception as error:  # noqa: BLE001 - its text stays out: it may quote a record
-            notes = [one for one in getattr(error, "__notes__", ()) if isinstance(one, SpentNote)]
-            self.error = " ".join([f"unexpected error: {type(error).__name__}.", *notes])
+            unexpected = f"unexpected error: {type(error).__name__}."
+            self.error = " ".join([unexpected, *spent_words(error)])
         self.ended = time.monotonic()
         self.state = "failed" if self.error else "done"
         self.over.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 
 import uvicorn
@@ -102,5 +103,15 @@ def server_of(settings: DeskSettings) -> uvicorn.Server:
 
 
 def serve(settings: DeskSettings, open_socket: socket.socket) -> None:
-    """Run until interrupted."""
-    server_of(settings).run(sockets=[open_socket])
+    """Run until interrupted, by Ctrl-C, SIGTERM or SIGHUP; jobs that run are finished before the
+    process ends, since what they have drawn is paid for.
+    """
+    server = server_of(settings)
+
+    def close(*_: object) -> None:
+        server.should_exit = True
+
+    for one in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(one) is signal.SIG_DFL:
+            signal.signal(one, close)
+    server.run(sockets=[open_socket])

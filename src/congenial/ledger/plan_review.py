@@ -72,7 +72,7 @@ class PlanReview:
         return tuple(
             one.name
             for one in self._ledger.entries()
-            if one.plan_digest == digest and one.status not in ("reserved", "cancelled")
+            if one.plan_digest == digest and one.was_drawn
         )
 
     def _say(self, word: Word, digest: str, because: str) -> None:

@@ -57,8 +57,15 @@ class Reservation:
         The share then stays counted, which many other writers are no reason for: it waits longer.
         """
         self._open = False
-        with self._ledger._store.patient(PATIENCE):
-            self._ledger._step(self.id, "draw")
+        try:
+            with self._ledger._store.patient(PATIENCE):
+                self._ledger._step(self.id, "draw")
+        except LedgerError as error:
+            raise type(error)(
+                f"{error.what} Nothing was drawn now, but release {self.id} stays counted.",
+                remedy=f"{error.remedy} `congenial ledger pending` lists it; `congenial ledger "
+                "abandon` gives back what was not drawn.",
+            ) from None
 
     def commit(self, bundle_digest: str) -> None:
         """Record that the release was published in the bundle with this digest.
@@ -82,7 +89,7 @@ class Reservation:
         if error is None:
             self._ledger.abandon(self.id)
         else:  # the first error is the one to see; a share not given back is merely counted
-            with suppress(LedgerError):
+            with suppress(Exception):
                 self._ledger.abandon(self.id)
 
 

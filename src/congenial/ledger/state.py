@@ -83,6 +83,11 @@ class Entry:
         return self.status != "cancelled"
 
     @property
+    def was_drawn(self) -> bool:
+        """Whether its noise may have been drawn; a reservation is no draw."""
+        return self.status not in ("reserved", "cancelled")
+
+    @property
     def pending(self) -> bool:
         """Whether its run has not ended, or was interrupted."""
         return self.status in ("reserved", "drawn")

@@ -32,7 +32,7 @@ class Scenario:
         for condition, value in self.shares:
             if not 0 <= value <= 1:
                 raise StructureError(
-                    f"a share of {written(_plain(value))} for {condition} is impossible.",
+                    f"a share of {written(value)} for {condition} is impossible.",
                     remedy="Give a share between 0 and 1.",
                 )
         if not self.shares or sum(value for _, value in self.shares) > 1:
@@ -45,7 +45,7 @@ class Scenario:
     def words(self) -> str:
         """For example "the share of records with sex = 'f' is 0.45"."""
         return " and ".join(
-            f"the share of records with {condition} is {written(_plain(value))}"
+            f"the share of records with {condition} is {written(value)}"
             for condition, value in self.shares
         )
 
@@ -57,8 +57,7 @@ class Scenario:
             if size.denominator != 1:
                 low, high = int(size), int(size) + 1
                 raise StructureError(
-                    f"{records} records cannot have a share of {written(_plain(value))} with "
-                    f"{condition}.",
+                    f"{records} records cannot have a share of {written(value)} with {condition}.",
                     remedy=f"The nearest shares are {low}/{records} and {high}/{records}.",
                 )
             found.append(int(size))
@@ -121,7 +120,7 @@ def share(
         pair = (Scenario(((condition, first),)), Scenario(((condition, second),)))
         return Property(
             (pair,),
-            f"one in which {pair[0].words} and one in which it is {written(_plain(second))}",
+            f"one in which {pair[0].words} and one in which it is {written(second)}",
         )
     grid = sorted(set(_shares(values or (), "values", None)))
     distance = Fraction(exact(gap, "gap"))
@@ -129,15 +128,15 @@ def share(
     close = [(p, q) for p, q in combinations(grid, 2) if q - p <= distance]
     if not close:
         raise StructureError(
-            f"no two values for the share of {condition} are within {written(_plain(distance))}.",
+            f"no two values for the share of {condition} are within {written(distance)}.",
             remedy="Give closer values or a larger gap.",
         )
     pairs = tuple((Scenario(((condition, p),)), Scenario(((condition, q),))) for p, q in close)
-    listed = ", ".join(written(_plain(value)) for value in grid)
+    listed = ", ".join(written(value) for value in grid)
     return Property(
         pairs,
         f"in which the share of records with {condition} differs by at most "
-        f"{written(_plain(distance))} (among {listed})",
+        f"{written(distance)} (among {listed})",
     )
 
 
@@ -202,7 +201,3 @@ def read_property(spec: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Prop
         f"protect has the keys {', '.join(sorted(map(str, keys))) or 'none'}.",
         remedy="Give share with between and 'and', share with values and gap, or scenarios.",
     )
-
-
-def _plain(value: Fraction) -> int | Fraction:
-    return value.numerator if value.denominator == 1 else value

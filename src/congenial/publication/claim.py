@@ -80,9 +80,12 @@ class Claim:
             ) from None
 
     def give_room_up(self) -> None:
-        """Remove what only held room, and bundles that were never finished."""
+        """Remove what only held room, and bundles that were never finished, as far as possible:
+        clean-up never hides the error that came first.
+        """
         for what in ("drawing", "room"):
-            self._hidden(what).unlink(missing_ok=True)
+            with suppress(OSError):
+                self._hidden(what).unlink(missing_ok=True)
         shutil.rmtree(self.partial, ignore_errors=True)
 
     def keep(self, drawn: Released, release: str) -> None:
@@ -102,8 +105,11 @@ class Claim:
         self._hidden("room").unlink(missing_ok=True)
 
     def done(self) -> None:
-        """The bundle is out and recorded: nothing has to be kept beside it."""
-        self.kept.unlink(missing_ok=True)
+        """The bundle is out and recorded: nothing has to be kept beside it. What cannot be removed
+        now is removed by the next run.
+        """
+        with suppress(OSError):
+            self.kept.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -112,16 +118,11 @@ def claimed(folder: Path, run: Path | None = None) -> Iterator[Claim]:
 
     Folders that were made for it and hold nothing in the end are removed.
     """
-    bundle.check_parent(folder)
     lock = folder.with_name(f".{folder.name}.claim")
-    new = [one for one in folder.parents if not one.exists()]
-    try:
+    with nothing_drawn(folder):
+        bundle.check_parent(folder)
+        new = [one for one in folder.parents if not one.exists()]
         handle = _locked(lock)
-    except OSError as reason:
-        raise BundleError(
-            f"'{folder}' cannot be claimed: {reason.strerror}. Nothing was drawn.",
-            remedy="Choose a folder on a local disk, which you can write to, with --out.",
-        ) from None
     if handle is None:
         raise BundleError(
             f"another run is writing '{folder}'. Nothing was drawn here.",
@@ -129,15 +130,30 @@ def claimed(folder: Path, run: Path | None = None) -> Iterator[Claim]:
         )
     claim = Claim(folder, run)
     try:
-        for one in new:
-            bundle.sync(one.parent)  # a bundle is on disk when all folders above it are
+        with nothing_drawn(folder):
+            for one in new:
+                bundle.sync(one.parent)  # a bundle is on disk when all folders above it are
         claim.give_room_up()  # what a crash left behind
         yield claim
     finally:
         claim.give_room_up()
-        lock.unlink(missing_ok=True)
+        with suppress(OSError):
+            lock.unlink(missing_ok=True)
         _remove_empty(new)
-        os.close(handle)
+        with suppress(OSError):
+            os.close(handle)
+
+
+@contextmanager
+def nothing_drawn(folder: Path) -> Iterator[None]:
+    """Say of a place that fails before the draw that nothing is lost by it."""
+    try:
+        yield
+    except OSError as reason:
+        raise BundleError(
+            f"'{folder}' cannot be claimed: {reason.strerror}. Nothing was drawn.",
+            remedy="Choose a folder on a local disk, which you can write to, with --out.",
+        ) from None
 
 
 def run_folder(plan: Plan, folder: Path) -> Path:

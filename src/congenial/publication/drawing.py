@@ -8,10 +8,11 @@ write the bundle under a temporary name, rename it, commit. What was marked as d
 from __future__ import annotations
 
 import json
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from congenial.kinds.kind import Offer
 from congenial.ledger.ledger import Ledger
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication import bundle
-from congenial.publication.claim import Claim, claimed, refuse_kept, room_for
+from congenial.publication.claim import Claim, claimed, nothing_drawn, refuse_kept, room_for
 from congenial.publication.plan import Plan
 
 
@@ -93,8 +94,9 @@ def promise_of(guarantee: Guarantee, ledger: Ledger) -> str:
 @contextmanager
 def _with_room(claim: Claim, offer: Offer, ledger: Ledger) -> Iterator[None]:
     """Refuse a place that holds something, and take its room, while nothing is spent."""
-    refuse_kept(claim, ledger)
-    bundle.check_absent(claim.folder)
+    with nothing_drawn(claim.folder):
+        refuse_kept(claim, ledger)
+        bundle.check_absent(claim.folder)
     claim.take_room(room_for(offer.description) + offer.room)
     yield
 
@@ -116,67 +118,95 @@ def rehearse(offer: Offer) -> Offer:
 def after_draw(name: str, guarantee: Guarantee, claim: Claim) -> Iterator[None]:
     """From the draw on every failure says what is spent, and where it can be finished.
 
-    An error that nobody foresaw stays what it is, with a note that says so (`SpentNote`).
+    An error that nobody foresaw stays what it is. A note says it once more (`SpentNote`), which is
+    found even where clean-up fails later and raises an error of its own.
     """
     drawn = f"'{name}' ({guarantee.tradeoff.words})"
     try:
         yield
     except (CongenialError, OSError) as error:
-        why = error.what if isinstance(error, CongenialError) else f"{error.strerror}."
+        why = error.what if isinstance(error, CongenialError) else f"{_reason(error)}."
         kind = type(error) if isinstance(error, LedgerError | RandomnessError) else BundleError
         what, remedy = _spent(drawn, claim, why)
-        raise kind(what, remedy=remedy) from None
+        said = kind(what, remedy=remedy)
+        said.add_note(SpentNote(said))
+        raise said from None
+    except KeyboardInterrupt as error:
+        error.add_note(SpentNote(" ".join(_spent(drawn, claim, "interrupted."))))
+        raise
     except Exception as error:
         error.add_note(SpentNote(" ".join(_spent(drawn, claim, "an unexpected error."))))
         raise
 
 
+def _reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__  # its text may quote data
+
+
 def _spent(drawn: str, claim: Claim, why: str) -> tuple[str, str]:
     """What to say of a release that failed after its draw, and what to do about it."""
-    if claim.run is not None and claim.run.exists():
+    # `os.path.exists` never raises: a disk that fails must not hide what is spent.
+    if claim.run is not None and os.path.exists(claim.run):  # noqa: PTH110
         return (
             f"{drawn} is begun and paid for, but it is not finished: {why}",
-            "Mend that, then run `congenial release` again: it goes on where it stopped, draws "
+            "Fix that, then run `congenial release` again: it goes on where it stopped, draws "
             "nothing twice and spends nothing.",
         )
-    if claim.kept.exists():
+    if os.path.exists(claim.kept):  # noqa: PTH110
         return (
             f"{drawn} is drawn and spent, and kept in '{claim.kept}', but it is not finished: "
             f"{why}",
-            "Mend that, then run `congenial ledger finish PLAN`; it spends nothing.",
+            "Fix that, then run `congenial ledger finish PLAN`; it spends nothing.",
         )
     return (
         f"{drawn} is spent, since its noise may have been drawn, and could not be kept: {why}",
-        "`congenial ledger pending` lists it. Find the cause before anything else is drawn: every "
-        "draw spends.",
+        "Find the cause before anything else is drawn: every draw spends. `congenial ledger "
+        "pending` lists it; `congenial ledger finish PLAN` looks again for what was kept.",
     )
+
+
+HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
 def _to_the_end(progress: Callable[[str], Any]) -> Iterator[None]:
-    """Let Ctrl-C wait until what was drawn is published: it stays spent in any case.
+    """Let Ctrl-C, SIGTERM and SIGHUP wait until what was drawn is published: it stays spent in any
+    case.
 
-    A second Ctrl-C is obeyed at once. Outside the main thread nothing can be held back, and where
-    it is ignored (a job in the background) nothing has to be.
+    A second Ctrl-C is obeyed at once; the others may come several times when a session ends.
+    Outside the main thread nothing can be held back, and what is ignored (a job in the background)
+    stays ignored.
     """
-    usual = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    asked = False
+    usual = {one: signal.getsignal(one) for one in HELD}
+    asked: list[int] = []
 
-    def wait(*_: Any) -> None:
-        nonlocal asked
-        if asked:
-            signal.signal(signal.SIGINT, usual)
-            raise KeyboardInterrupt
-        asked = True
-        progress("drawn already, so finishing; press again to give it up, spent all the same")
+    def wait(number: int, _: Any) -> None:
+        if number == signal.SIGINT:
+            if number in asked:
+                signal.signal(number, usual[signal.SIGINT])
+                raise KeyboardInterrupt
+            with suppress(OSError):  # nobody may be there to read it
+                progress("drawn already, so finishing; press again to give it up, spent anyway")
+        asked.append(number)
 
-    signal.signal(signal.SIGINT, wait)
+    for one, handler in usual.items():
+        if handler not in (signal.SIG_IGN, None):
+            signal.signal(one, wait)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, usual)
+        for one, handler in usual.items():
+            if handler is not None:
+                signal.signal(one, handler)
     if asked:
-        raise KeyboardInterrupt
+        _obey(asked[0], usual[signal.Signals(asked[0])])
+
+
+def _obey(number: int, usual: Any) -> None:
+    """Do what a signal asked for, later; ending the process leaves time to clean up."""
+    if usual is signal.SIG_DFL:
+        raise SystemExit(128 + number)
+    signal.raise_signal(number)

@@ -120,7 +120,9 @@ def _refuse_other_bundles(plan: Plan, ledger: Ledger) -> None:
 
 
 def _holds_bundle(entries: Sequence[Entry], bundle: Path) -> bool:
-    """Whether an entry is about this bundle; while it is not committed its name tells."""
+    """Whether an entry is about this bundle: by digest, and by name if it was drawn and no digest
+    is recorded or readable. An attempt that drew nothing left no bundle.
+    """
     try:
         digest = read_bytes(bundle / DIGEST).decode().strip()
     except (BundleError, UnicodeDecodeError):
@@ -128,6 +130,7 @@ def _holds_bundle(entries: Sequence[Entry], bundle: Path) -> bool:
     return any(
         one.bundle_digest == digest if one.bundle_digest and digest else one.name == bundle.name
         for one in entries
+        if one.was_drawn
     )
 
 

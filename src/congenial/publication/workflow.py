@@ -115,7 +115,7 @@ def _wish(text: str, plan: Plan, progress: Callable[[str], Any]) -> Want:
 def _made(plan: Plan, ledger: Ledger | None) -> tuple[str, ...]:
     """Names of the plan's releases that the ledger counts as drawn."""
     entries = () if ledger is None else ledger.entries()
-    drawn = {one.name for one in entries if one.counted and one.status != "reserved"}
+    drawn = {one.name for one in entries if one.was_drawn}
     return tuple(section.name for section in plan.release if section.name in drawn)
 
 

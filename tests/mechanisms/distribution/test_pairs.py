@@ -30,6 +30,15 @@ def test_a_share_between_two_values():
     )
 
 
+@pytest.mark.parametrize(
+    ("between", "says"),
+    [((0, "1/2"), "is 0 and one in which it is 0.5"), (("1/2", 1), "0.5 and one in which it is 1")],
+)
+def test_shares_of_nobody_half_and_everybody_in_words(between, says):
+    assert share(INCOME, between=between).words.endswith(says)
+    assert share(INCOME, values=[0, "1/2", 1], gap=1).words.endswith("at most 1 (among 0, 0.5, 1)")
+
+
 def test_a_grid_of_values_pairs_those_within_the_gap():
     hidden = read_property({"share": INCOME, "values": [0.4, 0.45, 0.5, 0.6], "gap": 0.1})
     told = [(one.shares[0][1], other.shares[0][1]) for one, other in hidden.pairs]
