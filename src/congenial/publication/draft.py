@@ -207,8 +207,7 @@ def _kind(stored: object) -> Kind:
 def _excel_columns(path: Path) -> dict[str, Kind]:
     from congenial.data.engines.excel_sheet import sheet_texts
 
-    rows = [[cell or "" for cell in row] for row in sheet_texts(path)]
-    return _named(path, rows)
+    return _named(path, sheet_texts(path))
 
 
 def _csv_columns(path: Path) -> dict[str, Kind]:
