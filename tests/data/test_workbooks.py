@@ -14,6 +14,7 @@ import pytest
 from congenial.data.engines import excel_sheet, sheet_reader
 from congenial.data.engines.excel_sheet import read_sheets, sheet_header, sheet_names, sheet_texts
 from congenial.errors import DataError
+from congenial.publication.draft import write_draft
 from tests.data.test_derive import write_workbook
 
 pytest.importorskip("python_calamine")
@@ -169,3 +170,23 @@ def test_a_reader_that_dies_says_so(
     monkeypatch.setattr(excel_sheet.sheet_reader, "__file__", str(script))
     with pytest.raises(DataError, match="takes more than"):
         read_sheets([book], ["id"], None)
+
+
+def test_errors_list_a_handful_of_columns(tmp_path: Path) -> None:
+    path = tmp_path / "wide.xlsx"
+    names = [f"column {at} {'x' * 300}" for at in range(5000)]
+    write_workbook(path, {"people": [names, list(range(5000))]})
+    with pytest.raises(DataError, match="has no column 'nobody'") as caught:
+        write_draft(path, tmp_path / "plan.toml", "nobody")
+    assert "and 4992 more" in str(caught.value)
+    assert len(str(caught.value)) < 1000
+    with pytest.raises(DataError, match=r"have no column 'a0'.* and 292 more") as caught:
+        read_sheets([path], [f"a{at}" for at in range(300)], None)
+    assert len(str(caught.value)) < 1000
+    wanted = [f"Column {at} {'x' * 300}" for at in range(300)]
+    with pytest.raises(DataError, match="Did you mean") as caught:
+        read_sheets([path], wanted, None)
+    assert len(str(caught.value)) < 2000
+    write_workbook(path, {"people": [[None] * 4000 + ["last"], [1] * 4001]})
+    with pytest.raises(DataError, match="and 3992 more without a name"):
+        write_draft(path, tmp_path / "plan.toml")

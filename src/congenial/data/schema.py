@@ -31,9 +31,12 @@ KEYS = (*KINDS, "top", "bottom", "whole", "within", "missing", "other", "of", "l
 
 def closest(name: str, known: Iterable[str]) -> str | None:
     """The known name most like `name`, case aside; None if none is close."""
-    # Comparing with a very long list takes seconds and says little.
-    folded = {one.casefold(): one for one in reversed(list(known)[:5000])}
-    close = difflib.get_close_matches(name[:200].casefold(), folded, n=1)
+    folded = {one.casefold(): one for one in reversed(list(known))}
+    if name.casefold() in folded:
+        return folded[name.casefold()]
+    # Comparing with a very long list, or with long texts, takes minutes and says little.
+    short = [one for one in folded if len(one) <= 60][-5000:]
+    close = difflib.get_close_matches(name[:60].casefold(), short, n=1)
     return folded[close[0]] if close else None
 
 

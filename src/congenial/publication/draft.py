@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from congenial.data.suggestions import quoted
-from congenial.errors import DataError, PlanError
+from congenial.errors import DataError, PlanError, some_of
 
 Kind = Literal["text", "number", "whole number", "truth", "other"]
 
@@ -44,7 +44,7 @@ def write_draft(
     if unit is not None and unit not in columns:
         raise DataError(
             f"'{source.name}' has no column {unit!r} that could name a person.",
-            remedy=f"Its columns are {', '.join(columns)}.",
+            remedy=f"Its columns are {some_of(columns)}.",
         )
     guessed = (name for name in columns if re.search(r"(^|_)id$", name, re.IGNORECASE))
     unit = next(guessed, None) if unit is None else unit
@@ -233,7 +233,7 @@ def _named(path: Path, rows: Sequence[Sequence[str]]) -> dict[str, Kind]:
     nameless = [str(place) for place, name in enumerate(names, 1) if not name.strip()]
     if nameless:
         raise DataError(
-            f"the header of '{path.name}' leaves column {', '.join(nameless)} without a name.",
+            f"the header of '{path.name}' leaves column {some_of(nameless)} without a name.",
             remedy="Write a name for every column in the first row of the file.",
         )
     if not _are_names(names, records):
