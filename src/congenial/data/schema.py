@@ -403,8 +403,10 @@ class Unit:
         """What to do about a unit with more rows than it may have."""
         if self.max_rows is None:
             return (
-                "Keep one row per unit, or let a unit have K rows by max_rows = K; with exact "
-                "figures that is for tables, and never where scenarios are stated."
+                "If a person is there twice by mistake, remove the duplicates first. If a person "
+                "has several rows on purpose, say how many at most: max_rows = 5 (tables and "
+                "records from tables; not with scenarios). If each row is a person of its own and "
+                "the column names something else, name another column or leave unit out."
             )
         return (
             f"Keep at most {self.rows} per unit, raise max_rows, or count the first {self.rows} of "

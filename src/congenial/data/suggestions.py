@@ -13,7 +13,9 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from congenial.data.attribute import Attribute
 from congenial.data.data_problems import PlanLine
+from congenial.data.rational import written
 
 MISSING_WORDS = frozenset(
     ("na", "n/a", "nan", "null", "none", "nil", ".", "-", "--", "?", "missing", "unknown", "#n/a")
@@ -140,12 +142,18 @@ def _reread(text: str) -> str:
         return text
 
 
-def for_numbers(column: str, strangers: Mapping[str, int]) -> Suggestion:
-    """What text that is no number probably is: a mark for "missing", or a number written otherwise.
+def for_numbers(attribute: Attribute, strangers: Mapping[str, int]) -> Suggestion:
+    """What text that is no number probably is: everything from a number on, a mark for "missing",
+    or a number written otherwise.
 
-    >>> for_numbers("income", {"1.234,5": 4, "12,0": 1}).lines[0].value
+    >>> income = Attribute("income", "bins", edges=(0, 1000), top="1000+")
+    >>> for_numbers(income, {"1.234,5": 4, "12,0": 1}).lines[0].value
     '{ number = "income", decimal = ",", thousands = "." }'
     """
+    column = attribute.name
+    open_ended = [value for value in strangers if _AND_MORE.fullmatch(value.strip().casefold())]
+    if open_ended:
+        return _from_a_number_on(attribute, open_ended)
     missing = {value: "" for value in strangers if value.strip().casefold() in MISSING_WORDS}
     if missing:
         pairs = ", ".join(f'{quoted(value)} = ""' for value in missing)
@@ -165,6 +173,24 @@ def for_numbers(column: str, strangers: Mapping[str, int]) -> Suggestion:
             )
             return Suggestion("numbers with other marks", {}, (line,))
     return Suggestion("", {})
+
+
+_AND_MORE = re.compile(
+    r"(?:>=?|≥|over )\s*[0-9.]+|[0-9.]+ *(?:\+|plus|and (?:over|older|more|above))"
+)
+
+
+def _from_a_number_on(attribute: Attribute, values: Sequence[str]) -> Suggestion:
+    """Text such as "90+": it is a value where the schema has it as its label."""
+    pattern = "everything from a number on"
+    last = attribute.edges[-1] if attribute.edges else 0
+    own = [value for value in values if re.findall(r"[0-9.]+", value) == [written(last)]]
+    if attribute.top is None or len(own) != len(values):
+        return Suggestion(f"{pattern}: end the edges there, and give top that label", {})
+    pairs = ", ".join(f"{quoted(value)} = {quoted(attribute.top)}" for value in own)
+    value = f"{{ recode = {quoted(attribute.name)}, to = {{ {pairs} }} }}"
+    line = PlanLine("derive", _key(attribute.name), value, True)
+    return Suggestion(pattern, dict.fromkeys(own, attribute.top), (line,))
 
 
 def _is_number(text: str, decimal: str, thousands: str) -> bool:

@@ -268,7 +268,7 @@ def open_files(
 
         opened = _from_arrow(read_sheets(files, columns, file_format.sheet), columns)
         opened = _without_blank_rows(opened, columns) if file_format.skip_blank_rows else opened
-        return replace(opened, types=dict.fromkeys(columns, ColumnType("written")))
+        return replace(opened, types=dict.fromkeys(columns, ColumnType("text")))
     connection = _connect()
     if kind == "csv" and (file_format.transcodes or even_line_ends):
         encoding = file_format.encoding or UTF_8
@@ -290,7 +290,7 @@ def open_files(
     if file_format.skip_blank_rows:
         opened = _without_blank_rows(opened, columns)
     if kind == "csv":
-        return replace(opened, types=dict.fromkeys(columns, ColumnType("written")))
+        return replace(opened, types=dict.fromkeys(columns, ColumnType("text")))
     # what is filtered is counted by SQL
     return opened if file_format.skip_blank_rows else replace(opened, parquet=tuple(files))
 
