@@ -225,23 +225,23 @@ def test_the_label_of_the_top_is_a_value(tmp_path: Path) -> None:
 
 def test_impossible_dates_can_be_missing(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
-    path.write_text("born\n01.05.1990\n31.02.1990\n\n02.03.2001\n")
+    path.write_text("id,born\n1,01.05.1990\n2,31.02.1990\n3,\n4,02.03.2001\n")
     schema = Schema.from_dict({"age": {"edges": [0, 18], "top": "18+", "missing": "unknown"}})
-    strict = DatePart("age", "born", "age", AT, "%d.%m.%Y")
-    check = check_data(PlannedSource(path, derivations=(strict,)), schema, Unit())
+    strict, unit = DatePart("age", "born", "age", AT, "%d.%m.%Y"), Unit("id")
+    check = check_data(PlannedSource(path, derivations=(strict,)), schema, unit)
     assert found(check) == {("born", "not a date"): 1}
     assert check.problems[0].words == "not a valid date in the format %d.%m.%Y"
     assert 'invalid = "missing" in derive.age' in check.problems[0].remedy
     assert 'missing = "unknown" in schema.age' in check.problems[0].remedy
     lenient = replace(strict, invalid_is_missing=True)
-    assert check_data(PlannedSource(path, derivations=(lenient,)), schema, Unit()).fits
+    assert check_data(PlannedSource(path, derivations=(lenient,)), schema, unit).fits
     with Microdata.open(PlannedSource(path, derivations=(lenient,)), schema) as data:
         assert data.tabulate(["age"]).counts.tolist() == [0, 2, 2]
     wrong = replace(lenient, layout="%Y/%m/%d")  # no text is a date: the format is wrong
-    check = check_data(PlannedSource(path, derivations=(wrong,)), schema, Unit())
+    check = check_data(PlannedSource(path, derivations=(wrong,)), schema, unit)
     assert found(check) == {("born", "not a date"): 3}
     refusing = Schema.from_dict({"age": {"edges": [0, 18], "top": "18+"}})
-    check = check_data(PlannedSource(path, derivations=(lenient,)), refusing, Unit())
+    check = check_data(PlannedSource(path, derivations=(lenient,)), refusing, unit)
     assert found(check) == {("age", "missing values"): 2}
 
 

@@ -39,7 +39,7 @@ MAX_CELLS = 2**30
 SPILT = 10_000_000  # cells of a table above which a query's groups may go to disk
 UnitClasses = tuple[tuple[str, ...], tuple[Any, ...], NDArray[np.int64]]
 NO_NUMBER = (
-    "`congenial data` lists it. A label of the schema is a value too, such as the one that top gives; "
+    "`congenial data` lists it. A label of the schema is a value too, such as the one in top; "
     "recode other text in [derive]."
 )
 _UNREADABLE = "the records cannot be read to the end."
