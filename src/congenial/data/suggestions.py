@@ -1,4 +1,4 @@
-"""What values that do not fit were probably meant to be, and the line of a plan that mends them.
+"""What values that do not fit were probably meant to be, and the line of a plan that fixes them.
 
 CONFIDENTIAL: it works on values of the data. A guess is only ever shown to the curator; nothing is
 mended without a line in the plan.
@@ -40,7 +40,7 @@ def for_levels(column: str, levels: Sequence[str], strangers: Mapping[str, int])
     `strangers`: values, and the rows that have each.
 
     >>> for_levels("sex", ["female", "male"], {"Female": 3, " male": 2}).pattern
-    'levels but for blanks around them and their case'
+    'match a category except for spaces and upper or lower case'
     """
     tidied = _tidied(column, levels, strangers)
     if tidied is not None:
@@ -74,14 +74,14 @@ def _tidyings(levels: Sequence[str]) -> list[tuple[str, str, Callable[[str], str
     """Tidyings that leave these levels as they are, the simplest first: words, keys, function."""
     cases = {"lower": str.lower, "upper": str.upper}
     found: list[tuple[str, str, Callable[[str], str]]] = [
-        ("levels but for blanks around them", "trim = true", str.strip)
+        ("match a category except for spaces around it", "trim = true", str.strip)
     ]
     for name, change in cases.items():
         case = f'case = "{name}"'
-        found.append(("levels but for their case", case, change))
+        found.append(("match a category except for upper or lower case", case, change))
         found.append(
             (
-                "levels but for blanks around them and their case",
+                "match a category except for spaces and upper or lower case",
                 f"trim = true, {case}",
                 lambda value, change=change: change(value.strip()),  # type: ignore[misc]
             )
@@ -90,7 +90,7 @@ def _tidyings(levels: Sequence[str]) -> list[tuple[str, str, Callable[[str], str
     if width and all(len(level) == width for level in levels):
         found.append(
             (
-                "levels without the zeros in front",
+                "match a category except for zeros in front",
                 f"width = {width}",
                 lambda value: value.rjust(width, "0"),
             )
@@ -109,11 +109,13 @@ def _spelled(column: str, levels: Sequence[str], strangers: Mapping[str, int]) -
         return None
     folded = {value: value.strip().lower() for value in strangers}
     meant = {value: written[key] for value, key in folded.items() if key in written}
-    some = "" if len(meant) == len(strangers) else f"{len(meant)} of them are "
+    some = "" if len(meant) == len(strangers) else f"{len(meant)} of them "
     line = PlanLine(
         "derive", _key(column), f'{{ tidy = {quoted(column)}, trim = true, case = "levels" }}'
     )
-    return Suggestion(f"{some}levels but for blanks around them and their case", meant, (line,))
+    return Suggestion(
+        f"{some}match a category except for spaces and upper or lower case", meant, (line,)
+    )
 
 
 def _nearest(value: str, levels: Sequence[str]) -> str | None:

@@ -160,7 +160,7 @@ def _words(attribute: Attribute, reason: Refusal) -> tuple[str, str]:
             "text, with missing in the schema."
         )
     if attribute.kind == "categorical":
-        return "values that are no level", (
+        return "values that are not a category of the schema", (
             'Recode them in [derive], add levels, or take them together: other = "other".'
         )
     return "numbers between or beyond those of the schema", (
@@ -193,8 +193,8 @@ def undated(
         records.count(undated_rows),
         f"not a valid date in the format {one.layout or '%Y-%m-%d'}",
         f'Say how dates are written in derive.{one.name}: format = "{(*layouts, "%d.%m.%Y")[0]}". '
-        f'Or, where a few dates do not exist, count them as missing: invalid = "missing" in '
-        f'derive.{one.name}, and missing = "unknown" in schema.{one.name}.',
+        "Where a few dates do not exist, correct them, or count them as missing: "
+        f'invalid = "missing" in derive.{one.name} and missing = "unknown" in schema.{one.name}.',
         pattern,
         distinct,
         tuple(found[:examples]),
