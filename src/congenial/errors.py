@@ -20,6 +20,10 @@ No message carries a confidential value: not a count, not a record, not a level 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+MOST_NAMES = 8  # that a message lists
+
 
 class CongenialError(Exception):
     """Base of all errors raised on purpose; `remedy` says what the reader can do about it.
@@ -37,6 +41,18 @@ class CongenialError(Exception):
         super().__init__(f"{what} {remedy}".rstrip())
         self.what = what
         self.remedy = remedy
+
+
+def some_of(names: Iterable[object], between: str = ", ") -> str:
+    """Names for a message: the first few, and how many more there are; long ones cut.
+
+    >>> some_of("abcdefghijk"), some_of(["x" * 99, "y"])[60:]
+    ('a, b, c, d, e, f, g, h, and 3 more', '..., y')
+    """
+    listed = [str(name) for name in names]
+    short = [name if len(name) <= 60 else f"{name[:60]}..." for name in listed[:MOST_NAMES]]
+    more = len(listed) - len(short)
+    return between.join([*short, f"and {more} more"] if more else short)
 
 
 class SpentNote(str):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 
+from congenial.data.attribute import Attribute
 from congenial.data.data_check import check_data
 from congenial.data.data_problems import DataCheck
-from congenial.data.derive import DatePart
+from congenial.data.derive import DatePart, Recoded
 from congenial.data.file_format import FileFormat, PlannedSource
 from congenial.data.schema import Schema, Unit
 from congenial.data.suggestions import for_dates, for_levels, for_numbers
@@ -145,7 +147,7 @@ def test_columns_stored_otherwise(tmp_path: Path) -> None:
     pq.write_table(pa.table({"sex": [0.5], "age": ["x"]}), path)
     schema = Schema.from_dict({"sex": {"levels": ["f"]}, "age": {"integers": [0, 9]}})
     check = check_data(PlannedSource(path), schema, Unit())
-    assert found(check) == {("sex", "stored otherwise"): None, ("age", "stored otherwise"): None}
+    assert found(check) == {("sex", "stored otherwise"): None, ("age", "not a number"): 1}
 
 
 def test_tidy_data_fit(tmp_path: Path) -> None:
@@ -195,6 +197,63 @@ def test_rows_of_separators_only(tmp_path: Path) -> None:
 
 def test_no_guess_where_nothing_is_near() -> None:
     assert for_levels("c", ["f", "m"], {"divers": 2}).lines == ()
-    assert for_numbers("n", {"twelve": 1}).lines == ()
+    assert for_numbers(Attribute("n", "integers", low=0, high=9), {"twelve": 1}).lines == ()
     assert for_dates(["31.12.1999", "1999/12/31"]) == ()
     assert for_dates(["01/02/1999"]) == ("%m/%d/%Y", "%d/%m/%Y")
+
+
+def test_the_label_of_the_top_is_a_value(tmp_path: Path) -> None:
+    """Also where another text means the same: nobody over 90 becomes missing."""
+    path = tmp_path / "people.csv"
+    path.write_text("age\n3\n90+\n90+\n>= 90\n")
+    schema = Schema.from_dict({"age": {"edges": [0, 18, 90], "top": "90+", "missing": "unknown"}})
+    check = check_data(PlannedSource(path), schema, Unit(), examples=3)
+    assert found(check) == {("age", "not a number"): 1}
+    (problem,), (line,) = check.problems, check.lines
+    assert (problem.pattern, problem.examples[0].meant) == ("everything from a number on", "90+")
+    assert str(line) == 'age = { recode = "age", to = { ">= 90" = "90+" } }'
+    recoded = PlannedSource(path, derivations=(Recoded("age", "age", {">= 90": "90+"}),))
+    with Microdata.open(recoded, schema) as data:
+        assert data.tabulate(["age"]).counts.tolist() == [1, 0, 3, 0]
+    other = Schema.from_dict({"age": {"edges": [0, 18, 100]}})
+    check = check_data(PlannedSource(path), other, Unit())
+    assert (check.lines, check.problems[0].pattern) == (
+        (),
+        "everything from a number on: end the edges there, and give top that label",
+    )
+
+
+def test_impossible_dates_can_be_missing(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("id,born\n1,01.05.1990\n2,31.02.1990\n3,\n4,02.03.2001\n")
+    schema = Schema.from_dict({"age": {"edges": [0, 18], "top": "18+", "missing": "unknown"}})
+    strict, unit = DatePart("age", "born", "age", AT, "%d.%m.%Y"), Unit("id")
+    check = check_data(PlannedSource(path, derivations=(strict,)), schema, unit)
+    assert found(check) == {("born", "not a date"): 1}
+    assert check.problems[0].words == "not a valid date in the format %d.%m.%Y"
+    assert 'invalid = "missing" in derive.age' in check.problems[0].remedy
+    assert 'missing = "unknown" in schema.age' in check.problems[0].remedy
+    lenient = replace(strict, invalid_is_missing=True)
+    assert check_data(PlannedSource(path, derivations=(lenient,)), schema, unit).fits
+    with Microdata.open(PlannedSource(path, derivations=(lenient,)), schema) as data:
+        assert data.tabulate(["age"]).counts.tolist() == [0, 2, 2]
+    wrong = replace(lenient, layout="%Y/%m/%d")  # no text is a date: the format is wrong
+    check = check_data(PlannedSource(path, derivations=(wrong,)), schema, unit)
+    assert found(check) == {("born", "not a date"): 3}
+    refusing = Schema.from_dict({"age": {"edges": [0, 18], "top": "18+"}})
+    check = check_data(PlannedSource(path, derivations=(lenient,)), refusing, unit)
+    assert found(check) == {("age", "missing values"): 2}
+
+
+def test_a_repeated_id_is_explained(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("id,sex\n1,f\n1,f\n2,m\n")
+    schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    (problem,) = check_data(PlannedSource(path), schema, Unit("id")).problems
+    with pytest.raises(DataError) as caught, Microdata.open(path, schema, Unit("id")) as data:
+        data.tabulate()
+    for remedy in (problem.remedy, caught.value.remedy):
+        assert "by mistake" in remedy
+        assert "remove the duplicates" in remedy
+        assert "leave unit out" in remedy
+        assert "max_rows" in remedy

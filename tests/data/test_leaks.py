@@ -94,10 +94,10 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "integer between": (arrow(size=[1.0, 1.5]), "column 'size' has values between or beyond"),
     "missing": (arrow(sex=["f", None]), "column 'sex' has missing values"),
     "nan": (arrow(age=[3.0, float("nan")]), "column 'age' has missing values"),
-    "text numbers": (arrow(age=["3", MARK]), "column 'age' is stored as text"),
+    "text numbers": (arrow(age=["3", MARK]), "column 'age' holds text that is not a number"),
     "enumeration": (
         lambda f: pd.DataFrame(GOOD | {"age": pd.Categorical([MARK, "x"])}),
-        "column 'age' is stored as text",
+        "column 'age' holds text that is not a number",
     ),
     "truth values": (arrow(age=[True, False]), "column 'age' is stored as truth values"),
     "float labels": (arrow(sex=[1.5, 2.5]), "column 'sex' is stored as floating-point"),

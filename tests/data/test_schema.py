@@ -129,6 +129,8 @@ def test_levels_file_is_inlined(tmp_path: Path) -> None:
         ("county,state,state\nA,x,y\n", "occurs more than once"),
         ('county\n"A\n', "not a CSV"),
         (b"county\n\xff\xfe\n", "not a CSV"),
+        ("county\nA\nB\nA\n", "rows 2 and 4 of 'c.csv' have the same level"),
+        ("county,state\nA,x\nB, \n", "row 3 of 'c.csv' has no text in column 2"),
     ],
 )
 def test_bad_levels_file(tmp_path: Path, content: str | bytes | None, match: str) -> None:
@@ -137,6 +139,41 @@ def test_bad_levels_file(tmp_path: Path, content: str | bytes | None, match: str
         (tmp_path / "c.csv").write_bytes(raw)
     with pytest.raises(SchemaError, match=match):
         Schema.from_dict({"county": {"levels_file": "c.csv"}}, tmp_path)
+
+
+def test_a_file_of_labels(tmp_path: Path) -> None:
+    """The second column is for readers; the population is the one of a file without it."""
+    text = "code,name,chapter\nA00,Cholera,A\nA01,Typhoid fever,A\nB50,Malaria,B\n"
+    (tmp_path / "icd.csv").write_text(text)
+    spec = {"labels_file": "icd.csv", "missing": "none", "labels": {"B": "Chapter B"}}
+    schema = Schema.from_dict({"icd": spec}, tmp_path)
+    assert schema.attribute("icd").levels == ("A00", "A01", "B50", "none")
+    assert schema.shown_levels("icd") == ("Cholera", "Typhoid fever", "Malaria", "none")
+    assert schema.shown_levels("chapter") == ("A", "Chapter B", "none")
+    assert Schema.from_dict(schema.to_dict()) == schema
+    (tmp_path / "plain.csv").write_text("code,chapter\nA00,A\nA01,A\nB50,B\n")
+    plain = Schema.from_dict({"icd": {"levels_file": "plain.csv", "missing": "none"}}, tmp_path)
+    assert schema.digest == plain.digest
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        ("code\nSECRET\n", "has one column"),
+        ("code,name\nSECRET,a\nb,\n", "row 3 of 'c.csv' has no label"),
+        ("code,name\nSECRET,a\nb,SECRET\tx\n", "row 3 .* control characters"),
+        ("code,name\na,SECRET\nb,x\nc,SECRET\n", "rows 2 and 4 .* have the same label"),
+        ("code,name\nSECRET,x\nb,y\nSECRET,z\n", "rows 2 and 4 .* have the same level"),
+        ("code,name\nSECRET,x\n ,y\n", "row 3 of 'c.csv' has no level"),
+        ("code,name,p\nSECRET,x,y\nb,z,\n", "row 3 of 'c.csv' has no text in column 3"),
+        ("code,name\nSECRET,x\nb\n", "row 3 of 'c.csv' has 1 fields, the header has 2"),
+    ],
+)
+def test_a_file_of_labels_is_never_quoted(tmp_path: Path, content: str, match: str) -> None:
+    (tmp_path / "c.csv").write_text(content)
+    with pytest.raises(SchemaError, match=match) as caught:
+        Schema.from_dict({"icd": {"labels_file": "c.csv"}}, tmp_path)
+    assert "SECRET" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -320,7 +320,7 @@ def test_problems_and_an_attack_fit_a_dark_telephone(desk: Served) -> None:
     (folder / "data-check" / "problems.json").write_text(json.dumps(PROBLEMS))
     page.emulate_media(color_scheme="dark")
     for path, words in (
-        ("/data", "Lines that would mend"),
+        ("/data", "Suggested fixes"),
         ("/review", "No event tells"),
         ("/price?of=sex&within=5", "What each exact figure costs"),
     ):

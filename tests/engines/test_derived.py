@@ -85,6 +85,18 @@ def test_derived_counts(engine: Callable[[pa.Table], Any]) -> None:
             assert table.counts[at, place] == EXPECTED[years, label]
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "spark"], indirect=True)
+def test_impossible_dates_can_be_missing(engine: Callable[[pa.Table], Any]) -> None:
+    """PostgreSQL holds dates as dates, and there are no others."""
+    step = DatePart("age", "born", "age", AT, invalid_is_missing=True)
+    schema = Schema.from_dict({"age": {"integers": [0, 40], "missing": "none"}})
+    plain = open_source(engine(pa.table({"born": ["1990-02-30", "1990-03-02", None]})), ["born"])
+    name, types = derived(plain.name, plain.types, [step], plain.dialect)
+    with Microdata(plain.under(name, types), schema, Unit()) as data:
+        counts = data.tabulate().counts.tolist()
+    assert (counts[29], counts[41], sum(counts)) == (1, 2, 3)
+
+
 def test_the_check_asks_a_server(postgres: Any) -> None:
     address = postgres.load("people", TABLE)
     narrow = Schema.from_dict({"age": {"integers": [0, 20]}, "sex": {"levels": ["f"]}})

@@ -16,6 +16,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from congenial.data.records import codes, fetch
 from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import Microdata, tabulate
 from congenial.errors import DataError
@@ -171,3 +172,41 @@ def test_many_levels(engine: Callable[[pa.Table], Any]) -> None:
     counts = tabulate(engine(table), schema).counts
     assert counts[7] == 2
     assert counts[19_999] == 1
+
+
+WRITTEN = Schema.from_dict(
+    {
+        "age": {
+            "edges": [0, 5, 18, 90],
+            "top": "90+",
+            "missing": "unknown",
+            "within": {"group": ["child", "child", "adult", "adult"]},
+        },
+        "beds": {"integers": [1, 3], "missing": "none"},
+    }
+)
+TEXTS = {"0-4": ["0", " 4", "0-4", "4.5"], "5-17": ["5-17", "1e1"], "18-89": ["89.9"]}
+TEXTS |= {"90+": ["90+", "90", "1000", "inf"], "unknown": ["unknown", "NaN", None]}
+
+
+@pytest.mark.parametrize("engine", ["duckdb", *ENGINES], indirect=True)
+def test_labels_of_bins_are_values_in_text(engine: Callable[[pa.Table], Any]) -> None:
+    """A column with "90+" in it is text in every database; its numbers are numbers all the same."""
+    ages = [text for texts in TEXTS.values() for text in texts]
+    beds = (["1", "2", "2", "3.0", "none", None] * len(ages))[: len(ages)]
+    with Microdata.open(engine(pa.table({"age": ages, "beds": beds})), WRITTEN) as data:
+        assert data.tabulate(["age"]).counts.tolist() == [len(one) for one in TEXTS.values()]
+        assert data.tabulate(["group"]).counts.tolist() == [6, 5, 3]
+        assert data.tabulate(["beds"]).counts.tolist() == [3, 5, 2, 4]
+        found, _ = fetch(data, ["age", "beds"])  # and record by record
+    for name, counts in (("age", [4, 2, 1, 4, 3]), ("beds", [3, 5, 2, 4])):
+        assert np.bincount(codes(WRITTEN.attribute(name), found[name])).tolist() == counts
+
+
+@pytest.mark.parametrize("engine", ["duckdb", *ENGINES], indirect=True)
+@pytest.mark.parametrize("odd", ["89+", "90 +", "ancient", "1_0", "12d", "--1", "1 2", "5–17"])
+def test_other_text_is_no_number(engine: Callable[[pa.Table], Any], odd: str) -> None:
+    records = engine(pa.table({"age": ["1", odd], "beds": ["1", "2"]}))
+    with pytest.raises(DataError, match="column 'age' holds text that is not a number") as caught:
+        tabulate(records, WRITTEN, ["age"])
+    assert odd not in str(caught.value)

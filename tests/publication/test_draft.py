@@ -79,7 +79,7 @@ def test_levels_are_read_on_request_and_the_plan_says_so(people: Path, tmp_path:
 
 
 def test_too_many_levels_are_not_listed(tmp_path: Path) -> None:
-    rows = "\n".join(f"{i},level {i}" for i in range(MOST_LEVELS + 1))
+    rows = "\n".join(f"{i},level {i % (MOST_LEVELS + 1)}" for i in range(2 * MOST_LEVELS + 2))
     (tmp_path / "many.csv").write_text("id,code\n" + rows)
     write_draft(tmp_path / "many.csv", tmp_path / "plan.toml", levels_from_data=True)
     assert Plan.load(tmp_path / "plan.toml").schema_["code"]["levels"] == ["..."]
@@ -203,3 +203,45 @@ def test_levels_from_data_are_in_the_order_people_count(tmp_path: Path) -> None:
     schema = tomllib.loads((tmp_path / "plan.toml").read_text())["schema"]
     assert schema["grade"]["levels"] == ["g0", "g1", "g2", "g9", "g10", "g11"]
     assert schema["room"]["levels"] == ["0", "1", "2", "9", "10", "11"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "xlsx"])
+def test_an_id_is_never_in_a_table(tmp_path: Path, kind: str) -> None:
+    """By its values, whatever it is called; and by its name, where there are too few rows."""
+    columns = {
+        "Fallnummer": [f"F{at:05}" for at in range(40)],
+        "patient_id": [f"P{at // 2}" for at in range(40)],
+        "sex": ["f", "m"] * 20,
+        "ward": ["a", "b", "c", "d"] * 10,
+        "born": [f"{1 + at % 28:02}.02.{1950 + at}" for at in range(40)],
+        "income": [f"{at},50" for at in range(40)],
+    }
+    if kind == "parquet":
+        columns = {name: columns[name] for name in list(columns)[:4]}  # which stores types
+    path = tmp_path / f"people.{kind}"
+    rows = [list(columns), *zip(*columns.values(), strict=True)]
+    if kind == "parquet":
+        pq.write_table(pa.table(columns), path)
+    elif kind == "csv":
+        path.write_text("\n".join(";".join(row) for row in rows))
+    else:
+        pytest.importorskip("python_calamine")
+        write_workbook(path, {"people": [list(row) for row in rows]})
+    write_draft(path, tmp_path / "plan.toml")
+    plan = Plan.load(tmp_path / "plan.toml")
+    assert plan.data.unit == "patient_id"
+    income = () if kind == "parquet" else ("income",)
+    assert tuple(plan.schema_) == ("sex", "ward", *income)
+    assert plan.release[0].table == ["sex", "ward"]
+    assert "# Fallnummer: left out, it looks like an id" in (tmp_path / "plan.toml").read_text()
+    write_draft(path, tmp_path / "case.toml", "Fallnummer")
+    plan = Plan.load(tmp_path / "case.toml")
+    assert (plan.data.unit, plan.release[0].table) == ("Fallnummer", ["sex", "ward"])
+
+
+def test_two_ids_are_for_the_curator_to_choose_from(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("admission_id,patient_id,sex\n1,1,f\n2,1,f\n")
+    write_draft(tmp_path / "people.csv", tmp_path / "plan.toml")
+    plan = Plan.load(tmp_path / "plan.toml")
+    assert (plan.data.unit, plan.release[0].table) == (None, ["sex"])
+    assert "names a person: admission_id, patient_id?" in (tmp_path / "plan.toml").read_text()

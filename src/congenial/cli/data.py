@@ -81,7 +81,7 @@ def show(found: DataCheck) -> None:
     if found.unread:
         paragraph(f"Not looked at: {', '.join(found.unread)}.")
     if found.lines:
-        heading("Lines that would mend some of it")
+        heading("Suggested fixes")
         _show_lines(found)
         paragraph(SCHEMA_IS_PUBLIC)
     paragraph("")

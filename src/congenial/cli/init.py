@@ -28,7 +28,7 @@ def init(
     ),
     unit: Annotated[
         str | None,
-        typer.Option(help="The column that names a person  [default: one called ..._id]."),
+        typer.Option(help="The column that names a person  [default: the only one called ..._id]."),
     ] = None,
     levels_from_data: Annotated[
         bool,
@@ -38,7 +38,8 @@ def init(
 ) -> None:
     """Draft a plan from column names and types alone; then edit it and run `congenial check`.
 
-    The first row of a CSV file must be the names; one that looks like a record is refused.
+    The first row of a CSV file must be the names; one that looks like a record is refused. Columns
+    in which (nearly) every row has its own value are taken for ids and left out.
     """
     with working("reading the columns"):
         from congenial.publication.draft import write_draft

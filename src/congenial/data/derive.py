@@ -10,7 +10,7 @@ promise, stays as it was. A derived column may have the name of the column it is
 use columns derived before it.
 
 Text that is no date or no number stays text that is none, so that tabulating refuses it: it is
-never taken for a missing value.
+taken for a missing value only where the plan says so.
 """
 
 from __future__ import annotations
@@ -71,19 +71,21 @@ class DatePart(OfOneColumn):
     """The year or the month of a date, or the age in full years of who was born then, `at` a day.
 
     Who was born on 29 February is a year older on 1 March of other years. `layout` says how text
-    writes a date, as in "%d.%m.%Y"; without it, text must read 2020-04-01.
+    writes a date, as in "%d.%m.%Y"; without it, text must read 2020-04-01. Text that is no
+    such date is refused, or is a missing value where the plan says so.
     """
 
     part: Part
     at: date | None = None
     layout: str | None = None
+    invalid_is_missing: bool = False
 
     def made(self, types: Mapping[str, ColumnType], dialect: Dialect) -> DerivedColumn:
         """A whole number; from text, the text of one."""
         column, stored = f"src.{dialect.identifier(self.column)}", types[self.column]
         if stored.kind == "date" and self.layout is None:
             return DerivedColumn(self._number(f"CAST({column} AS DATE)"), ColumnType("whole"))
-        read = dialect.read_date(column, self.layout) if stored.kind in ("text", "written") else ""
+        read = dialect.read_date(column, self.layout) if stored.kind == "text" else ""
         if not read:
             raise DataError(
                 f"column {self.column!r}, from which {self.name!r} is derived, holds no dates that "
@@ -92,9 +94,11 @@ class DatePart(OfOneColumn):
                 "files.",
             )
         text = f"CAST({self._number(read)} AS {dialect.text_type})"
+        if self.invalid_is_missing:
+            return DerivedColumn(text, ColumnType("text"))
         known = f"COALESCE({text}, '{NO_DATE}')"  # dates without end have no year either
         return DerivedColumn(
-            f"CASE WHEN {column} IS NULL THEN NULL ELSE {known} END", ColumnType("written")
+            f"CASE WHEN {column} IS NULL THEN NULL ELSE {known} END", ColumnType("text")
         )
 
     def _number(self, day: str) -> str:
@@ -122,9 +126,7 @@ class Joined(Derivation):
         """A text."""
         texts = [_text(name, types, dialect) for name in self.columns]
         between = f" || {dialect.text(self.between)} || " if self.between else " || "
-        return DerivedColumn(
-            between.join(texts), _text_like([types[name] for name in self.columns])
-        )
+        return DerivedColumn(between.join(texts), ColumnType("text"))
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class Recoded(OfOneColumn):
         rows = dialect.recoding_rows(list(self.to), list(self.to.values()))
         return DerivedColumn(
             f"CASE WHEN recoding.label IS NULL THEN {text} ELSE NULLIF(recoding.target, '') END",
-            _text_like([types[self.column]]),
+            ColumnType("text"),
             f"LEFT JOIN ({rows}) AS recoding ON recoding.label = {text}",
         )
 
@@ -175,7 +177,7 @@ class Tidied(OfOneColumn):
             rows = dialect.recoding_rows(self.levels, self.levels)
             join = f"LEFT JOIN ({rows}) AS spelled ON LOWER(spelled.label) = LOWER({text})"
             written = f"COALESCE(spelled.target, {text})"
-            return DerivedColumn(written, _text_like([types[self.column]]), join)
+            return DerivedColumn(written, ColumnType("text"), join)
         if self.case is not None:
             text = f"{self.case.upper()}({text})"
         if self.width is not None:
@@ -183,7 +185,7 @@ class Tidied(OfOneColumn):
                 f"CASE WHEN LENGTH({text}) < {self.width} THEN LPAD({text}, {self.width}, '0') "
                 f"ELSE {text} END"
             )
-        return DerivedColumn(text, _text_like([types[self.column]]))
+        return DerivedColumn(text, ColumnType("text"))
 
 
 @dataclass(frozen=True)
@@ -195,17 +197,16 @@ class NumberWritten(OfOneColumn):
 
     def made(self, types: Mapping[str, ColumnType], dialect: Dialect) -> DerivedColumn:
         """The number as a plan's edges are written."""
-        if types[self.column].kind != "written":
+        if types[self.column].kind != "text":
             raise DataError(
-                f"column {self.column!r}, from which {self.name!r} is derived, is not text from a "
-                "CSV or Excel file.",
-                remedy="Leave the derivation out: numbers are stored as numbers there.",
+                f"column {self.column!r}, from which {self.name!r} is derived, is not text.",
+                remedy="Leave the derivation out: its numbers are stored as numbers.",
             )
         text = _text(self.column, types, dialect)
         for mark, instead in ((self.thousands, ""), (self.decimal, ".")):
             if mark and mark != instead:
                 text = f"REPLACE({text}, {dialect.text(mark)}, '{instead}')"
-        return DerivedColumn(text, ColumnType("written"))
+        return DerivedColumn(text, ColumnType("text"))
 
 
 def _text(name: str, types: Mapping[str, ColumnType], dialect: Dialect) -> str:
@@ -217,12 +218,6 @@ def _text(name: str, types: Mapping[str, ColumnType], dialect: Dialect) -> str:
             remedy="Store it as text or whole numbers (in pandas, astype('Int64')).",
         )
     return dialect.text_form(f"src.{dialect.identifier(name)}", stored)
-
-
-def _text_like(stored: Sequence[ColumnType]) -> ColumnType:
-    """Text of a file that stores no types may still be read as a number; other text may not."""
-    written = all(one.kind == "written" for one in stored)
-    return ColumnType("written" if written else "text")
 
 
 def needed(wanted: Sequence[str], derivations: Sequence[Derivation]) -> list[str]:

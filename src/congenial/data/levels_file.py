@@ -1,17 +1,19 @@
-"""A file of levels with their parents: CSV, one row a level; a nation has millions of rows."""
+"""A file of levels with their labels or parents: CSV, one row a level; a nation has millions.
+
+An error names rows and never quotes what the file holds: it may not be a list of levels at all.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from congenial.data.attribute import check_names
 from congenial.errors import SchemaError
 
 
 def read_columns(
-    name: str, value: str, path: Path
+    name: str, key: str, value: str, path: Path
 ) -> tuple[list[str], tuple[tuple[str, ...], ...]]:
     """The header of a CSV file, and its columns; SchemaError, which quotes no level, if it is none
     or cannot list levels.
@@ -23,40 +25,52 @@ def read_columns(
             columns = tuple(zip(*_whole_rows(name, value, header, rows), strict=True))
     except OSError as error:
         raise SchemaError(
-            f"attribute {name!r}: levels_file {value!r} cannot be read ({error.strerror}).",
+            f"attribute {name!r}: {key} {value!r} cannot be read ({error.strerror}).",
             remedy="Check the name; it is relative to the plan's folder.",
         ) from None
     except (UnicodeDecodeError, csv.Error):
         raise SchemaError(
-            f"attribute {name!r}: levels_file {value!r} is not a CSV file in UTF-8."
+            f"attribute {name!r}: {key} {value!r} is not a CSV file in UTF-8."
         ) from None
     if not columns:
         raise SchemaError(
-            f"attribute {name!r}: levels_file {value!r} has no levels.",
+            f"attribute {name!r}: {key} {value!r} has no levels.",
             remedy="Give a header row and one row per level.",
         )
-    _refuse_unusable(name, value, columns)
+    if key == "labels_file" and len(columns) < 2:
+        raise SchemaError(
+            f"attribute {name!r}: labels_file {value!r} has one column.",
+            remedy="Give levels in the first column and their labels in the second, or use "
+            "levels_file.",
+        )
+    refuse_fields(name, value, "level", columns[0], once=True)
+    labelled = key == "labels_file"
+    if labelled:
+        refuse_fields(name, value, "label", columns[1], once=True)
+    for place, parents in enumerate(columns[1 + labelled :], 2 + labelled):
+        refuse_fields(name, value, f"text in column {place}", parents, once=False)
     return header, columns
 
 
-def _refuse_unusable(name: str, value: str, columns: tuple[tuple[str, ...], ...]) -> None:
-    """Levels that are no names, or that repeat: by their rows, since the file may be the data."""
-    for column in columns:
-        try:
-            check_names(column, "level")
-        except SchemaError:
-            bad = (i for i, one in enumerate(column) if not one.strip() or not one.isprintable())
+def refuse_fields(name: str, file: str, what: str, fields: Sequence[str], once: bool) -> None:
+    """SchemaError for a field of a column that cannot be a name, or is there twice."""
+    bad = "" in fields or any(map(str.isspace, fields)) or not "".join(fields).isprintable()
+    if not bad and (not once or len(set(fields)) == len(fields)):
+        return
+    rows: dict[str, int] = {}
+    for number, field in enumerate(fields, start=2):
+        if not field.strip() or not field.isprintable():
             raise SchemaError(
-                f"attribute {name!r}: row {next(bad) + 2} of {value!r} has a level that is empty "
-                "or has control characters.",
-                remedy="Use non-empty text without control characters.",
-            ) from None
-    repeats = len(columns[0]) - len(set(columns[0]))
-    if repeats:
-        raise SchemaError(
-            f"attribute {name!r}: {repeats} rows of {value!r} repeat a level.",
-            remedy="Keep one row for each level.",
-        )
+                f"attribute {name!r}: row {number} of {file!r} has no {what}, or has control "
+                "characters there.",
+                remedy=f"Give every row a {what}.",
+            )
+        first = rows.setdefault(field, number)
+        if once and first != number:
+            raise SchemaError(
+                f"attribute {name!r}: rows {first} and {number} of {file!r} have the same {what}.",
+                remedy=f"Give each row its own {what}.",
+            )
 
 
 def _whole_rows(
@@ -71,6 +85,6 @@ def _whole_rows(
             raise SchemaError(
                 f"attribute {name!r}: row {number} of {value!r} has {len(parents) + 1} fields, "
                 f"the header has {len(header)}.",
-                remedy="Give every level one parent per column.",
+                remedy="Give every row one field per column.",
             )
         yield [level, *map(known.setdefault, parents, parents)]

@@ -22,8 +22,8 @@ from congenial.data.predicate import Predicate
 from congenial.data.rational import Number
 from congenial.data.schema import Schema
 from congenial.data.source import guarded
-from congenial.data.sql import Refusal, rule_code, steps
-from congenial.data.tabulate import Microdata, refuse
+from congenial.data.sql import Refusal, own_labels, rule_code, steps
+from congenial.data.tabulate import NO_NUMBER, Microdata, refuse
 from congenial.errors import DataError
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def _numbers(attribute: Attribute, column: Any) -> Floats:
     cast = guarded(
         lambda: column.cast(pa.float64(), safe=False),
         f"column {attribute.name!r} holds text that is not a number.",
-        "Correct the file, or leave the field empty and declare a missing level.",
+        NO_NUMBER,
     )
     filled: Floats = pc.fill_null(cast, np.nan).to_numpy()
     return filled
@@ -227,10 +227,26 @@ def codes(attribute: Attribute, column: Any) -> NDArray[np.int64]:
         at = pc.index_in(text, value_set=pa.array(attribute.levels, pa.large_string()))
         found = pc.fill_null(at, other).to_numpy(zero_copy_only=False).astype(np.int64)
         return np.where(text.is_null().to_numpy(zero_copy_only=False), missing, found)
+    column, labelled = _labels_apart(attribute, column)
     numbers = _numbers(attribute, column)
     edges, steps_codes = steps(attribute, axis, other)
     levels = np.searchsorted(np.array([float(edge) for edge in edges]), numbers, side="right")
     found = np.array(steps_codes, dtype=np.int64)[levels]
     if attribute.whole_values:
         found = np.where(numbers != np.floor(numbers), other, found)
-    return np.where(np.isnan(numbers), missing, found)
+    return np.where(labelled >= 0, labelled, np.where(np.isnan(numbers), missing, found))
+
+
+def _labels_apart(attribute: Attribute, column: Any) -> tuple[Any, NDArray[np.int64]]:
+    """A column of numbers without the texts that are labels ("90+"), and the levels of these.
+
+    As in `sql`: a label that is itself a number stays.
+    """
+    if pa.types.is_primitive(column.type):
+        return column, np.full(len(column), -1)
+    text, labels = _text(column), own_labels(attribute)
+    at = pc.index_in(text, value_set=pa.array(labels, pa.large_string()))
+    places = pc.fill_null(at, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    levels = np.array([*labels.values(), -1], dtype=np.int64)[places]
+    numbers = pc.if_else(pc.is_null(at), pc.utf8_trim_whitespace(text), None)
+    return numbers, levels

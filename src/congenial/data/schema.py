@@ -25,15 +25,18 @@ from congenial.errors import DataError, SchemaError
 __all__ = ["Attribute", "Axis", "Schema"]
 
 MANY = 100_000  # levels of an attribute from which a schema is kept once
-KINDS = ("levels", "levels_file", "edges", "integers")
+KINDS = ("levels", "levels_file", "labels_file", "edges", "integers")
 KEYS = (*KINDS, "top", "bottom", "whole", "within", "missing", "other", "of", "label", "labels")
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
     """The known name most like `name`, case aside; None if none is close."""
-    # Comparing with a very long list takes seconds and says little.
-    folded = {one.casefold(): one for one in reversed(list(known)[:5000])}
-    close = difflib.get_close_matches(name[:200].casefold(), folded, n=1)
+    folded = {one.casefold(): one for one in reversed(list(known))}
+    if name.casefold() in folded:
+        return folded[name.casefold()]
+    # Comparing with a very long list, or with long texts, takes minutes and says little.
+    short = [one for one in folded if len(one) <= 60][-5000:]
+    close = difflib.get_close_matches(name[:60].casefold(), short, n=1)
     return folded[close[0]] if close else None
 
 
@@ -145,11 +148,12 @@ class Schema:
     def from_dict(cls, mapping: Mapping[str, Any], folder: Path | None = None) -> Schema:
         """Read the [schema] section of a plan, or what `to_dict` wrote.
 
-        Each attribute is a table with exactly one of `levels`, `levels_file`, `edges`,
-        `integers`, and optionally `top`, `bottom`, `whole`, `within`, `missing`, `other`, `of`. A
-        `levels_file` is a CSV file with a header, relative to `folder`: levels in the first column,
-        parents in further columns named by their coarser names. Its content becomes part of the
-        schema. One of many levels that is in use and says the same is shared: a nation's is large.
+        Each attribute is a table with exactly one of `levels`, `levels_file`, `labels_file`,
+        `edges`, `integers`, and optionally `top`, `bottom`, `whole`, `within`, `missing`, `other`,
+        `of`. A `levels_file` is a CSV file with a header, relative to `folder`: levels in the first
+        column, parents in further columns named by their coarser names. A `labels_file` is the same
+        with labels for readers in its second column. The content becomes part of the schema. One of
+        many levels that is in use and says the same is shared: a nation's is large.
         """
         if not isinstance(mapping, Mapping):
             raise SchemaError("the schema is not a table of attributes.", remedy="See the plan.")
@@ -265,8 +269,8 @@ def _attribute(name: str, spec: object, folder: Path | None) -> Attribute:
     if "whole" in spec:
         common["whole_values"] = _flag(spec["whole"], name)
     value = spec[given[0]]
-    if given[0] == "levels_file":
-        return _from_file(name, value, folder, common)
+    if given[0] in ("levels_file", "labels_file"):
+        return _from_file(name, given[0], value, folder, common)
     items = _items(value, name, given[0])
     if given[0] == "levels":
         return Attribute(name, "categorical", levels=_labels(items, name), **common)
@@ -339,15 +343,22 @@ def _within(name: str, value: object) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _from_file(name: str, value: object, folder: Path | None, common: dict[str, Any]) -> Attribute:
+def _from_file(
+    name: str, key: str, value: object, folder: Path | None, common: dict[str, Any]
+) -> Attribute:
     if not isinstance(value, str) or not value:
-        raise SchemaError(f"attribute {name!r}: levels_file is not a file name.")
+        raise SchemaError(f"attribute {name!r}: {key} is not a file name.")
     from congenial.data.levels_file import read_columns  # few schemas have one
 
-    header, columns = read_columns(name, value, (folder or Path()) / value)
-    refuse_repeats([*header[1:], *common["coarser"]], f"attribute {name!r}: the coarser name")
+    header, columns = read_columns(name, key, value, (folder or Path()) / value)
     levels, *parents = columns
-    coarser = dict(zip(header[1:], parents, strict=True))
+    coarse = header[1:]
+    if key == "labels_file":
+        labels = dict(zip(levels, parents[0], strict=True))
+        common = common | {"labels": labels | common.get("labels", {})}
+        parents, coarse = parents[1:], coarse[1:]
+    refuse_repeats([*coarse, *common["coarser"]], f"attribute {name!r}: the coarser name")
+    coarser = dict(zip(coarse, parents, strict=True))
     common = common | {"coarser": coarser | common["coarser"]}
     return Attribute(name, "categorical", levels=levels, from_file=True, **common)
 
@@ -400,8 +411,10 @@ class Unit:
         """What to do about a unit with more rows than it may have."""
         if self.max_rows is None:
             return (
-                "Keep one row per unit, or let a unit have K rows by max_rows = K; with exact "
-                "figures that is for tables, and never where scenarios are stated."
+                "If a person is there twice by mistake, remove the duplicates first. If a person "
+                "has several rows on purpose, say how many at most: max_rows = 5 (tables and "
+                "records from tables; not with scenarios). If each row is a person of its own and "
+                "the column names something else, name another column or leave unit out."
             )
         return (
             f"Keep at most {self.rows} per unit, raise max_rows, or count the first {self.rows} of "

@@ -19,7 +19,7 @@ from congenial.data.file_format import FileFormat, PlannedSource, UnitFile
 from congenial.data.schema import closest
 from congenial.data.server_address import refuse_unconfirmed
 from congenial.data.sql import ColumnType, Dialect
-from congenial.errors import DataError
+from congenial.errors import MOST_NAMES, DataError, some_of
 
 T = TypeVar("T")
 
@@ -177,8 +177,10 @@ def check_columns(wanted: Sequence[str], found: Sequence[object]) -> None:
     names = [str(name) for name in found]
     absent = [name for name in wanted if name not in names]
     if absent:
-        listed = ", ".join(repr(name) for name in absent)
-        raise DataError(f"the data have no column {listed}.", remedy=_absent(absent, wanted, names))
+        raise DataError(
+            f"the data have no column {some_of(map(repr, absent))}.",
+            remedy=_absent(absent, wanted, names),
+        )
     twice = [name for name in wanted if names.count(name) > 1]
     if twice:
         raise DataError(f"the data have column {twice[0]!r} twice.", remedy="Rename one of them.")
@@ -190,7 +192,7 @@ def _absent(absent: Sequence[str], wanted: Sequence[str], names: Sequence[str]) 
     A CSV file without a header offers its first record as names, so a found name is shown only
     when others are right, or when it is the wanted one but for case.
     """
-    near = {name: closest(name, names) for name in absent}
+    near = {name: closest(name, names) for name in absent[:MOST_NAMES]}
     close = {
         name: one
         for name, one in near.items()
@@ -200,7 +202,7 @@ def _absent(absent: Sequence[str], wanted: Sequence[str], names: Sequence[str]) 
         return "Check the names of the columns, and that a CSV file has a header row."
     if len(absent) == 1:
         return f"Did you mean {close[absent[0]]!r}?"
-    return f"Did you mean {', '.join(f'{one!r} for {name!r}' for name, one in close.items())}?"
+    return f"Did you mean {some_of(f'{one!r} for {name!r}' for name, one in close.items())}?"
 
 
 def kind_of_file(path: PurePath) -> str:

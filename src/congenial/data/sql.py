@@ -9,7 +9,8 @@ How a value finds its level:
   truth values match "true", "false";
 - bins, integers: by comparison in the column's own type. An edge is taken exactly for whole and
   decimal columns and rounded to the column's precision for floating ones, so that a value written
-  0.7 lies at the edge 0.7.
+  0.7 lies at the edge 0.7. Text is read as a number in double precision; text that is none may
+  still be the label of a level, such as "90+".
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ from congenial.data.rational import Number
 from congenial.data.schema import Schema
 from congenial.errors import DataError
 
-ColumnKind = Literal[
-    "whole", "decimal", "float", "double", "text", "written", "boolean", "date", "nested"
-]
+ColumnKind = Literal["whole", "decimal", "float", "double", "text", "boolean", "date", "nested"]
 
 
 _LISTED = 1000  # labels that are written one by one
 _BETWEEN = "\x1f"  # the unit separator
+# As long as no number of this form is too large or too small for double precision.
+_DIGITS = r"([0-9]{1,150}\.?[0-9]{0,150}|\.[0-9]{1,150})(e[-+]?[0-9]{1,2})?"
+_A_NUMBER = rf"^\s*[-+]?(inf|infinity|nan|{_DIGITS})\s*$"
 
 
 class Refusal(IntEnum):
@@ -45,7 +47,7 @@ class Refusal(IntEnum):
 
 @dataclass(frozen=True)
 class ColumnType:
-    """How a column is stored. "written" is text from a CSV file, which may hold numbers.
+    """How a column is stored.
 
     It never carries the database's own name of a type: an enumeration's name lists its values.
     """
@@ -60,7 +62,7 @@ class Dialect:
     text_type = "VARCHAR"
     types = {"float": "FLOAT", "double": "DOUBLE"}
     # Kinds of column that can hold NaN, which is taken for a missing value.
-    with_nan: frozenset[str] = frozenset({"float", "double", "written"})
+    with_nan: frozenset[str] = frozenset({"float", "double", "text"})
 
     def identifier(self, name: str) -> str:
         """Quote a column or table name."""
@@ -72,7 +74,7 @@ class Dialect:
 
     def text_form(self, expression: str, stored: ColumnType) -> str:
         """The text a value is matched by."""
-        if stored.kind in ("text", "written"):
+        if stored.kind == "text":
             return expression
         return f"CAST({expression} AS {self.text_type})"
 
@@ -81,8 +83,9 @@ class Dialect:
         return f"isnan({expression})"
 
     def read_number(self, expression: str) -> str:
-        """A number written as text; NULL where it is none."""
-        return f"TRY_CAST({expression} AS DOUBLE)"
+        """A number written as text; NULL where it is none. "1_0" is none, though SQL reads it."""
+        text = f"CAST({expression} AS {self.text_type})"
+        return f"CASE WHEN contains({text}, '_') THEN NULL ELSE TRY_CAST({text} AS DOUBLE) END"
 
     def read_date(self, expression: str, layout: str | None) -> str:
         """A date written as text, NULL where it is none; empty where it cannot be read so."""
@@ -121,7 +124,7 @@ class PostgresDialect(Dialect):
     """PostgreSQL with standard_conforming_strings on, as `postgres_source` sets it."""
 
     types = {"float": "REAL", "double": "DOUBLE PRECISION"}
-    with_nan = frozenset({"float", "double", "decimal"})
+    with_nan = frozenset({"float", "double", "decimal", "text"})
 
     def text_form(self, expression: str, stored: ColumnType) -> str:  # noqa: ARG002
         """Text compared byte by byte, whatever the column's type and collation.
@@ -133,6 +136,13 @@ class PostgresDialect(Dialect):
     def is_nan(self, expression: str) -> str:
         """PostgreSQL's NaN equals itself, in floating and decimal columns alike."""
         return f"{expression} = 'NaN'"
+
+    def read_number(self, expression: str) -> str:
+        """PostgreSQL stops at the first text that is no number: a pattern looks first."""
+        text = f"CAST({expression} AS VARCHAR)"
+        return (
+            f"CASE WHEN {text} ~* '{_A_NUMBER}' THEN CAST({text} AS DOUBLE PRECISION) ELSE NULL END"
+        )
 
     def read_date(self, expression: str, layout: str | None) -> str:  # noqa: ARG002
         """PostgreSQL stops at the first text that is no date: dates are stored as dates there."""
@@ -187,6 +197,11 @@ class SparkDialect(Dialect):
         rows = self.text(json.dumps(pairs, ensure_ascii=False))
         return f"SELECT inline(from_json({rows}, 'ARRAY<STRUCT<label: STRING, {column}>>'))"
 
+    def read_number(self, expression: str) -> str:
+        """As elsewhere; Java also reads "12d" and "12f"."""
+        suffixed = f"{expression} RLIKE '[0-9.][dDfF][ ]*$'"
+        return f"CASE WHEN {suffixed} THEN NULL ELSE TRY_CAST({expression} AS DOUBLE) END"
+
     def read_date(self, expression: str, layout: str | None) -> str:
         """Text as 2020-04-01 only: Spark's patterns are not Python's."""
         return f"TRY_CAST({expression} AS DATE)" if layout is None else ""
@@ -230,9 +245,9 @@ def coded(
         column = f"src.{dialect.identifier(axis.base)}"
         if attribute.kind == "categorical":
             code, join = _label_code(attribute, axis, column, types[axis.base], at, dialect)
-            joins.append(join)
         else:
-            code = _number_code(attribute, axis, column, types[axis.base], dialect)
+            code, join = _number_code(attribute, axis, column, types[axis.base], at, dialect)
+        joins.append(join)
         select.append(f"CAST({code} AS INTEGER) AS c{at}")
     return f"SELECT {', '.join(select)} FROM {source} AS src {' '.join(joins)}"
 
@@ -287,14 +302,20 @@ def _label_code(
 
 
 def _number_code(
-    attribute: Attribute, axis: Axis, column: str, stored: ColumnType, dialect: Dialect
-) -> str:
+    attribute: Attribute,
+    axis: Axis,
+    column: str,
+    stored: ColumnType,
+    at: int,
+    dialect: Dialect,
+) -> tuple[str, str]:
     missing = rule_code(attribute.missing, attribute, axis, Refusal.MISSING)
     other = rule_code(attribute.other, attribute, axis, Refusal.OUTSIDE)
-    value, first = column, ""
-    if stored.kind == "written":
+    value, first, join = column, "", ""
+    if stored.kind == "text":
         value = dialect.read_number(column)
-        first = f"WHEN {value} IS NULL THEN {int(Refusal.NOT_A_NUMBER)} "
+        label, join = _label_beside(attribute, axis, dialect.text_form(column, stored), at, dialect)
+        first = f"WHEN {value} IS NULL THEN {label} "
     if stored.kind in dialect.with_nan:
         first += f"WHEN {dialect.is_nan(value)} THEN {missing} "
     if attribute.whole_values and stored.kind != "whole":
@@ -308,7 +329,38 @@ def _number_code(
         edges, steps_codes = steps(attribute, axis, other)
         codes = [str(code) for code in steps_codes]
     inside = _balanced(value, [_literal(edge, stored, dialect) for edge in edges], codes)
-    return f"CASE WHEN {column} IS NULL THEN {missing} {first}ELSE {inside} END"
+    return f"CASE WHEN {column} IS NULL THEN {missing} {first}ELSE {inside} END", join
+
+
+def _label_beside(
+    attribute: Attribute, axis: Axis, text: str, at: int, dialect: Dialect
+) -> tuple[str, str]:
+    """The code of text in a column of numbers, and its join: text may be a level's label."""
+    refused = str(int(Refusal.NOT_A_NUMBER))
+    labels = own_labels(attribute)
+    if not labels:
+        return refused, ""
+    rows = dialect.level_rows(list(labels), [int(axis.of_base[code]) for code in labels.values()])
+    join = f"LEFT JOIN ({rows}) AS l{at} ON l{at}.label = {text}"
+    return f"COALESCE(l{at}.code, {refused})", join
+
+
+def own_labels(attribute: Attribute) -> dict[str, int]:
+    """Labels of a numeric attribute that its numbers do not show: "90+", "0-4", "unknown".
+
+    A label that is itself a number ("18") is read as that number.
+    """
+    first = len(attribute.intervals) if attribute.kind == "integers" else 0
+    beside = enumerate(attribute.levels[first:], first)
+    return {label: code for code, label in beside if not _is_number(label)}
+
+
+def _is_number(label: str) -> bool:
+    try:
+        float(label)
+    except ValueError:
+        return False
+    return True
 
 
 def steps(attribute: Attribute, axis: Axis, other: int) -> tuple[list[Number], list[int]]:
@@ -360,7 +412,6 @@ def _pointed(scaled: int, scale: int) -> str:
 
 
 _STORED = {
-    "text": "text",
     "boolean": "truth values",
     "date": "dates or times",
     "nested": "lists, structures or an unknown type",
@@ -378,7 +429,7 @@ def check_type(attribute: Attribute, stored: ColumnType) -> None:
                 "lists labels for it.",
                 remedy="Store it as text or whole numbers (in pandas, astype('Int64')).",
             )
-    elif stored.kind in ("text", "boolean", "date", "nested"):
+    elif stored.kind in ("boolean", "date", "nested"):
         raise DataError(
             f"column {attribute.name!r} is stored as {_STORED[stored.kind]}, but the schema "
             "compares it with numbers.",

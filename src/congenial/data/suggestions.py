@@ -1,4 +1,4 @@
-"""What values that do not fit were probably meant to be, and the line of a plan that mends them.
+"""What values that do not fit were probably meant to be, and the line of a plan that fixes them.
 
 CONFIDENTIAL: it works on values of the data. A guess is only ever shown to the curator; nothing is
 mended without a line in the plan.
@@ -13,7 +13,9 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from congenial.data.attribute import Attribute
 from congenial.data.data_problems import PlanLine
+from congenial.data.rational import written
 
 MISSING_WORDS = frozenset(
     ("na", "n/a", "nan", "null", "none", "nil", ".", "-", "--", "?", "missing", "unknown", "#n/a")
@@ -38,7 +40,7 @@ def for_levels(column: str, levels: Sequence[str], strangers: Mapping[str, int])
     `strangers`: values, and the rows that have each.
 
     >>> for_levels("sex", ["female", "male"], {"Female": 3, " male": 2}).pattern
-    'levels but for blanks around them and their case'
+    'match a category except for spaces and upper or lower case'
     """
     tidied = _tidied(column, levels, strangers)
     if tidied is not None:
@@ -72,14 +74,14 @@ def _tidyings(levels: Sequence[str]) -> list[tuple[str, str, Callable[[str], str
     """Tidyings that leave these levels as they are, the simplest first: words, keys, function."""
     cases = {"lower": str.lower, "upper": str.upper}
     found: list[tuple[str, str, Callable[[str], str]]] = [
-        ("levels but for blanks around them", "trim = true", str.strip)
+        ("match a category except for spaces around it", "trim = true", str.strip)
     ]
     for name, change in cases.items():
         case = f'case = "{name}"'
-        found.append(("levels but for their case", case, change))
+        found.append(("match a category except for upper or lower case", case, change))
         found.append(
             (
-                "levels but for blanks around them and their case",
+                "match a category except for spaces and upper or lower case",
                 f"trim = true, {case}",
                 lambda value, change=change: change(value.strip()),  # type: ignore[misc]
             )
@@ -88,7 +90,7 @@ def _tidyings(levels: Sequence[str]) -> list[tuple[str, str, Callable[[str], str
     if width and all(len(level) == width for level in levels):
         found.append(
             (
-                "levels without the zeros in front",
+                "match a category except for zeros in front",
                 f"width = {width}",
                 lambda value: value.rjust(width, "0"),
             )
@@ -107,11 +109,13 @@ def _spelled(column: str, levels: Sequence[str], strangers: Mapping[str, int]) -
         return None
     folded = {value: value.strip().lower() for value in strangers}
     meant = {value: written[key] for value, key in folded.items() if key in written}
-    some = "" if len(meant) == len(strangers) else f"{len(meant)} of them are "
+    some = "" if len(meant) == len(strangers) else f"{len(meant)} of them "
     line = PlanLine(
         "derive", _key(column), f'{{ tidy = {quoted(column)}, trim = true, case = "levels" }}'
     )
-    return Suggestion(f"{some}levels but for blanks around them and their case", meant, (line,))
+    return Suggestion(
+        f"{some}match a category except for spaces and upper or lower case", meant, (line,)
+    )
 
 
 def _nearest(value: str, levels: Sequence[str]) -> str | None:
@@ -140,12 +144,18 @@ def _reread(text: str) -> str:
         return text
 
 
-def for_numbers(column: str, strangers: Mapping[str, int]) -> Suggestion:
-    """What text that is no number probably is: a mark for "missing", or a number written otherwise.
+def for_numbers(attribute: Attribute, strangers: Mapping[str, int]) -> Suggestion:
+    """What text that is no number probably is: everything from a number on, a mark for "missing",
+    or a number written otherwise.
 
-    >>> for_numbers("income", {"1.234,5": 4, "12,0": 1}).lines[0].value
+    >>> income = Attribute("income", "bins", edges=(0, 1000), top="1000+")
+    >>> for_numbers(income, {"1.234,5": 4, "12,0": 1}).lines[0].value
     '{ number = "income", decimal = ",", thousands = "." }'
     """
+    column = attribute.name
+    open_ended = [value for value in strangers if _AND_MORE.fullmatch(value.strip().casefold())]
+    if open_ended:
+        return _from_a_number_on(attribute, open_ended)
     missing = {value: "" for value in strangers if value.strip().casefold() in MISSING_WORDS}
     if missing:
         pairs = ", ".join(f'{quoted(value)} = ""' for value in missing)
@@ -165,6 +175,24 @@ def for_numbers(column: str, strangers: Mapping[str, int]) -> Suggestion:
             )
             return Suggestion("numbers with other marks", {}, (line,))
     return Suggestion("", {})
+
+
+_AND_MORE = re.compile(
+    r"(?:>=?|≥|over )\s*[0-9.]+|[0-9.]+ *(?:\+|plus|and (?:over|older|more|above))"
+)
+
+
+def _from_a_number_on(attribute: Attribute, values: Sequence[str]) -> Suggestion:
+    """Text such as "90+": it is a value where the schema has it as its label."""
+    pattern = "everything from a number on"
+    last = attribute.edges[-1] if attribute.edges else 0
+    own = [value for value in values if re.findall(r"[0-9.]+", value) == [written(last)]]
+    if attribute.top is None or len(own) != len(values):
+        return Suggestion(f"{pattern}: end the edges there, and give top that label", {})
+    pairs = ", ".join(f"{quoted(value)} = {quoted(attribute.top)}" for value in own)
+    value = f"{{ recode = {quoted(attribute.name)}, to = {{ {pairs} }} }}"
+    line = PlanLine("derive", _key(attribute.name), value, True)
+    return Suggestion(pattern, dict.fromkeys(own, attribute.top), (line,))
 
 
 def _is_number(text: str, decimal: str, thousands: str) -> bool:

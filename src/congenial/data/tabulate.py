@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 MAX_CELLS = 2**30
 SPILT = 10_000_000  # cells of a table above which a query's groups may go to disk
 UnitClasses = tuple[tuple[str, ...], tuple[Any, ...], NDArray[np.int64]]
+NO_NUMBER = (
+    "`congenial data` lists it. A label of the schema is a value too, such as the one in top; "
+    "recode other text in [derive]."
+)
 _UNREADABLE = "the records cannot be read to the end."
 _REREAD = "Check that every file is complete."
 
@@ -410,7 +414,7 @@ def refuse(axis: Axis, codes: NDArray[Any], schema: Schema) -> None:
     if (codes == Refusal.NOT_A_NUMBER).any():
         raise DataError(
             f"column {name!r} holds text that is not a number.",
-            remedy="Correct the file, or leave the field empty and declare a missing level.",
+            remedy=NO_NUMBER,
         )
     if (codes == Refusal.MISSING).any():
         raise DataError(

@@ -142,7 +142,7 @@ def refused_values(
 
 def _suggestion(attribute: Attribute, reason: Refusal, values: Mapping[str, int]) -> Suggestion:
     if reason is Refusal.NOT_A_NUMBER:
-        return for_numbers(attribute.name, values)
+        return for_numbers(attribute, values)
     if reason is Refusal.OUTSIDE and attribute.kind == "categorical":
         return for_levels(attribute.name, attribute.levels, values)
     return Suggestion("", {})
@@ -154,11 +154,13 @@ def _words(attribute: Attribute, reason: Refusal) -> tuple[str, str]:
             'Declare a level for them in the schema: missing = "unknown".'
         )
     if reason is Refusal.NOT_A_NUMBER:
-        return "text that is no number", (
-            "Correct the file, or recode what stands for a missing value."
+        return "text that is not a number", (
+            "A label of the schema is a value too: where text means a group of numbers, name it in "
+            "top or bottom, or recode it to a label. Recode text for a missing value to the empty "
+            "text, with missing in the schema."
         )
     if attribute.kind == "categorical":
-        return "values that are no level", (
+        return "values that are not a category of the schema", (
             'Recode them in [derive], add levels, or take them together: other = "other".'
         )
     return "numbers between or beyond those of the schema", (
@@ -171,7 +173,7 @@ def undated(
 ) -> tuple[DataProblem | None, tuple[PlanLine, ...]]:
     """Text in a column of dates that is no date in the layout that the plan gives."""
     stored = records.types[one.column]
-    if stored.kind not in ("text", "written"):
+    if stored.kind != "text":
         return None, ()
     read = records.source.dialect.read_date(records.column(one.column), one.layout)
     beside = ", ".join([f"{records.column(one.column)} AS value", *records.beside])
@@ -180,14 +182,19 @@ def undated(
     found, distinct = records.grouped(undated_rows)
     if not found:
         return None, ()
+    dated = f"SELECT 1 AS n FROM {records.name} AS src WHERE ({read}) IS NOT NULL"
+    if one.invalid_is_missing and records.count(dated):
+        return None, ()
     layouts = for_dates([value.value for value in found if value.value is not None])
     pattern = f"dates written as {' or '.join(layouts)}" if layouts else ""
     problem = DataProblem(
         "not a date",
         one.column,
         records.count(undated_rows),
-        "text that is no date as the plan reads it",
-        f'Say how dates are written in derive.{one.name}: format = "{(*layouts, "%d.%m.%Y")[0]}".',
+        f"not a valid date in the format {one.layout or '%Y-%m-%d'}",
+        f'Say how dates are written in derive.{one.name}: format = "{(*layouts, "%d.%m.%Y")[0]}". '
+        "Where a few dates do not exist, correct them, or count them as missing: "
+        f'invalid = "missing" in derive.{one.name} and missing = "unknown" in schema.{one.name}.',
         pattern,
         distinct,
         tuple(found[:examples]),

@@ -346,7 +346,7 @@ def _aggregate_query(parts: Sequence[Statistic], source: Source) -> str:
     for at, part in enumerate(parts):
         column = f"src.{dialect.identifier(part.columns[0])}"
         stored = source.types[part.columns[0]]
-        value = dialect.read_number(column) if stored.kind == "written" else column
+        value = dialect.read_number(column) if stored.kind == "text" else column
         value = f"CAST({value} AS {double})"
         if stored.kind in dialect.with_nan:
             value = f"CASE WHEN {dialect.is_nan(value)} THEN NULL ELSE {value} END"

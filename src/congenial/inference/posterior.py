@@ -11,7 +11,7 @@ import numpy as np
 
 from congenial._notebook import Row, grid, intervals_picture
 from congenial.data.arguments import NUMBER, expect, numbers
-from congenial.errors import InferenceError
+from congenial.errors import InferenceError, some_of
 from congenial.inference.cell_noise import Floats
 from congenial.inference.models.model import Dims
 from congenial.sampling.convergence import effective, r_hat, standard_error
@@ -48,7 +48,7 @@ class Posterior:
         if name not in self.draws:
             raise InferenceError(
                 f"the model has no parameter '{name}'.",
-                remedy=f"Parameters: {', '.join(self.draws)}.",
+                remedy=f"Parameters: {some_of(self.draws)}.",
             )
         found = self.draws[name]
         return found.reshape(-1, *found.shape[2:])

@@ -114,7 +114,7 @@ def _listed(
             raise DataError(
                 f"scenarios.file: row {line} of '{address}' has an answer that is no level of "
                 f"'{axis.name}'.",
-                remedy=f"Use its {axis.size} levels, as the schema writes them.",
+                remedy=f"Use the categories that the schema gives '{axis.name}'.",
             )
         database = tuple(axis.levels.index(answer) for answer in answers)
         weights.setdefault(row["scenario"], {})[database] = _weight(row["weight"], line, address)

@@ -16,7 +16,7 @@ import numpy as np
 
 from congenial.data.table import select
 from congenial.data.workload import Ints, Workload
-from congenial.errors import InferenceError, PredicateError
+from congenial.errors import InferenceError, PredicateError, some_of
 from congenial.figures.invariants import Invariants
 from congenial.figures.sum_ranges import indexed_ranges, table_ranges
 from congenial.figures.summed_out import summed_out
@@ -257,7 +257,8 @@ class TablesRelease(Released):
         if at is None:
             raise InferenceError(
                 f"the table over {', '.join(axes)} is not one of this release.",
-                remedy=f"Printed: {'; '.join(map(said, self.tables))}. estimates_of gives others.",
+                remedy=f"Printed: {some_of(map(said, self.tables), '; ')}. "
+                "estimates_of gives others.",
             )
         return self._file(at).table(self._columns(at))
 

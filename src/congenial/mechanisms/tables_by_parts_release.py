@@ -18,7 +18,7 @@ from congenial.data.area_parts import AreaParts
 from congenial.data.arguments import texts
 from congenial.data.schema import Schema, near
 from congenial.data.table import select
-from congenial.errors import BundleError, InferenceError, PredicateError
+from congenial.errors import BundleError, InferenceError, PredicateError, some_of
 from congenial.figures.figures_by_part import above_parts, of_part
 from congenial.figures.invariants import Invariants
 from congenial.figures.sum_ranges import table_ranges
@@ -193,7 +193,7 @@ class PartedRelease(Released):
                 return at
         raise InferenceError(
             f"the table over {', '.join(sorted(wanted)) or 'nothing'} is not one of this release.",
-            remedy=f"Printed: {'; '.join(map(said, self.tables))}.",
+            remedy=f"Printed: {some_of(map(said, self.tables), '; ')}.",
         )
 
     def _path(self, at: int, number: int) -> Path:

@@ -49,7 +49,7 @@ def write(found: DataCheck, folder: Path) -> list[Path]:
 
 
 def _plan_lines(found: DataCheck) -> str:
-    """Lines that would mend some of it, by section, to copy into the plan."""
+    """Suggested fixes, by section, to copy into the plan."""
     head = [f"# {CONFIDENTIAL}", f"# {SCHEMA_IS_PUBLIC}"]
     for section in dict.fromkeys(one.section for one in found.lines):
         mine = [str(one) for one in found.lines if one.section == section]

@@ -2,7 +2,8 @@
 
 A CSV file stores no types, and a workbook is read as if it were one, so every column of it is
 drafted as categorical; its names are its first row, and a record there would be shown by the plan.
-The rows after it are looked at for that alone.
+The rows after it are looked at for that, and to see which columns are ids: those are never in a
+table.
 Listing the levels that occur is a publication of which values occur; whoever asks for it has to be
 told.
 """
@@ -18,11 +19,13 @@ from pathlib import Path
 from typing import Literal
 
 from congenial.data.suggestions import quoted
-from congenial.errors import DataError, PlanError
+from congenial.errors import DataError, PlanError, some_of
 
-Kind = Literal["text", "number", "whole number", "truth", "other"]
+Kind = Literal["text", "number", "whole number", "truth", "other", "id"]
 
 MOST_LEVELS = 200
+LOOKED_AT = 10_000  # rows of a Parquet file that are looked at
+FEWEST, NEARLY_ALL = 20, 0.95  # rows, and the share of different values among them, that make an id
 AHEAD = 1_000_000  # characters of a CSV file that are looked at
 FROM_DATA = "levels read from the data: this plan shows which values occur"
 
@@ -32,7 +35,8 @@ def write_draft(
 ) -> dict[str, str]:
     """Write a draft plan for `source` to `out` and return the columns with their kinds.
 
-    unit: the column that names a person; one called ..._id is taken for it if none is given.
+    unit: the column that names a person; the only one called ..._id is taken for it if none is
+    given.
     Raises DataError when the file cannot be read, PlanError when `out` is there or not writable.
     """
     if out.exists():
@@ -44,12 +48,14 @@ def write_draft(
     if unit is not None and unit not in columns:
         raise DataError(
             f"'{source.name}' has no column {unit!r} that could name a person.",
-            remedy=f"Its columns are {', '.join(columns)}.",
+            remedy=f"Its columns are {some_of(columns)}.",
         )
-    guessed = (name for name in columns if re.search(r"(^|_)id$", name, re.IGNORECASE))
-    unit = next(guessed, None) if unit is None else unit
-    variables = {name: kind for name, kind in columns.items() if name != unit}
-    if not any(kind != "other" for kind in variables.values()):
+    ids = [name for name in columns if _named_as_id(name)]
+    unit = ids[0] if unit is None and len(ids) == 1 else unit
+    variables: dict[str, Kind] = {
+        name: "id" if name in ids else kind for name, kind in columns.items() if name != unit
+    }
+    if not any(kind not in ("other", "id") for kind in variables.values()):
         raise DataError(f"'{source.name}' has no column that a plan could protect.")
     levels = _levels(source, variables, encoding) if levels_from_data else {}
     relative = Path(os.path.relpath(source, out.parent)).as_posix()
@@ -79,7 +85,9 @@ def draft(
     """
     levels = levels or {}
     own = f"unit = {quoted(unit)}" if unit else '# unit = "..."'
-    table = [name for name, kind in variables.items() if kind != "other"][:2]
+    table = [name for name, kind in variables.items() if kind not in ("other", "id")][:2]
+    ids = [name for name, kind in variables.items() if kind == "id"]
+    whose = "FILL IN the column that names a person" + (f": {some_of(ids)}?" if ids else "")
     note = f"# WARNING: {FROM_DATA}.\n" if levels else ""
     written = f"encoding = {quoted(encoding)}" if encoding else ""
     codec = f"\n{written:<32} # the file is not in UTF-8; a guess" if encoding else ""
@@ -88,7 +96,7 @@ def draft(
 {note}
 [data]
 source = {quoted(source)}{codec}
-{own:<32} # {"one row each, checked" if unit else "FILL IN the column that names a person"}
+{own:<32} # {"one row each, checked" if unit else whose}
 
 [schema]                         # fixed without looking at the data; it is published
 {schema}
@@ -115,6 +123,11 @@ def _attribute(name: str, kind: Kind, levels: list[str] | None) -> str:
             f"# {key}: left out, its type has no levels or edges; [derive] makes an age or a year "
             "of a date"
         )
+    if kind == "id":
+        return (
+            f"# {key}: left out, it looks like an id, by its name or its many values; if not, give "
+            "numbers edges = [...], and see [derive] for dates"
+        )
     if kind == "truth":
         return f'{key} = {{ levels = ["false", "true"] }}'
     if kind in ("number", "whole number"):
@@ -124,6 +137,21 @@ def _attribute(name: str, kind: Kind, levels: list[str] | None) -> str:
     if levels:
         return f"{key} = {{ levels = [{', '.join(quoted(level) for level in levels)}] }}"
     return f'{key} = {{ levels = ["..."] }}  # FILL IN levels, or edges = [...] for numbers'
+
+
+def _named_as_id(name: str) -> bool:
+    """Whether a column is an id by its name.
+
+    >>> [name for name in ("id", "Person_ID", "patientId", "paid", "COVID") if _named_as_id(name)]
+    ['id', 'Person_ID', 'patientId']
+    """
+    return re.search(r"(?i:(^|[\W_])(id|uid|uuid|guid|pid)$)|[a-z]I[Dd]$", name) is not None
+
+
+def _are_ids(values: Sequence[object]) -> bool:
+    """Whether (nearly) every value of a column is there once, as ids are."""
+    there = [value for value in values if value not in (None, "")]
+    return len(there) >= FEWEST and len(set(there)) >= NEARLY_ALL * len(there)
 
 
 def columns_of(source: Path) -> dict[str, Kind]:
@@ -182,10 +210,16 @@ def _parquet_columns(path: Path) -> dict[str, Kind]:
     import pyarrow.parquet as pq
 
     try:
-        schema = pq.read_schema(path)
+        file = pq.ParquetFile(path)
+        kinds = {field.name: _kind(field.type) for field in file.schema_arrow}
+        looked_at = [name for name, kind in kinds.items() if kind in ("text", "whole number")]
+        first = next(file.iter_batches(LOOKED_AT, columns=looked_at), None)
     except (OSError, pa.ArrowException):
         raise DataError(f"'{path.name}' cannot be read as Parquet.") from None
-    return {field.name: _kind(field.type) for field in schema}
+    if first is not None:
+        ids = [name for name in looked_at if _are_ids(first[name].to_pylist())]
+        kinds |= dict.fromkeys(ids, "id")
+    return kinds
 
 
 def _kind(stored: object) -> Kind:
@@ -207,8 +241,7 @@ def _kind(stored: object) -> Kind:
 def _excel_columns(path: Path) -> dict[str, Kind]:
     from congenial.data.engines.excel_sheet import sheet_texts
 
-    rows = [[cell or "" for cell in row] for row in sheet_texts(path)]
-    return _named(path, rows)
+    return _named(path, sheet_texts(path))
 
 
 def _csv_columns(path: Path) -> dict[str, Kind]:
@@ -234,7 +267,7 @@ def _named(path: Path, rows: Sequence[Sequence[str]]) -> dict[str, Kind]:
     nameless = [str(place) for place, name in enumerate(names, 1) if not name.strip()]
     if nameless:
         raise DataError(
-            f"the header of '{path.name}' leaves column {', '.join(nameless)} without a name.",
+            f"the header of '{path.name}' leaves column {some_of(nameless)} without a name.",
             remedy="Write a name for every column in the first row of the file.",
         )
     if not _are_names(names, records):
@@ -244,7 +277,23 @@ def _named(path: Path, rows: Sequence[Sequence[str]]) -> dict[str, Kind]:
             remedy="Name every column in the first row: each once, beginning with a letter, and by "
             "nothing that is among its values.",
         )
-    return dict.fromkeys(names, "text")
+    columns = zip(*(row for row in records if len(row) == len(names)), strict=True)
+    kinds: dict[str, Kind] = dict.fromkeys(names, "text")
+    for name, values in zip(names, columns, strict=False):
+        some = [value for value in values[:1000] if value]
+        if _all_are(_DATE, some):
+            kinds[name] = "other"
+        elif _are_ids(values) and not _all_are(_DECIMAL, some):
+            kinds[name] = "id"
+    return kinds
+
+
+_DATE = re.compile(r"\d{4}[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./]\d{4}")
+_DECIMAL = re.compile(r"-?\d+[.,]\d+")
+
+
+def _all_are(pattern: re.Pattern[str], values: Sequence[str]) -> bool:
+    return bool(values) and all(pattern.fullmatch(value.strip()) for value in values)
 
 
 def _are_names(names: Sequence[str], records: Sequence[Sequence[str]]) -> bool:

@@ -20,6 +20,7 @@ _ATTRIBUTE: dict[str, Any] = {
     "properties": {
         "levels": _LABELS,
         "levels_file": _TEXT,
+        "labels_file": _TEXT,
         "edges": {"type": "array", "items": {"type": "number"}},
         "integers": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
         "top": _TEXT,

@@ -156,9 +156,9 @@ class BudgetSection(Section):
 
 # Each kind of derivation, and the keys that go with it.
 KINDS: dict[str, tuple[str, ...]] = {
-    "year": ("format",),
-    "month": ("format",),
-    "age": ("at", "format"),
+    "year": ("format", "invalid"),
+    "month": ("format", "invalid"),
+    "age": ("at", "format", "invalid"),
     "join": ("between",),
     "recode": ("to", "to_file"),
     "tidy": ("trim", "case", "width"),
@@ -186,6 +186,7 @@ class DeriveEntry(Section):
     number: str | None = None
     at: Annotated[date, BeforeValidator(_day)] | None = None
     format: str | None = None
+    invalid: Literal["refuse", "missing"] = "refuse"
     between: str = ""
     to: dict[str, str] | None = None
     to_file: str | None = None
@@ -232,7 +233,7 @@ class DeriveEntry(Section):
         for part in ("year", "month", "age"):
             column = getattr(self, part)
             if column is not None:
-                return DatePart(name, column, part, self.at, self.format)
+                return DatePart(name, column, part, self.at, self.format, self.invalid == "missing")
         makers: dict[str, Callable[[str], Derivation]] = {
             "recode": lambda column: Recoded(name, column, self._recoding(name, folder)),
             "tidy": lambda column: Tidied(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from congenial.data.advance import Advance
-from congenial.errors import BundleError, CongenialError, PlanError
+from congenial.errors import BundleError, CongenialError, PlanError, some_of
 from congenial.kinds.kind import Document, Tell
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _named(targets: list[Target], names: Sequence[str]) -> list[Target]:
     for name in names:
         if name not in known:
             raise PlanError(
-                f"no table release is called '{name}'.", remedy=f"Known: {', '.join(known)}."
+                f"no table release is called '{name}'.", remedy=f"Known: {some_of(known)}."
             )
     return [one for one in targets if not names or one[0] in names]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from congenial.data.predicate import parse
 from congenial.data.tabulate import Microdata
-from congenial.errors import BudgetError, MandateError, PlanError, StructureError
+from congenial.errors import BudgetError, MandateError, PlanError, StructureError, some_of
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.kinds.kind import Checked, NamedSection, tabulate, units_for
@@ -266,7 +266,7 @@ def _published(plan: Plan, ledger: Ledger | None) -> Invariants:
     missing = [s.label for s in plan.statements if s not in figures.told]
     if missing:
         raise MandateError(
-            f"in the plan but not yet published: {'; '.join(missing)}.",
+            f"in the plan but not yet published: {some_of(missing, '; ')}.",
             remedy="Run `congenial publish` first.",
         )
     return figures

@@ -14,7 +14,7 @@ import numpy as np
 
 from congenial.data.argument_rules import CALL, COUNT, SEVERAL, TEXT, check_fields, optional, takes
 from congenial.data.arguments import numbers
-from congenial.errors import DataError, GuaranteeError
+from congenial.errors import DataError, GuaranteeError, some_of
 from congenial.synthesis.convergence_refusal import refuse_unconverged
 from congenial.synthesis.record_model import Floats
 
@@ -161,7 +161,7 @@ def log_likelihood_of(draws: Any, variable: str | None = None) -> Floats:
     if not names or any(name not in group for name in names):
         raise DataError(
             f"the draws have no log likelihood of {variable!r}.",
-            remedy=f"Known: {', '.join(map(str, group))}.",
+            remedy=f"Known: {some_of(group)}.",
         )
     arrays = [numbers(group[name], "the log likelihood", DataError) for name in names]
     if any(one.ndim < 2 for one in arrays):

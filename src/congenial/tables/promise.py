@@ -17,7 +17,7 @@ from typing import Literal
 
 from congenial.data.argument_rules import NUMBERS, takes
 from congenial.data.workload import Workload
-from congenial.errors import GuaranteeError, PlanError
+from congenial.errors import GuaranteeError, PlanError, some_of
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.pairs.pairs import Supremum
@@ -143,7 +143,7 @@ class Measured:
         ]
         if missing:
             raise GuaranteeError(
-                f"the noise was drawn given {', '.join(map(repr, missing))}; over databases that "
+                f"the noise was drawn given {some_of(map(repr, missing))}; over databases that "
                 "differ in that the loss is infinite.",
                 remedy="Price the release under an adjacency that keeps these figures.",
             )

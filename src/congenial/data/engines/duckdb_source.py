@@ -23,7 +23,7 @@ from congenial.data.engines.transcoding import in_utf_8
 from congenial.data.file_format import UTF_8, FileFormat
 from congenial.data.source import Source, check_columns, guarded, one_kind, read_header
 from congenial.data.sql import DUCKDB, ColumnKind, ColumnType, Dialect
-from congenial.errors import DataError
+from congenial.errors import DataError, some_of
 
 _KINDS: dict[str, ColumnKind] = {
     **dict.fromkeys(("tinyint", "smallint", "integer", "bigint", "hugeint"), "whole"),
@@ -225,9 +225,8 @@ def _refuse_index(columns: Sequence[str], frame: Any) -> None:
     """pandas keeps an index apart from its columns, though it prints them alike."""
     inside = [name for name in columns if name in frame.index.names and name not in frame.columns]
     if inside:
-        listed = ", ".join(repr(name) for name in inside)
         raise DataError(
-            f"the data have no column {listed}: the frame has it as its index.",
+            f"the data have no column {some_of(map(repr, inside))}: the frame has it as its index.",
             remedy="Give frame.reset_index().",
         )
 
@@ -269,7 +268,7 @@ def open_files(
 
         opened = _from_arrow(read_sheets(files, columns, file_format.sheet), columns)
         opened = _without_blank_rows(opened, columns) if file_format.skip_blank_rows else opened
-        return replace(opened, types=dict.fromkeys(columns, ColumnType("written")))
+        return replace(opened, types=dict.fromkeys(columns, ColumnType("text")))
     connection = _connect()
     if kind == "csv" and (file_format.transcodes or even_line_ends):
         encoding = file_format.encoding or UTF_8
@@ -291,7 +290,7 @@ def open_files(
     if file_format.skip_blank_rows:
         opened = _without_blank_rows(opened, columns)
     if kind == "csv":
-        return replace(opened, types=dict.fromkeys(columns, ColumnType("written")))
+        return replace(opened, types=dict.fromkeys(columns, ColumnType("text")))
     # what is filtered is counted by SQL
     return opened if file_format.skip_blank_rows else replace(opened, parquet=tuple(files))
 

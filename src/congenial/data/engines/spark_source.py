@@ -117,7 +117,7 @@ def open_spark(source: Any, columns: Sequence[str]) -> SparkSource:
     if isinstance(source, str):
         inside = source.removeprefix(SPARK_SCHEME)
         frame, written = _open(session(), inside, columns)
-        stored = dict.fromkeys(columns, ColumnType("written")) if written else None
+        stored = dict.fromkeys(columns, ColumnType("text")) if written else None
     else:
         frame = source
     fields = guarded(lambda: frame.schema.fields, "the Spark frame cannot be read.")

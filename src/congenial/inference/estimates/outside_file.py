@@ -11,7 +11,7 @@ import numpy as np
 
 from congenial.data.csv_text import original
 from congenial.data.schema import Schema
-from congenial.errors import DataError, InferenceError, SchemaError
+from congenial.errors import DataError, InferenceError, SchemaError, some_of
 from congenial.inference.estimates.cell_estimates import Floats
 
 
@@ -55,7 +55,7 @@ class Outside:
             if name not in self.header:
                 raise InferenceError(
                     f"'{self.file}' has no column '{name}'.",
-                    remedy=f"It has {', '.join(self.header)}.",
+                    remedy=f"It has {some_of(self.header)}.",
                 )
         axes = schema.axes(tuple(by))
         found = np.zeros(tuple(axis.size for axis in axes))

@@ -187,7 +187,7 @@ def ordered(name: str, groups: CellGroups) -> Attribute:
     axis = groups.table.schema.axis(name)
     attribute = groups.table.schema.attribute(axis.base)
     if axis.name != axis.base or not attribute.intervals:
-        numbered = [one.name for one in groups.table.schema.attributes if one.intervals]
+        numbered = [one.name for one in groups.table.schema.attributes if one.intervals][:8]
         raise InferenceError(
             f"the levels of {name!r} are labels, not numbers.",
             remedy=f"Ask for {' or '.join(numbered)}." if numbered else "Ask for shares instead.",

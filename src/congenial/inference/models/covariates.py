@@ -10,7 +10,7 @@ import numpy as np
 from congenial.data.arguments import numbers as as_numbers
 from congenial.data.arguments import texts
 from congenial.data.attribute import Axis
-from congenial.errors import InferenceError
+from congenial.errors import InferenceError, some_of
 from congenial.inference.cell_noise import Floats
 from congenial.inference.observation import Observation
 from congenial.mechanisms.single_table_release import cell_index
@@ -45,7 +45,7 @@ def _published(label: str, observation: Observation, what: str) -> Floats:
     if published is None or label not in known or published.values is None:
         raise InferenceError(
             f"{what}: no published figure is called '{label}'.",
-            remedy=f"Published: {', '.join(known) or 'nothing'}. Or give numbers.",
+            remedy=f"Published: {some_of(known) or 'nothing'}. Or give numbers.",
         )
     statement = published.equalities[known[label]]
     figures = published.values[published.statements.index(statement)]
