@@ -128,7 +128,7 @@ def test_lines_that_quote_no_value_are_added_to_the_plan(folder: Path) -> None:
 def test_a_proposed_plan_is_not_proposed_by_the_one_who_reviews_it(folder: Path) -> None:
     """Whoever proposes cannot approve: a reviewer must not fall into that."""
     team = Team(folder)
-    fields = {"digest": Plan.load(folder / "plan.toml").digest_with_files}
+    fields = {"digest": Plan.load(folder / "plan.toml").digest}
     assert "Propose this plan" in team.visitor("ann").get("/plan/plan.toml/review").text
     assert team.visitor("ann").post("/plan/plan.toml/propose", fields).status_code == 303
     seen = team.visitor("bob").get("/plan/plan.toml/review").text
@@ -216,7 +216,7 @@ def test_a_plan_is_reviewed_by_somebody_else(folder: Path) -> None:
     team = Team(folder)
     ann, bob, cyd = (team.visitor(who) for who in ("ann", "bob", "cyd"))
     assert ann.post("/plan/plan.toml/require", {"needed": "yes"}).status_code == 303
-    digest = {"digest": Plan.load(folder / "plan.toml").digest_with_files}
+    digest = {"digest": Plan.load(folder / "plan.toml").digest}
     early = wait(bob, bob.post("/plan/plan.toml/publish", digest | {"sure": "publish"}))
     assert "somebody else approves" in str(early["error"])
     assert bob.post("/plan/plan.toml/propose", digest).status_code == 303

@@ -89,7 +89,7 @@ def test_a_team_is_known_by_its_proxy_only(folder: Path, ledger: Ledger) -> None
 def test_the_form_of_one_person_is_not_anothers(folder: Path, ledger: Ledger) -> None:
     team = Team(folder)
     stolen = team.visitor("owner").csrf()
-    fields = {"csrf": stolen, "digest": Plan.load(folder / "plan.toml").digest_with_files}
+    fields = {"csrf": stolen, "digest": Plan.load(folder / "plan.toml").digest}
     answer = team.visitor("releaser").client.post("/plan/plan.toml/propose", data=fields)
     assert (answer.status_code, "not from a page of this desk" in answer.text) == (403, True)
     assert not ledger.approvals.proposals
@@ -185,7 +185,7 @@ def test_of_two_who_publish_at_once_one_does(
     monkeypatch.setattr("congenial.desk.publication_screen.workflow.publish", slow)
     team = Team(folder)
     first, second = team.visitor("owner"), team.visitor("publisher")
-    fields = {"sure": "publish", "digest": Plan.load(folder / "plan.toml").digest_with_files}
+    fields = {"sure": "publish", "digest": Plan.load(folder / "plan.toml").digest}
     job = first.post("/plan/plan.toml/publish", fields)
     assert job.status_code == 303
     refused = second.post("/plan/plan.toml/publish", fields)

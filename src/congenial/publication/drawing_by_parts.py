@@ -67,7 +67,7 @@ def carry_out_by_parts(
 
 def _reserved(plan: Plan, offer: Offer, run: PartedRun, claim: Claim, ledger: Ledger) -> str:
     """Take the release's share of the budget, keep its secret, mark it as drawn."""
-    given = (offer.description, offer.guarantee, offer.name, plan.digest_with_files)
+    given = (offer.description, offer.guarantee, offer.name, plan.digest)
     with ledger.reserve(*given) as reservation:
         if not offer.holds(ledger):
             raise MandateError(
