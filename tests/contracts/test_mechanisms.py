@@ -129,6 +129,21 @@ def test_error_law_is_the_law_of_the_noise(case):
     assert spread == pytest.approx(law.variance, rel=0.15, abs=1e-12)
 
 
+@pytest.mark.parametrize("case", [c for c in CASES if c.mechanism.additive], ids=str)
+def test_error_laws_do_not_depend_on_the_order_of_questions(case):
+    """`verify` asks other questions than `publish` did, and must find the same numbers."""
+    cells = case.mechanism.shape
+    single = np.arange(np.prod(cells)).reshape(cells)
+    questions = [(single, single.size), (single % 2, 2), (np.zeros_like(single), 1)]
+
+    def answers(order):
+        twin = rebuild(case.mechanism.description, case.mechanism.adjacency)
+        laws = {i: twin.error_laws(*questions[i]) for i in order}
+        return [[(law.variance, law.interval(0.9)) for law in laws[i]] for i in range(3)]
+
+    assert answers([0, 1, 2]) == answers([2, 1, 0])
+
+
 @all_cases
 def test_guarantee_needs_no_data_and_survives_writing(case):
     mechanism = case.mechanism

@@ -15,7 +15,6 @@ from congenial.data.csv_text import (
     original,
     read_rows,
     rows_csv,
-    same_but_neutral,
     table_csv,
 )
 
@@ -75,10 +74,3 @@ def test_an_arrow_table_has_neutral_texts_in_all_its_chunks() -> None:
     assert rows[0] == ["'=label", "count"]
     assert [row[0] for row in rows[1:]] == ["'=a", "", "b", "-1", "'=a"]
     assert [row[1] for row in rows[1:]] == ["-1", "2", "3", "4", "5"]
-
-
-def test_a_former_file_is_the_same_and_a_changed_one_is_not() -> None:
-    now = rows_csv([["label", "count"], ["=x", 1], ["'=y", 2]]).encode()
-    assert same_but_neutral(b"label,count\n=x,1\n'=y,2\n", now)
-    assert not same_but_neutral(b"label,count\n=x,1\n=y,2\n", now)
-    assert not same_but_neutral(b"label,count\n=x,1\n'=y,3\n", now)

@@ -134,7 +134,7 @@ def test_a_proposed_plan_is_not_proposed_by_the_one_who_reviews_it(
 ) -> None:
     """Whoever proposes cannot approve: a reviewer must not fall into that."""
     ann, bob = at_own_desk("ann"), at_own_desk("bob")
-    fields = {"digest": Plan.load(folder / "plan.toml").digest_with_files}
+    fields = {"digest": Plan.load(folder / "plan.toml").digest}
     assert "Propose this plan" in ann.get("/plan/plan.toml/review").text
     assert ann.post("/plan/plan.toml/propose", fields).status_code == 303
     seen = bob.get("/plan/plan.toml/review").text
@@ -221,7 +221,7 @@ def test_a_plan_is_reviewed_by_somebody_else(folder: Path, at_own_desk: AtOwnDes
     ledger = a_ledger(folder, "ann", bob="publisher", cyd="reviewer")
     ann, bob, cyd = map(at_own_desk, ("ann", "bob", "cyd"))
     assert ann.post("/plan/plan.toml/require", {"needed": "yes"}).status_code == 303
-    digest = {"digest": Plan.load(folder / "plan.toml").digest_with_files}
+    digest = {"digest": Plan.load(folder / "plan.toml").digest}
     early = wait(bob, bob.post("/plan/plan.toml/publish", digest | {"sure": "publish"}))
     assert "somebody else approves" in str(early["error"])
     assert bob.post("/plan/plan.toml/propose", digest).status_code == 303

@@ -19,7 +19,7 @@ REVIEW = "/plan/plan.toml/review"
 
 
 def digest(folder: Path) -> dict[str, str]:
-    return {"digest": Plan.load(folder / "plan.toml").digest_with_files}
+    return {"digest": Plan.load(folder / "plan.toml").digest}
 
 
 def attack(visitor: Visitor, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:

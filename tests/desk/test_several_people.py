@@ -96,7 +96,7 @@ def test_a_plan_is_published_once_at_a_time(folder: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr("congenial.desk.publication_screen.workflow.publish", slow)
     me = entered(folder)
-    fields = {"sure": "publish", "digest": Plan.load(folder / "plan.toml").digest_with_files}
+    fields = {"sure": "publish", "digest": Plan.load(folder / "plan.toml").digest}
     assert me.post("/plan/plan.toml/publish", fields).status_code == 303
     refused = me.post("/plan/plan.toml/publish", fields)
     assert (refused.status_code, "running for this plan already" in refused.text) == (422, True)

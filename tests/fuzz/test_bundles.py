@@ -29,7 +29,7 @@ from tests.confidentiality.scenes import SCENES
 from tests.fuzz.bundles import ask, forge, make, use
 from tests.fuzz.conftest import accepted, cases
 from tests.fuzz.hostile import VALUES, mutated_bytes, mutated_json, places
-from tests.publication.forging import written
+from tests.publication.forging import altered, written
 
 DOCUMENTS = (INDEX, INDEX, "schema.json", "published.json", "persons.json")
 
@@ -106,6 +106,75 @@ def _shown(tree: Any) -> list[tuple[Any, ...]]:
     """All places but digests, and of each list those at its beginning."""
     found = (path for path in places(tree)[1:] if path[0] != "files")
     return [path for path in found if not any(isinstance(at, int) and at > 3 for at in path)]
+
+
+# ---- small lies, everything around them made to fit ----------------------------------------------
+
+
+def lie(path: str, value: Any) -> Callable[[Any, Path], None]:
+    """A change of one place of release.json; a function is applied to what is there."""
+
+    def change(index: Any, _: Path) -> None:
+        *outer, last = (int(one) if one.isdigit() else one for one in path.split("."))
+        held = _at(index, outer)
+        assert held[last] != value
+        held[last] = value(held[last]) if callable(value) else value
+
+    return change
+
+
+def larger(number: float) -> float:
+    return 1.01 * number + 1e-6
+
+
+def spaced(text: str) -> str:
+    return text + " "
+
+
+FUTURE = "2999-01-01T00:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        *((kind, "created", FUTURE) for kind in ("table", "tables", "records")),
+        *((kind, "guarantee.stated_delta", 1e-3) for kind in ("table", "values", "tables")),
+        *(("tables", f"description.design.{key}.0", larger) for key in ("alone", "mean_variances")),
+        ("tables", "description.design.parameters.0", spaced),
+        ("tables", "description.design.promise", spaced),
+        ("table", "description.parameter.eps_cell", spaced),
+        *((kind, "description.post_processing", spaced) for kind in ("table", "test", "bounded")),
+        ("statistics", "guarantee.adjacency.origin.apart", spaced),
+        *((kind, "software", "congenial 0.1.0") for kind in ("tables", "statistics", "records")),
+    ],
+)
+def test_small_lies_are_noticed(
+    good: dict[str, Path], tmp_path: Path, kind: str, path: str, value: Any
+) -> None:
+    assert altered(good[kind], tmp_path / "control", lambda *_: None) == set()
+    assert altered(good[kind], tmp_path, lie(path, value))
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="verify takes these from the bundle and only checks what follows from them: "
+    "verification that produces the whole bundle again from its plan will replace it",
+)
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("tables", "description.design.objective.factors.0", larger),
+        ("statistics", "guarantee.adjacency.laws.0.worth", larger),
+        ("statistics", "guarantee.adjacency.spacing.0", larger),
+        ("synthetic", "description.law.columns.0.model.steps", 3),
+        ("synthetic", "description.law.columns.0.correct", False),
+        ("records", "description.law.pairs", 4),
+    ],
+)
+def test_small_lies_that_pass(
+    good: dict[str, Path], tmp_path: Path, kind: str, path: str, value: Any
+) -> None:
+    assert altered(good[kind], tmp_path, lie(path, value))
 
 
 # ---- particular attacks --------------------------------------------------------------------------

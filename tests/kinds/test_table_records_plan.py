@@ -138,12 +138,6 @@ def test_changed_errors_of_measured_tables_are_noticed(bundle: Path) -> None:
         assert not all(replace(release, in_file=text.encode()).checks().values())
 
 
-def test_a_bundle_of_older_software_lacks_the_file_of_errors(bundle: Path) -> None:
-    older = replace(congenial.read(bundle), in_file=b"")
-    assert "measured.csv" not in older.payload()
-    assert all(older.checks().values())
-
-
 def test_measured_tables_are_handed_over(bundle: Path) -> None:
     release = congenial.read(bundle)
     handed = exported_bundle(release, {}, "", 0.9).tables

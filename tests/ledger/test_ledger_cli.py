@@ -167,7 +167,7 @@ def test_the_page_about_a_team_can_be_followed(
     assert ("mandates", "ada") in events
     assert events[-1] == ("commit", "ben")
     (tmp_path / "plan.toml").write_text((tmp_path / "plan.toml").read_text().replace("1.0", "0.5"))
-    digest = {"digest": Plan.load(tmp_path / "plan.toml").digest_with_files}
+    digest = {"digest": Plan.load(tmp_path / "plan.toml").digest}
     for who, deed in (("ben", "propose"), ("cyd", "approve")):
         monkeypatch.setenv("PGUSER", who)
         assert entered(tmp_path).post(f"/plan/plan.toml/{deed}", digest).status_code == 303

@@ -12,7 +12,9 @@ import pytest
 from markupsafe import escape
 
 from congenial import read, verify
+from congenial._version import __version__
 from congenial.mechanisms.record_release import FOLLOWS
+from congenial.publication.verification import OURS
 from tests.publication.forging import Change, failed, forged, told
 
 AGREES = "the counts agree with every public figure"
@@ -182,15 +184,22 @@ def test_what_a_report_promises_persons(good: dict[str, Path], tmp_path: Path, k
     assert forged(good[kind], tmp_path, change) == {STATED}
 
 
-def test_a_report_of_another_version_is_read_for_its_promise(
-    good: dict[str, Path], tmp_path: Path
+@pytest.mark.parametrize("software", ["congenial 0.0.1", "congenial 0.1.0", "other 9", None])
+@pytest.mark.parametrize("kind", ["sums", "statistics"])
+def test_a_bundle_that_claims_another_version_fails(
+    good: dict[str, Path], tmp_path: Path, kind: str, software: str | None
 ) -> None:
-    def change(index: Any, _: Path) -> None:
-        index["software"] = "congenial 0.0.1"
+    def change(index: Any, bundle: Path) -> None:
+        index["software"] = software
+        page = (bundle / "report.html").read_text()
+        (bundle / "report.html").write_text(page.replace("</body>", "<p>Safe.</p></body>"))
 
-    assert forged(good["sums"], tmp_path, change) == set()
-    details = {check.what: check.detail for check in verify(tmp_path / "forged")}
-    assert details[STATED] == "written by congenial 0.0.1: compared with its promise only"
+    assert forged(good[kind], tmp_path, change) == {OURS}
+    (failed,) = [check for check in verify(tmp_path / "forged") if not check.holds]
+    assert failed.detail == (
+        f"it says '{software}', and this is congenial {__version__}: "
+        "verify it with the version that wrote it"
+    )
 
 
 def test_words_of_the_law_are_those_of_the_law(good: dict[str, Path], tmp_path: Path) -> None:

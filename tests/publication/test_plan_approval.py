@@ -97,16 +97,16 @@ def test_a_release_is_refused_before_data_are_read(plan: Path, be) -> None:
 
 
 def test_the_digest_covers_the_files_a_plan_names(plan: Path) -> None:
-    before = Plan.load(plan).digest_with_files
+    before = Plan.load(plan).digest
     (plan.parent / "sexes.csv").write_text("sex\nf\nm\nx\n")
-    assert Plan.load(plan).digest_with_files != before
+    assert Plan.load(plan).digest != before
     (plan.parent / "sexes.csv").write_text("sex\nf\nm\n")
-    assert Plan.load(plan).digest_with_files == before
+    assert Plan.load(plan).digest == before
     (plan.parent / "people.csv").write_text("sex\nm\n")  # the data are no part of the plan
-    assert Plan.load(plan).digest_with_files == before
+    assert Plan.load(plan).digest == before
     (plan.parent / "sexes.csv").unlink()
     with pytest.raises(PlanError, match=r"sexes.csv"):
-        _ = Plan.load(plan).digest_with_files
+        _ = Plan.load(plan).digest
 
 
 def test_the_digest_covers_recodings(plan: Path) -> None:
@@ -114,15 +114,15 @@ def test_the_digest_covers_recodings(plan: Path) -> None:
     recodings.write_text("found,wanted\n1,f\n2,m\n")
     (key,) = [name for name in DeriveEntry.model_fields if name.endswith("file")]
     plan.write_text(PLAN + f'[derive.gender]\nrecode = "sex"\n{key} = "codes.csv"\n')
-    before = Plan.load(plan).digest_with_files
+    before = Plan.load(plan).digest
     recodings.write_text("found,wanted\n1,m\n2,f\n")
-    assert Plan.load(plan).digest_with_files != before
+    assert Plan.load(plan).digest != before
 
 
 def test_the_digest_of_a_plan_that_names_no_files_is_as_it_was(plan: Path) -> None:
     text = PLAN.replace('{ levels_file = "sexes.csv" }', '{ levels = ["f", "m"] }')
     expected = "9e7f081edf2a4c07e0a530a3b29cdc2eb3626971aea30318a779d8352db5e120"
-    assert Plan.parse(text, plan.parent).digest_with_files == expected
+    assert Plan.parse(text, plan.parent).digest == expected
 
 
 def test_a_difference_is_shown_by_lines(plan: Path, be) -> None:
@@ -139,9 +139,7 @@ def test_a_difference_is_shown_by_lines(plan: Path, be) -> None:
 
 
 def test_parts_are_reserved_for_the_plan_that_was_approved(plan: Path) -> None:
-    """By the digest without files, which nobody approves, they were refused where it is needed."""
     loaded: Any = Plan.load(plan)
-    assert loaded.digest != loaded.digest_with_files
     asked: list[Any] = []
 
     class Reserved(Exception):
@@ -156,4 +154,4 @@ def test_parts_are_reserved_for_the_plan_that_was_approved(plan: Path) -> None:
     none: Any = None
     with pytest.raises(Reserved):
         drawing_by_parts._reserved(loaded, offer, none, none, Asked())  # type: ignore[arg-type]
-    assert asked[-1] == loaded.digest_with_files
+    assert asked[-1] == loaded.digest

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
 
 from congenial.cli import output
 from congenial.publication.check_document import examine
-from congenial.publication.plan import Plan
+from congenial.publication.plan import DIGEST_OF, Plan
 from congenial.publication.review_page import questions
 from tests.commands import run, write_plan
 
@@ -50,6 +51,22 @@ def test_a_page_for_a_reviewer_needs_no_data(tmp_path: Path) -> None:
     assert "http" not in page.split("</style>")[1].replace("http-equiv", "")
     assert "CONFIDENTIAL" not in page
     assert page.index('id="in-short"') < page.index('id="look-at"') < page.index('id="plan"')
+
+
+def test_a_plan_has_one_digest_wherever_it_is_printed(tmp_path: Path) -> None:
+    """Its files belong to it: what is approved is what the reviewer's page names."""
+    (tmp_path / "sexes.csv").write_text("level\nf\nm\n")
+    text = PLAN.replace('sex = { levels = ["f", "m"] }', 'sex = { levels_file = "sexes.csv" }')
+    plan, out = write_plan(tmp_path, text), tmp_path / "review.html"
+    run("check", plan, "--html", out)
+    proposed = run("propose", plan, "--json")["plan_digest"]
+    recorded = run("ledger", "export", plan, "--json")["events"][-1]["payload"]["plan_digest"]
+    assert proposed == recorded == Plan.load(plan).digest
+    assert proposed in out.read_text()
+    assert DIGEST_OF in out.read_text().replace("&#39;", "'")
+    assert hashlib.sha256((tmp_path / "sexes.csv").read_bytes()).hexdigest() in out.read_text()
+    (tmp_path / "sexes.csv").write_text("level\nm\nf\n")
+    assert Plan.load(plan).digest != proposed
 
 
 def test_what_a_reviewer_should_ask(tmp_path: Path) -> None:

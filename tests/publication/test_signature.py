@@ -135,6 +135,57 @@ def test_allowed_signers(tmp_path: Path) -> None:
     assert public_keys(tmp_path / "allowed") == both
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "@revoked *",
+        "@revoked",
+        "@cert-authority *",
+        "!office,*",
+        "*,!office",
+        'command="true"',
+        'office command="true"',
+        "office no-touch-required",
+        'namespaces="congenial-bundle"',
+        'office namespaces="!congenial-bundle,congenial-bundle"',
+        'office namespaces="congenial-bundle",namespaces="git"',
+        'office namespaces="congenial-bundle" verify-required',
+        'office namespaces="congenial-bundle',
+        "office ssh-rsa AAAA",
+    ],
+)
+def test_what_is_not_understood_before_a_key_is_refused(tmp_path: Path, before: str) -> None:
+    """A key that is withdrawn, or bound to conditions, is not taken for a plain one."""
+    write_key(tmp_path)
+    key = (tmp_path / "key.pub").read_text()
+    (tmp_path / "allowed").write_text(f"# signers\noffice {key}{before} {key}")
+    with pytest.raises(BundleError, match=r"line 3 of .*not understood.*public key alone"):
+        public_keys(tmp_path / "allowed")
+
+
+@pytest.mark.parametrize(
+    ("before", "taken"),
+    [
+        ("", True),
+        ("a@example.org", True),
+        ("*", True),
+        ("a@example.org,b", True),
+        ('a NAMESPACES="congenial-bundle"', True),
+        ('a Namespaces="git"', False),
+        ("a cert-authority", False),
+        ('a namespaces="congenial-bundle",valid-after="20200101"', False),
+    ],
+)
+def test_which_lines_of_allowed_signers_count(tmp_path: Path, before: str, taken: bool) -> None:
+    for name in ("plain", "other"):
+        write_key(tmp_path, name)
+    plain, other = ((tmp_path / f"{name}.pub").read_text() for name in ("plain", "other"))
+    (tmp_path / "allowed").write_text(f"x {plain}{before} {other}")
+    expected = public_keys(tmp_path / "plain.pub")
+    expected |= public_keys(tmp_path / "other.pub") if taken else set()
+    assert public_keys(tmp_path / "allowed") == expected
+
+
 # ---- commands ------------------------------------------------------------------------------------
 
 PLAN = """

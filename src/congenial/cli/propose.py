@@ -52,4 +52,7 @@ def show(document: Document) -> None:
             for one in document["reviews"]
         ]
         table(("who", "said", "when (UTC)", "because"), rows)
-    line("Digest", document["plan_digest"])
+    from congenial.publication.plan import DIGEST_OF
+
+    line("Plan digest", document["plan_digest"])
+    line("It covers", DIGEST_OF)

@@ -89,9 +89,3 @@ def read_rows(file: TextIO) -> list[dict[str, Any]]:
 
 def _as_it_was(cell: Any) -> Any:
     return original(cell) if isinstance(cell, str) else cell
-
-
-def same_but_neutral(former: bytes, now: bytes) -> bool:
-    """Whether a file written before formulas were neutralised holds the cells of the one of now."""
-    then, rows = (csv.reader(io.StringIO(text.decode(), newline="")) for text in (former, now))
-    return list(then) == [[original(cell) for cell in row] for row in rows]

@@ -11,6 +11,7 @@ from congenial.desk.visit import Visit
 from congenial.errors import CongenialError, LedgerError
 from congenial.publication import plan_approval, table_audit
 from congenial.publication.check_document import examine
+from congenial.publication.plan import DIGEST_OF
 
 USUAL = 200_000  # draws of each pair of neighbours
 EFFORTS = {
@@ -37,6 +38,7 @@ def show_review(visit: Visit) -> Response:
         stands=stands,
         text=visit.text,
         files=visit.plan.file_digests,
+        digest_of=DIGEST_OF,
         before=before,
         changes=[] if before is None else plan_approval.difference(before.text, visit.text),
         document=document,
@@ -57,7 +59,7 @@ def show_review(visit: Visit) -> Response:
 
 def _same_plan(visit: Visit) -> None:
     """What is approved is the plan that was on the page, not one saved in between."""
-    if visit.form.get("digest") != visit.plan.digest_with_files:
+    if visit.form.get("digest") != visit.plan.digest:
         raise LedgerError(
             "the plan, or a file it names, was changed since this page was opened.",
             remedy="Open the review again and look at what changed; nothing was recorded.",

@@ -231,13 +231,6 @@ class OddsRatioRelease(Released):
         """How far each cell of the noisy table may be off, as in the files."""
         return self.counts.errors
 
-    def as_before(self) -> OddsRatioRelease:
-        """The same with the interval of its count cut at 0 alone, as files had it before."""
-        former = replace(self)
-        uncut = CellErrors.uncut(self.counts.mechanism, self.counts.drawn)
-        vars(former)["count_errors"] = uncut  # as the cached property would keep it
-        return former
-
     def interval(self, what: str, /, level: float = LEVEL) -> Interval:
         """Confidence interval for the true number of people who meet a condition."""
         return self.counts.interval(what, level)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,9 @@ from congenial.figures.support import support
 from congenial.kinds.kind import Check, Files, looked_into
 from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.single_table_release import Release, expected_table
-from congenial.privacy.composition import former_epsilon, joint_loss
-from congenial.privacy.tradeoff import Pure, Tradeoff
 from congenial.report.pictures import Blank
 from congenial.report.render import has_pictures, more_pictures
 from congenial.report.single_table_report import render
-
-NEAR = "near, not equal: simulated by other software, or changed by up to a quarter of the width"
 
 
 def verify(files: Files, release: Release) -> list[Check]:
@@ -40,21 +35,10 @@ def verify(files: Files, release: Release) -> list[Check]:
 
 
 def _follows(release: Release) -> Check:
-    """The promise follows from the law; older software left out what the sampler adds, and had a
-    higher price of signs.
-    """
-    said, made, law = release.guarantee, release.mechanism, release.description
-    if made.priced == law and said.follows_from(made.guarantee):
-        return Check(FOLLOWS, True)
-    stated: list[Tradeoff] = [joint_loss([law], release.adjacency).tradeoff]
-    former = former_epsilon(law, release.adjacency)
-    stated += [] if former is None else [Pure(former)]
-    if made.priced == law and former is None:
-        return Check(FOLLOWS, False)
-    holds = any(said.follows_from(replace(made.guarantee, tradeoff=one)) for one in stated)
-    why = "a sharper price of signs" if made.priced == law else "the error of the sampler"
-    now = f"re-priced: {made.guarantee.tradeoff.words} with {why}"
-    return Check(FOLLOWS, holds, now)
+    """The promise follows from the law."""
+    made = release.mechanism
+    follows = release.guarantee.follows_from(made.guarantee)
+    return Check(FOLLOWS, made.priced == release.description and follows)
 
 
 def _fitted(release: Release) -> dict[str, Callable[[], bool]]:
@@ -67,14 +51,13 @@ def _fitted(release: Release) -> dict[str, Callable[[], bool]]:
 
 
 def _errors(release: Release) -> list[Check]:
-    """How far cells may be off, worked out again; files of format 1 do not say it."""
+    """How far cells may be off, worked out again."""
     if not release.with_errors or not release.mechanism.additive:
         return []
-    found = release.errors.follow_from(
+    holds = release.errors.follow_from(
         release.mechanism, release.published, release.drawn, release.fitted
     )
-    what = "standard deviations and intervals follow from the law"
-    return [Check(what, bool(found), NEAR if found == "near" else "")]
+    return [Check("standard deviations and intervals follow from the law", holds)]
 
 
 def _on_grid(release: Release) -> bool:

@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from congenial.kinds.kind import Check, Files, NamedSection, Positive, Section, exact
+from congenial.kinds.kind import NamedSection, Positive, Section, exact
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
 from congenial.privacy.tradeoff import Approximate, Gaussian, Tradeoff
 
@@ -168,12 +168,6 @@ class StatisticsKind(LoadedKind[StatisticsSection]):
         from congenial.kinds.statistics_verification import expected_report
 
         return expected_report(release, promise, page)
-
-    def verify(self, files: Files, release: StatisticsRelease) -> list[Check]:
-        """As for every kind; what one record changes is taken as the version that wrote it did."""
-        from congenial.kinds.statistics_verification import as_0_1_0_meant
-
-        return as_0_1_0_meant(super().verify(files, release), files, release)
 
     def further_promise(self, release: StatisticsRelease) -> Guarantee | None:
         """What is promised to single persons, where anything is."""

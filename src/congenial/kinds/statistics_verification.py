@@ -6,11 +6,8 @@ import math
 import re
 from dataclasses import replace
 
-from congenial.kinds.kind import Check, Files
-from congenial.mechanisms.distribution.rebuild_statistics import changes_in_0_1_0
 from congenial.mechanisms.distribution.sampling_error import SamplingError, cost_words
-from congenial.mechanisms.distribution.statistics_release import FROM_NOISE, StatisticsRelease
-from congenial.pairs.distributions import DistributionPairs
+from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
 from congenial.report.render import basis_of, has_pictures
 from congenial.report.statistics_report import StatisticsReport
 
@@ -33,18 +30,6 @@ def expected_report(release: StatisticsRelease, promise: str, page: str) -> str:
     drawn = has_pictures(page)
     made = StatisticsReport.from_dict(basis_of(page), release.person_guarantee, drawn)
     return replace(made, fit=made.fit if _is_fit(made.fit) else "").render(release, promise)
-
-
-def as_0_1_0_meant(checks: list[Check], files: Files, release: StatisticsRelease) -> list[Check]:
-    """The checks, with what one record changes as version 0.1.0 had it, in a bundle it wrote.
-
-    It said 89 / n for a last edge of 90, and refused data with a number above 89: that is true.
-    """
-    pairs = release.guarantee.adjacency
-    if files.index.get("software") != "congenial 0.1.0" or not isinstance(pairs, DistributionPairs):
-        return checks
-    holds = release.persons_follow and changes_in_0_1_0(pairs)
-    return [replace(one, holds=holds) if one.what == FROM_NOISE else one for one in checks]
 
 
 def _is_fit(told: str) -> bool:

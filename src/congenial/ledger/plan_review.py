@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PlanReview:
-    """Approval of plans in one ledger. Plans are named by their digest (`Plan.digest_with_files`).
+    """Approval of plans in one ledger. Plans are named by their digest (`Plan.digest`).
 
     Somebody proposes, somebody else approves or refuses; with `require`, only approved plans are
     published and released, by somebody who did not approve them. Who may do what follows from

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 ERRORS = ("sd", "low", "high")
 AGAIN = 1e-6  # relative error of a standard deviation that is worked out again
-SIMULATED_AGAIN = 0.25  # the same of a law whose simulated draws were others
-Agreement = Literal["equal", "near", ""]
 
 
 def number_columns(description: Description, errors: bool) -> list[str]:
@@ -65,11 +63,6 @@ class CellErrors:
         return CellSpread.of(mechanism).errors(figures, drawn, printed)
 
     @classmethod
-    def uncut(cls, mechanism: Mechanism, drawn: Any) -> CellErrors:
-        """Around the values as drawn, cut at 0 alone: as files had them before."""
-        return CellSpread.of(mechanism).uncut(drawn)
-
-    @classmethod
     def read(cls, table: Any) -> CellErrors:
         """The columns of a file."""
         return cls(*(numbers(table[name]) for name in ERRORS))
@@ -81,28 +74,23 @@ class CellErrors:
 
     def follow_from(
         self, mechanism: Mechanism, figures: Invariants, drawn: Any, printed: Any = None
-    ) -> Agreement:
-        """Whether these are the errors of the law and the figures, worked out again.
-
-        Files written before intervals were cut to the figures have wider ones, which is as true.
-        A law that is simulated has the same draws everywhere, from public words, as long as the
-        samplers are the same: those of other software make errors that are near.
+    ) -> bool:
+        """Whether these are the errors of the law and the figures, worked out again, but for
+        rounding. A law that is simulated has the same draws everywhere, from public words.
         """
-        spread = CellSpread.of(mechanism)
-        expected = spread.errors(figures, drawn, printed), spread.uncut(drawn)
-        if any(spread.equal(self, one) for one in expected):
-            return "equal"
-        return "near" if any(spread.near(self, one) for one in expected) else ""
+        again = CellErrors.of(mechanism, figures, drawn, printed)
+        off = AGAIN * (1 + again.high - again.low)
+        ends = (np.abs(self.low - again.low) <= off) & (np.abs(self.high - again.high) <= off)
+        return bool(np.all(ends & (np.abs(self.sd - again.sd) <= AGAIN * again.sd)))
 
 
 @dataclass(frozen=True)
 class CellSpread:
-    """The law of each cell's noise: standard deviation, how far it reaches, whether simulated."""
+    """The law of each cell's noise: standard deviation, and how far it reaches."""
 
     names: tuple[str, ...]
     sd: Any
     half: Any
-    simulated: Any
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> CellSpread:
@@ -112,33 +100,13 @@ class CellSpread:
         laws, of_cell = mechanism.different_error_laws(index, cells)
         sd = np.sqrt([float(law.variance) for law in laws])[of_cell]
         half = np.array([law.interval(FILE_LEVEL) for law in laws])[of_cell]
-        simulated = np.array([hasattr(law, "draws") for law in laws], dtype=bool)[of_cell]
-        return cls(mechanism.description.table, sd, half, simulated)
+        return cls(mechanism.description.table, sd, half)
 
     def errors(self, figures: Invariants, drawn: Any, printed: Any) -> CellErrors:
         """With ends cut to what the figures allow."""
         flat, half = drawn.reshape(-1), self.half.astype(drawn.dtype)
         ranges = cell_ranges(support(figures, self.names))
         return CellErrors(self.sd, *interval_ends(ranges, flat, half, printed))
-
-    def uncut(self, drawn: Any) -> CellErrors:
-        """With ends cut at 0 alone."""
-        flat, half = drawn.reshape(-1), self.half.astype(drawn.dtype)
-        return CellErrors(self.sd, np.maximum(0, flat - half), np.maximum(0, flat) + half)
-
-    def equal(self, told: CellErrors, again: CellErrors) -> bool:
-        """Whether errors are those worked out again, but for rounding."""
-        return self._within(told, again, np.full(len(self.sd), AGAIN))
-
-    def near(self, told: CellErrors, again: CellErrors) -> bool:
-        """The same, where those of a simulated law may rest on other draws."""
-        return self._within(told, again, np.where(self.simulated, SIMULATED_AGAIN, AGAIN))
-
-    def _within(self, told: CellErrors, again: CellErrors, reach: Any) -> bool:
-        """Whether errors differ by no more than a share `reach` of the width."""
-        off = np.where(reach > AGAIN, 1, AGAIN) + reach * self.half
-        ends = (np.abs(told.low - again.low) <= off) & (np.abs(told.high - again.high) <= off)
-        return bool(np.all(ends & (np.abs(told.sd - again.sd) <= reach * again.sd)))
 
 
 def interval_ends(

@@ -29,6 +29,7 @@ DRAWS = 10_000
 CHAIN_STEPS = 500_000  # of a chain, over all draws from it; several microseconds each
 CHAIN_DRAWS = 500  # at least, however long a run is
 TIES = 40_000  # draws of single ties for a sum over several
+BLOCK = 250  # draws of a tie made at once
 FEWEST = 400  # draws of such a sum: enough for a level of 0.96
 FALSE_ALARM = 1e-6
 NUMBERS = 20_000_000  # cells drawn at most when whole tables are simulated
@@ -174,14 +175,21 @@ class _Pool:
     """Independent draws of the noise of one make of ties, as many as have been asked for."""
 
     def __init__(self, sampler: TiedNoise, seed: int) -> None:
-        self._sampler, self._source = sampler, SeededRandomness(seed)
+        self._sampler, self._seed = sampler, seed
         self.drawn = np.zeros((0, sampler.cells), dtype=np.int32)
 
     def first(self, n: int) -> Any:
-        """The first n of them, always the same ones."""
+        """The first n of them: the same ones however many were asked for before.
+
+        They come in blocks, each of its own seed: how many draws a sampler makes in one call may
+        decide what they are.
+        """
         if n > len(self.drawn):
-            more = self._sampler.draw_many(self._source, n - len(self.drawn))
-            self.drawn = np.concatenate([self.drawn, more.astype(np.int32)])
+            more = [
+                self._sampler.draw_many(SeededRandomness((self._seed << 64) + block), BLOCK)
+                for block in range(len(self.drawn) // BLOCK, -(-n // BLOCK))
+            ]
+            self.drawn = np.concatenate([self.drawn, *more]).astype(np.int32)
         return self.drawn[:n]
 
 

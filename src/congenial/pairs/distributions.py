@@ -56,6 +56,13 @@ class Origin:
     replications: int = 0
     apart: Literal["checked", "assumed", ""] = ""
 
+    def __post_init__(self) -> None:
+        if self.apart not in ("checked", "assumed", ""):
+            raise StructureError(
+                f"whether records are apart is {str(self.apart)[:40]!r}.",
+                remedy="Give 'checked', 'assumed' or nothing.",
+            )
+
     @property
     def words(self) -> str:
         """For an assumption of the promise."""

@@ -320,16 +320,6 @@ def _pure(tables: Sequence[Description], adjacency: Adjacency) -> Supremum | Non
     return Supremum(rounded, attained, "enumeration" if attained else "closed form")
 
 
-def former_epsilon(description: Description, adjacency: Adjacency) -> Fraction | None:
-    """What 0.1.0 stated for counts given their signs; None for any other release."""
-    if not description.nonnegative:
-        return None
-    from congenial.privacy.normaliser import former_loss
-
-    loss = former_loss(description.rate, conditions(description, adjacency))
-    return Fraction(ceil(loss * 10**9), 10**9) + 2 * description.log_ratio_error
-
-
 def conditions(description: Description, adjacency: Adjacency) -> Conditions:
     """What a release of counts was conditioned on, over the pairs of this adjacency."""
     from congenial.privacy.normaliser import Conditions

@@ -173,6 +173,11 @@ class Description:
             raise GuaranteeError(
                 f"the noise scale of '{self.mechanism}' is {self.scale}; it must be positive."
             )
+        if self.post_processing not in ("none", "project"):
+            raise GuaranteeError(
+                f"post-processing {str(self.post_processing)[:40]!r} is not known.",
+                remedy="Use 'none' or 'project'.",
+            )
         if self.nonnegative and self.family != "double_geometric":
             raise GuaranteeError(
                 f"what conditioning {self.family} noise on counts >= 0 costs is not proved.",

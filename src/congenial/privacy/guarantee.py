@@ -37,6 +37,7 @@ BASIS_WORDS: dict[Basis, str] = {
 
 IDEALISED = "real numbers are drawn without rounding (numerics are idealised)"
 ROUNDED = ", and values are rounded afterwards, which is free"
+STATED_DELTA = 1e-9
 ALWAYS_OPEN = ("the published figures themselves and what follows from them", "facts about groups")
 
 
@@ -67,7 +68,9 @@ class Guarantee:
     assumptions: tuple[str, ...] = ()
     not_covered: tuple[str, ...] = ()
     citation: str = ""
-    stated_delta: float = 1e-9  # where the words quote epsilon, for promises without their own
+    stated_delta: float = (
+        STATED_DELTA  # where the words of others than pure and approximate quote epsilon
+    )
 
     def __post_init__(self) -> None:
         if self.basis not in BASES:
@@ -79,6 +82,10 @@ class Guarantee:
                 f"delta {str(self.stated_delta)[:40]!r} is not a probability above 0 and below 1.",
                 remedy="State epsilon for example at delta = 1e-9.",
             )
+        if isinstance(
+            self.tradeoff, Pure | Approximate
+        ):  # their words quote no delta but their own
+            object.__setattr__(self, "stated_delta", STATED_DELTA)
 
     @classmethod
     def pure(cls, epsilon: Fraction | int | str | float, under: Pairs) -> Guarantee:

@@ -165,17 +165,6 @@ def normaliser_price(eps_cell: Fraction, given: Conditions) -> Price:
         return _rounded(eps_cell, given, on_a_line or _walk(given, *_steps(eps_cell, given)))
 
 
-def former_loss(eps_cell: Fraction, given: Conditions) -> Fraction:
-    """The loss that 0.1.0 stated: all steps priced by their norm alone, unless enumerated."""
-    if given.enumerated is not None:
-        return given.loss(eps_cell)
-    with localcontext(Context(prec=_DIGITS)):
-        walked = _walk(given, _by_norm(eps_cell, given), A_BOUND)
-        sums = given.limits.sums
-        price = _for_sums(eps_cell, given) if sums else _rounded(eps_cell, given, walked)
-    return eps_cell * given.distance + price.value
-
-
 def _for_sums(eps_cell: Fraction, given: Conditions) -> Price:
     told = f"{FACTOR_TWO}: nothing better is proved for bounds on sums"
     return Price(given.distance * eps_cell, told)

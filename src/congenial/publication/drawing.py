@@ -55,9 +55,7 @@ def carry_out(
     with (
         claimed(folder) as claim,
         _with_room(claim, offer, ledger),
-        ledger.reserve(
-            offer.description, guarantee, offer.name, plan.digest_with_files
-        ) as reservation,
+        ledger.reserve(offer.description, guarantee, offer.name, plan.digest) as reservation,
     ):
         progress("drawing")
         assert offer.draw is not None  # there is no run

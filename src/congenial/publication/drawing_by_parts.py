@@ -73,7 +73,7 @@ def _reserved(
     plan: Plan, offer: Offer, run: PartedRun, counted: Document, place: Path, ledger: Ledger
 ) -> Document:
     """Take the release's share of the budget, keep its secret, mark it as drawn."""
-    given = (offer.description, offer.guarantee, offer.name, plan.digest_with_files)
+    given = (offer.description, offer.guarantee, offer.name, plan.digest)
     with ledger.reserve(*given) as reservation:
         if not offer.holds(ledger):
             raise MandateError(

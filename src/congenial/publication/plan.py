@@ -287,19 +287,11 @@ class Plan(Section):
 
     @cached_property
     def digest(self) -> str:
-        """Identity of the plan file: every key that is used, and no file that a key names."""
-        return _digest_of(self._plain())
-
-    @cached_property
-    def digest_with_files(self) -> str:
-        """Identity of what was planned, its files included: what is approved."""
-        if not self.file_digests:
-            return self.digest
-        files = {
-            "files": self.file_digests,
-            "levels": self.schema.digest,
-        }  # levels as read from them
-        return _digest_of(self._plain() | files)
+        """Identity of what was planned, and what is approved: see `DIGEST_OF`."""
+        plain = self._plain()
+        if self.file_digests:  # levels as read from them
+            plain |= {"files": self.file_digests, "levels": self.schema.digest}
+        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
     def _plain(self) -> dict[str, Any]:
         plain = self.model_dump(mode="json", by_alias=True, fallback=str)
@@ -319,16 +311,15 @@ class Plan(Section):
         raise PlanError(f"the plan has no release '{name}'.", remedy=f"It has: {names}.")
 
 
+DIGEST_OF = (
+    "the plan's settings and the files it names (not the data); comments and layout do not count"
+)
 # Keys that came later: where a plan does not use them its digest is what it was before.
 _LATER = {
     "about": ("map",),
     "": ("derive", "about"),
     "data": ("unit_source", "truncate", "separator", "encoding", "sheet", "skip_blank_rows"),
 }
-
-
-def _digest_of(plain: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def _drop_unused(plain: dict[str, Any]) -> None:

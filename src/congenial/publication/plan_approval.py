@@ -48,13 +48,13 @@ class PlanStanding:
 def standing(plan: Plan, ledger: Ledger | None) -> PlanStanding:
     """Where a plan stands; a ledger that is not there yet has heard nothing."""
     if ledger is None:
-        return PlanStanding(plan.digest_with_files, "not proposed", False, (), ())
+        return PlanStanding(plan.digest, "not proposed", False, (), ())
     known = ledger.approvals
-    proposers = tuple(sorted(known.proposers(plan.digest_with_files)))
-    reviews = known.standing_reviews(plan.digest_with_files)
+    proposers = tuple(sorted(known.proposers(plan.digest)))
+    reviews = known.standing_reviews(plan.digest)
     return PlanStanding(
-        plan.digest_with_files,
-        known.standing(plan.digest_with_files),
+        plan.digest,
+        known.standing(plan.digest),
         known.required,
         proposers,
         reviews,
@@ -74,28 +74,28 @@ def propose(path: Path) -> PlanStanding:
     plan = Plan.parse(text, path.parent)
     _ = plan.invariants  # what cannot be planned is not proposed
     ledger = _open(plan)
-    PlanReview(ledger).propose(plan.digest_with_files, text, plan.file_digests)
+    PlanReview(ledger).propose(plan.digest, text, plan.file_digests)
     return standing(plan, ledger)
 
 
 def approve(plan: Plan, because: str = "") -> PlanStanding:
     """Approve a plan that somebody else proposed."""
     ledger = _known(plan)
-    PlanReview(ledger).approve(plan.digest_with_files, because)
+    PlanReview(ledger).approve(plan.digest, because)
     return standing(plan, ledger)
 
 
 def refuse(plan: Plan, because: str) -> PlanStanding:
     """Refuse a plan that somebody else proposed, with the reason."""
     ledger = _known(plan)
-    PlanReview(ledger).refuse(plan.digest_with_files, because)
+    PlanReview(ledger).refuse(plan.digest, because)
     return standing(plan, ledger)
 
 
 def withdraw(plan: Plan, because: str = "") -> tuple[PlanStanding, tuple[str, ...]]:
     """Take the own word on a plan back; with the names of releases that were drawn before."""
     ledger = _known(plan)
-    drawn = PlanReview(ledger).withdraw(plan.digest_with_files, because)
+    drawn = PlanReview(ledger).withdraw(plan.digest, because)
     return standing(plan, ledger), drawn
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from congenial.kinds.kind import Document
 from congenial.publication.check_words import expected_errors, half_width, show
-from congenial.publication.plan import Plan
+from congenial.publication.plan import DIGEST_OF, Plan
 from congenial.publication.table_audit import audit_results
 from congenial.report.page import PageColumn, PageTable, table
 from congenial.report.page_screen import PageScreen, PageSection
@@ -73,7 +73,12 @@ def review(plan: Plan, document: Document, text: str, name: str) -> ReviewConten
         tuple(questions(plan, document)),
         tuple((one.name, one.told) for one in audit_results(plan)),
         tuple(screen.sections),
-        (("File", name), ("Digest", plan.digest), *plan.file_digests.items()),
+        (
+            ("File", name),
+            ("Plan digest", plan.digest),
+            ("It covers", DIGEST_OF),
+            *((f"SHA-256 of {one}", digest) for one, digest in plan.file_digests.items()),
+        ),
         text,
     )
 

@@ -28,8 +28,12 @@ _MAGIC, _KIND = b"SSHSIG", b"ssh-ed25519"
 _BEGIN, _END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
 _HASHES = {b"sha256": hashlib.sha256, b"sha512": hashlib.sha512}
 _PUBLIC = re.compile(r"^(?P<before>.*?)(?:^|\s)ssh-ed25519\s+(?P<key>[A-Za-z0-9+/]+={0,2})(?:\s|$)")
-_NAMESPACES = re.compile(r'(?:^|[\s,])namespaces="([^"]*)"')
-_LIMITS = re.compile(r"(?:^|[\s,])(?:valid-after=|valid-before=|cert-authority(?:[\s,]|$))")
+_NAMES = r"[^\s,\"=@!][^\s,\"=!]*"  # a principal; not "@revoked", "!name" or an option
+_VALUE = r'"[^"\\!]*"'
+_OPTION = rf"(?:namespaces={_VALUE}|valid-after={_VALUE}|valid-before={_VALUE}|cert-authority)"
+_BEFORE = re.compile(
+    rf"(?:{_NAMES}(?:,{_NAMES})*)(?:\s+(?P<options>{_OPTION}(?:,{_OPTION})*))?", re.IGNORECASE
+)
 
 
 def load_key(path: Path, passphrase: bytes | None = None) -> Ed25519PrivateKey:
@@ -144,11 +148,12 @@ def public_keys(source: str | Path) -> set[bytes]:
     """Ed25519 keys of a public key's file, or of a list of allowed signers.
 
     Lines for other namespaces, authorities and keys with dates are left out: this software does not
-    judge them.
+    judge them. Anything else before a key that is not understood is refused: it may withdraw it.
     """
     expect(source, PATH, "the signer", "Give the path of a public key.", BundleError)
     lines = _content(Path(source)).decode("utf-8", "replace").splitlines()
-    found = {key for line in lines if (key := _public(line.strip())) is not None}
+    each = (_public(line.strip(), at, source) for at, line in enumerate(lines, 1))
+    found = {key for key in each if key is not None}
     if not found:
         raise BundleError(
             f"'{source}' holds no Ed25519 key for {NAMESPACE.decode()}.",
@@ -157,18 +162,30 @@ def public_keys(source: str | Path) -> set[bytes]:
     return found
 
 
-def _public(line: str) -> bytes | None:
+def _public(line: str, at: int, source: str | Path) -> bytes | None:
     seen = _PUBLIC.match(line)
-    if seen is None or line.startswith("#") or _LIMITS.search(seen["before"]):
-        return None
-    spaces = _NAMESPACES.search(seen["before"])
-    if spaces is not None and NAMESPACE.decode() not in spaces[1].split(","):
+    if seen is None or line.startswith("#") or not _allows(seen["before"].strip(), at, source):
         return None
     try:
         (kind, raw), rest = _texts(base64.b64decode(seen["key"], validate=True), 2)
     except (ValueError, IndexError, binascii.Error):
         return None
     return raw if kind == _KIND and len(raw) == 32 and not rest else None
+
+
+def _allows(before: str, at: int, source: str | Path) -> bool:
+    """Whether what stands before a key allows it to sign bundles, at any time, by itself."""
+    told = _BEFORE.fullmatch(before) if before else None
+    options = [] if told is None else re.findall(_OPTION, told["options"] or "", re.IGNORECASE)
+    names = [one.partition("=")[0].lower() for one in options]
+    if (before and told is None) or len(set(names)) < len(names):
+        raise BundleError(
+            f"line {at} of '{source}': what stands before the key is not understood.",
+            remedy='Give names and at most the option namespaces="congenial-bundle", or a file '
+            "with the public key alone.",
+        )
+    spaces = [one.partition("=")[2].strip('"') for one in options if "=" in one]
+    return not options or (names == ["namespaces"] and NAMESPACE.decode() in spaces[0].split(","))
 
 
 def _signed(message: bytes, hashed: bytes) -> bytes:

@@ -42,7 +42,7 @@ def attack_plan(
 ) -> list[Document]:
     """Attack the tables of a plan, drawn already or not, under the figures as published."""
     about = {
-        "plan_digest": plan.digest_with_files,
+        "plan_digest": plan.digest,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     found = _attack(_of_plan(plan), effort, names, progress)
@@ -177,7 +177,7 @@ def _result(plan: Plan, name: str) -> AuditResult:
     path = plan.folder / AUDITS / f"audit-{name}.json"
     try:
         told: Any = json.loads(path.read_text(encoding="utf-8"))
-        stale = told["plan_digest"] != plan.digest_with_files
+        stale = told["plan_digest"] != plan.digest
         words, at = str(told["words"]), str(told["at"])
         return AuditResult(name, words, told["violated"] is not False, stale, at)
     except (OSError, ValueError, KeyError, TypeError):

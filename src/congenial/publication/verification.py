@@ -11,16 +11,15 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from congenial._version import __version__
 from congenial.data.advance import one_by_one
 from congenial.data.arguments import PATH, expect
-from congenial.data.csv_text import same_but_neutral
 from congenial.errors import BundleError, CongenialError
 from congenial.kinds.kind import Check, Tell
 from congenial.kinds.registry import by_name
@@ -28,6 +27,7 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle import (
     COMMON,
     DIGEST,
+    FORMAT,
     INDEX,
     UNNAMED,
     FilesOf,
@@ -41,7 +41,7 @@ from congenial.publication.bundle import (
     sha256,
 )
 from congenial.publication.bundle_texts import published_csv
-from congenial.publication.rerender import comparable, nothing_else, states
+from congenial.publication.rerender import nothing_else, states
 from congenial.publication.signature import LARGEST_KEY, SIGNATURE, check, public_keys
 from congenial.sampling.keyed_randomness import KeyedRandomness
 from congenial.sampling.randomness import SystemRandomness
@@ -61,6 +61,7 @@ FIELDS = {  # of release.json
 }
 SIGNED = "the bundle is signed by the key you gave"
 SYSTEM = "drawn from the system's randomness"
+OURS = "it was written by this version of the software"
 PUBLISHABLE = (SystemRandomness.label, KeyedRandomness.label)
 
 
@@ -109,6 +110,9 @@ def verify(
     known = {*_manifest(index), *checked_folders(index), INDEX, DIGEST, SIGNATURE}
     extra = sorted(path.name for path in folder.iterdir() if path.name not in known)
     checks.append(Check(ADDED, not extra, ", ".join(extra)))
+    if index.get("software") != f"congenial {__version__}":
+        told = f"it says {str(index.get('software'))[:40]!r}, and this is congenial {__version__}"
+        checks.append(Check(OURS, False, f"{told}: verify it with the version that wrote it"))
     if all(check.holds for check in checks):
         try:
             with np.errstate(all="ignore"):  # forged numbers may overflow; what follows says so
@@ -189,7 +193,7 @@ def _content(
         Check(
             "law and promise are told as they are read",
             _as_read(index["description"], release.description.to_dict())
-            and _as_read(told, promised.to_dict()),
+            and _as_read(told | {"adjacency": promised.adjacency.to_dict()}, promised.to_dict()),
         ),
         Check(
             "the promise in words is the one in numbers",
@@ -201,12 +205,10 @@ def _content(
             _plain_index(index) and _one_line_each(release),
         ),
     ]
-    if index["format"] > 1:
-        checks.append(Check("its files have the columns of its format", release.with_errors))
-    if comparable(index):
-        checks.append(
-            Check("its documents are written as read", _documents(folder, index, release))
-        )
+    columns = "its files have the columns of its format"
+    documents = "its documents are written as read"
+    checks.append(Check(columns, index["format"] == FORMAT and release.with_errors))
+    checks.append(Check(documents, _documents(folder, index, release)))
     if not (release.publishable and release.randomness in PUBLISHABLE):
         checks.append(Check(SYSTEM, False, release.randomness[:100]))
     progress("writing its report again")
@@ -215,9 +217,7 @@ def _content(
 
 
 def _words(folder: Path, index: Mapping[str, Any], release: Any, sound: bool) -> list[Check]:
-    """What README and report say; all of it is written anew where the numbers are right and this
-    is the software that wrote it.
-    """
+    """What README and report say; all of it is written anew where the numbers are right."""
     promise = str(index["promise"])
     found = [
         Check(
@@ -226,9 +226,6 @@ def _words(folder: Path, index: Mapping[str, Any], release: Any, sound: bool) ->
             and states(release, promise, read_text(folder / "report.html")),
         )
     ]
-    if not comparable(index):
-        detail = f"written by {index.get('software')}: compared with its promise only"
-        return [replace(found[0], detail=detail)]
     if sound and found[0].holds:
         found += nothing_else(folder, release, promise)
     return found
@@ -245,35 +242,25 @@ class _Files(FilesOf):
 
     def same(self, name: str, now: bytes) -> bool:
         """To the letter; Parquet files value by value, since their bytes depend on the library that
-        wrote them; CSV files of older software have texts without the apostrophe in front.
+        wrote them.
         """
         found = self[name]
         if name.endswith(".parquet"):
             from congenial.data.engines.checked_parquet import same_values
 
             return same_values(name, found, now)
-        if found == now or not name.endswith(".csv") or comparable(self.index):
-            return found == now
-        return same_but_neutral(found, now)
+        return found == now
 
 
 def _as_read(told: Mapping[str, Any], read: Mapping[str, Any]) -> bool:
-    """Nothing is written that would be written otherwise; an older bundle may lack a key."""
-    plain = json.loads(json.dumps(read))
-    return all(key in plain and plain[key] == value for key, value in told.items())
+    """Whether what is written is what would be written of it now."""
+    return bool(told == json.loads(json.dumps(read)))
 
 
 def _in_words(told: str, promised: Guarantee) -> bool:
-    """The paragraph, and nothing after it but what was spent.
-
-    Older software left the full stop of an assumption that is a sentence in the middle of a list.
-    """
-    now, counted = promised.explain(), promised.adjacency.counted
-    before = now.replace(f" {promised.assumed}.", f" {'; '.join(promised.assumptions)}.")
-    return any(
-        told.startswith(paragraph) and is_account(told[len(paragraph) :], counted)
-        for paragraph in (now, before)
-    )
+    """The paragraph, and nothing after it but what was spent."""
+    paragraph, counted = promised.explain(), promised.adjacency.counted
+    return told.startswith(paragraph) and is_account(told[len(paragraph) :], counted)
 
 
 def _own_files(index: Mapping[str, Any], release: Any) -> bool:
@@ -281,16 +268,15 @@ def _own_files(index: Mapping[str, Any], release: Any) -> bool:
 
 
 def _plain_index(index: Mapping[str, Any]) -> bool:
-    """The fields of release.json, each in its own form; an older bundle may lack `kind`."""
+    """The fields of release.json, each in its own form."""
     created = str(index.get("created"))
     try:
         told = datetime.fromisoformat(created)
         right = told.tzinfo == UTC and told.isoformat(timespec="seconds") == created
+        right &= told <= datetime.now(UTC) + timedelta(days=1)  # clocks differ
     except ValueError:
         right = False
-    folders = {"folders"} & set(index) if index["format"] > 1 else set()
-    software = re.fullmatch(r"congenial [0-9][0-9a-z.+]*", str(index.get("software")))
-    return right and software is not None and set(index) | {"kind"} == FIELDS | folders
+    return right and set(index) == FIELDS | ({"folders"} & set(index))
 
 
 def _one_line_each(release: Any) -> bool:

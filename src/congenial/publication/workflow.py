@@ -159,7 +159,7 @@ def publish(
     known = Invariants(plan.schema) if before is None else before.figures
     ledger = opened_or_made(plan, before)
     repricing = ledger.publish(
-        figures, accept_weaker=accept_weaker, plan_digest=plan.digest_with_files
+        figures, accept_weaker=accept_weaker, plan_digest=plan.digest
     )
     _write_published(figures, folder, note(plan, ledger))
     new = tuple(one for one in figures.told if one not in known.told)
@@ -329,7 +329,7 @@ def _refuse_price(plan: Plan, mechanism: Any, name: str, ledger: Ledger | None) 
 def _refuse_unapproved(plan: Plan, ledger: Ledger | None) -> None:
     """LedgerError where the ledger requires an approval that the plan does not have."""
     if ledger is not None and ledger.approvals.required:
-        ledger.refuse_unapproved(plan.digest_with_files)
+        ledger.refuse_unapproved(plan.digest)
 
 
 def refuse_excess(plan: Plan, names: Sequence[str]) -> None:

@@ -177,6 +177,11 @@ class Design:
         """Whether the parameters keep the promise, in rational arithmetic."""
         return loss_of(self.types, self.law, self.parameters) <= self.promise
 
+    def single_again(self, model: VarianceModel) -> tuple[float, ...]:
+        """`single`, worked out anew from a model of variances."""
+        problem = _problem(model, self.types, self.law, self.objective)
+        return _single(self.workload, problem, self.promise)
+
     def certified_share(self, model: VarianceModel) -> float:
         """The certificate's share, worked out anew from a model of variances; 0 without one."""
         if self.certificate is None or not self.feasible():
@@ -286,9 +291,6 @@ def _designed(
     scale = float(promise) * (1 if problem.squared else 2)
     parameters = _rational(types, law, problem, x * scale, promise)
     exact = np.array([float(value) for value in parameters])[problem.open]
-    single = problem.model.variances(
-        problem.precisions(alone(problem, finest_tables(workload, problem)) * scale)
-    )
     certificate = None if problem.squared else certify(problem, exact / scale)
     return Design(
         workload,
@@ -297,10 +299,17 @@ def _designed(
         parameters,
         promise,
         tuple(problem.variances(exact).tolist()),
-        tuple(single.tolist()),
+        _single(workload, problem, promise),
         problem.objective,
         certificate,
     )
+
+
+def _single(workload: Workload, problem: Problem, promise: Fraction) -> tuple[float, ...]:
+    """Variances from a release of the finest tables alone, under the same promise."""
+    scale = float(promise) * (1 if problem.squared else 2)
+    x = alone(problem, finest_tables(workload, problem)) * scale
+    return tuple(problem.model.variances(problem.precisions(x)).tolist())
 
 
 def _without_negligible(workload: Workload, problem: Problem, x: Floats) -> Floats:

@@ -159,8 +159,8 @@ def _recheck(
 
 def _nothing_else(told: Mapping[str, Any], same: Mapping[str, Any]) -> bool:
     """Whether a design has the words and the fields that are written, and no others."""
-    alike = all(told[key] == same[key] for key in ("words", "objective", "certificate"))
-    return alike and told.keys() == same.keys()
+    written = ("words", "objective", "certificate", "parameters", "promise")
+    return all(told[key] == same[key] for key in written) and told.keys() == same.keys()
 
 
 def _gap(found: Design, model: Information) -> bool:
@@ -172,4 +172,7 @@ def _gap(found: Design, model: Information) -> bool:
 def _variances(found: Design, model: Information) -> bool:
     x = np.array([float(value) for value in found.parameters])
     precisions = x if found.law == "gaussian" else x * x / 2
-    return bool(np.allclose(model.variances(precisions), found.variances, rtol=NEAR))
+    return bool(
+        np.allclose(model.variances(precisions), found.variances, rtol=NEAR)
+        and np.allclose(found.single_again(model), found.single, rtol=NEAR)
+    )

@@ -7,11 +7,9 @@ bundle has to have the sentences; the numbers in them rest on a bootstrap.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
-from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistic, Statistics
 from congenial.mechanisms.distribution.choose import AS_IS, AS_IS_SOURCE, KINDS
 from congenial.mechanisms.distribution.distribution_mechanism import (
@@ -80,23 +78,6 @@ def _wide_enough(made: DistributionMechanism) -> bool:
 
 def changes(pairs: DistributionPairs) -> bool:
     """Whether one record changes the statistics by no more than told, where something is told."""
-    return _changes(pairs, pairs.schema)
-
-
-def changes_in_0_1_0(pairs: DistributionPairs) -> bool:
-    """The same of a bundle that version 0.1.0 wrote.
-
-    It refused numbers beyond the last whole one of a column with whole edges, `whole` or not: with
-    a last edge of 90 none was above 89, and one record changed a mean by 89 / n at most.
-    """
-    whole = [
-        replace(one, whole_values=True) if one.kind == "bins" and one.whole else one
-        for one in pairs.schema.attributes
-    ]
-    return _changes(pairs, replace(pairs.schema, attributes=tuple(whole)))
-
-
-def _changes(pairs: DistributionPairs, schema: Schema) -> bool:
     if not pairs.change:
         return True
     if pairs.records is None or len(pairs.definitions) != len(pairs.statistics):
@@ -106,6 +87,6 @@ def _changes(pairs: DistributionPairs, schema: Schema) -> bool:
         if "custom" in spec:  # nothing is known of it
             found.append(np.inf)
             continue
-        alone = Statistics(schema, (Statistic.read(name, spec),))
+        alone = Statistics(pairs.schema, (Statistic.read(name, spec),))
         found.append(float(alone.change(pairs.records)[0]))
     return bool((np.array(pairs.change) >= np.array(found) * (1 - 1e-12)).all())

@@ -30,7 +30,6 @@ PERSONS = "persons.json"
 COLUMNS = ("statistic", "value", "sd", "low", "high")
 COLUMNS_OF_FORMAT_1 = ("statistic", "value", "standard_error")
 DIGITS = 6  # to which half-widths are written, rounded up
-FROM_NOISE = "what persons are promised follows from the noise"
 KNOWN_LAW = "the law of the noise is known and does not depend on the confidential data"
 
 
@@ -134,7 +133,9 @@ class StatisticsRelease(RecordRelease):
         pairs: Any = self.guarantee.adjacency
         checks = {
             FOLLOWS: self.follows,
-            FROM_NOISE: self.persons_follow and changes(pairs),
+            "what persons are promised follows from the noise": (
+                self._persons_follow and changes(pairs)
+            ),
         }
         promised = self.guarantee.tradeoff
         if pairs.gaussian and self.noise.family != "laplace" and isinstance(promised, Approximate):
@@ -148,7 +149,7 @@ class StatisticsRelease(RecordRelease):
         return checks
 
     @property
-    def persons_follow(self) -> bool:
+    def _persons_follow(self) -> bool:
         """Whether persons are promised what the noise gives for the change of one record told."""
         from congenial.mechanisms.distribution.persons import person_promise
 

@@ -34,10 +34,7 @@ def measured_csv(tables: Sequence[Release]) -> bytes:
 
 
 def follows(content: bytes, tables: Sequence[Release]) -> bool:
-    """Whether a file says of these tables what follows from their values and laws.
-
-    Errors of a simulated law need only be near, as in the files of one table.
-    """
+    """Whether a file says of these tables what follows from their values and laws."""
     read = csv.reader(io.StringIO(content.decode(errors="replace"), newline=""))
     rows = [[original(cell) for cell in row] for row in read]
     cells = sum(one.values.size for one in tables)
@@ -64,7 +61,7 @@ def _tells(rows: list[list[str]], tables: Sequence[Release], one: Release) -> bo
     if [row[-ends:] for row in rows] != [list(map(str, row)) for row in numbers]:
         return False  # a digit more, or a number in another form
     errors = CellErrors(*np.array(numbers).T)
-    return bool(errors.follow_from(one.mechanism, one.published, one.drawn, one.fitted))
+    return errors.follow_from(one.mechanism, one.published, one.drawn, one.fitted)
 
 
 def _header(tables: Sequence[Release]) -> list[str]:

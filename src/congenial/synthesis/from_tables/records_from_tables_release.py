@@ -85,7 +85,7 @@ class TableRecordsRelease(RecordCopies):
     Intervals come from the measurements, not from counting records: `measured` has every table as
     drawn with its law. All `copies` come from one fit, so that they show nothing of the noise in
     it. `moved`: records changed at the end so that all figures hold, in all copies. `in_file`: what
-    a bundle's measured.csv holds, or nothing where older software wrote none.
+    a bundle's measured.csv holds; None before there is one.
     """
 
     kind: ClassVar[str] = "records from tables"
@@ -228,7 +228,7 @@ class TableRecordsRelease(RecordCopies):
             MEASUREMENTS: (json.dumps(told, indent=1) + "\n").encode(),
         }
         errors = measured_csv(self._laws) if self.in_file is None else self.in_file
-        files |= {MEASURED: errors} if errors else {}
+        files[MEASURED] = errors
         for at, file in enumerate(files_of_records(len(self.copies)), start=1):
             table = self.to_arrow(at)
             files[f"{file}.parquet"] = as_parquet(table)
@@ -248,7 +248,7 @@ class TableRecordsRelease(RecordCopies):
         law, schema = common["description"].law, common["guarantee"].adjacency.schema
         made_up = ColumnRules.from_dict(law).made_up
         written = [f"{file}.parquet" for file in files_of_records(law.get("copies", 1))]
-        for file in (*written, MEASUREMENTS):
+        for file in (*written, MEASUREMENTS, MEASURED):
             if file not in payload:
                 raise BundleError(f"{file} is missing.", remedy="Get the bundle again.")
         copies = tuple(
@@ -269,7 +269,7 @@ class TableRecordsRelease(RecordCopies):
             raise BundleError(
                 f"{MEASUREMENTS} cannot be read.", remedy="Get the bundle again."
             ) from None
-        told = payload.get(MEASURED, b"")
+        told = payload[MEASURED]
         found = cls(
             **common, copies=copies, measured=measured, moved=moved, cuts=cuts, in_file=told
         )
@@ -313,7 +313,7 @@ class TableRecordsRelease(RecordCopies):
                 support(made.figures, one.axes).agrees(one.values) for one in self.measured
             ),
             "standard deviations and intervals of measured tables follow from the laws": (
-                not self.in_file or follows(self.in_file, self._laws)
+                self.in_file is None or follows(self.in_file, self._laws)
             ),
             "no more records were changed than there are": (
                 0 <= self.moved <= sum(one.num_rows for one in self.copies)
