@@ -1,7 +1,7 @@
 """Which columns a question is about, and which table of a release answers it.
 
-Where none of several tables has the cells of all others, the estimates for the cells of each printed
-table come from all of them together: the printed table that shows a question answers it.
+Where none of several tables has the cells of all others, a printed table that shows the question
+answers it: its estimates come from all measured tables together.
 
 Records from tables have no one table of all their columns: each measured table has a law of its
 own. An estimate comes from one that shows all columns of the question, combined with the measured

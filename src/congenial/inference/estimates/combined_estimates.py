@@ -91,9 +91,10 @@ class CombinedEstimates(IndependentTables):
         for one in self.tables:
             if _has_all(one, self.tables):
                 return one
+        tables = "; ".join(said(one.axes) for one in self.views)
         raise InferenceError(
             f"no table of '{self.name}' has the cells of all others.",
-            remedy=f"Ask in words about columns of one table: {'; '.join(said(v.axes) for v in self.views)}.",
+            remedy=f"Ask in words about columns of one table: {tables}.",
         )
 
     @cached_property
