@@ -68,7 +68,7 @@ def show_brief(document: Document, screen: Screen) -> None:
             screen.paragraph("")
             rows = [(e.what, f"{e.deviation:.2f}", half_width(e)) for e in errors[:MOST_ERRORS]]
             columns = ("error of", "standard deviation", "within")
-            screen.table(columns, rows, numbers="standard deviation,within")
+            screen.table(columns, rows, numbers=("standard deviation", "within"))
         if len(errors) > MOST_ERRORS:
             more = len(errors) - MOST_ERRORS
             screen.paragraph(f"... and {more} more: `congenial check --all` lists them.")
@@ -135,7 +135,7 @@ def _show_figures(document: Document, screen: Screen) -> None:
             )
             for one in document["mandates"]
         ]
-        screen.table(("figure", "by", "numbers", "because", "note"), rows, numbers="numbers")
+        screen.table(("figure", "by", "numbers", "because", "note"), rows, numbers=("numbers",))
     screen.paragraph("")
     apart = f"at most {adjacency['records']} between look-alikes (a* in the papers)"
     screen.facts(
