@@ -315,7 +315,7 @@ def _show_printed(one: Document, screen: Screen) -> None:
         for what, row in zip(tables, printed["errors"], strict=True)
     ]
     columns = ("root mean square error of", "sums", "as drawn", "printed, sparse", "printed, even")
-    screen.table(columns, rows, numbers=("", "").join(columns[1:]))
+    screen.table(columns, rows, numbers=columns[1:])
     screen.paragraph(
         "Simulated on tables made up from published figures, not on the data: everybody of a known "
         "sum in one cell (sparse), or spread over all of them (even)."

@@ -110,5 +110,5 @@ def _show_model_error(one: Document, screen: Screen) -> None:
         for row in one["model_error"]
     ]
     columns = ("lambda", "eta", "epsilon", "delta", "delta with noise", "noise")
-    screen.table(columns, rows, numbers=("", "").join(columns))
+    screen.table(columns, rows, numbers=columns)
     screen.paragraph("")
