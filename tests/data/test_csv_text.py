@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from congenial.data.csv_text import (
     neutral,
     original,
     read_rows,
+    rounded,
     rows_csv,
     table_csv,
 )
@@ -74,3 +76,20 @@ def test_an_arrow_table_has_neutral_texts_in_all_its_chunks() -> None:
     assert rows[0] == ["'=label", "count"]
     assert [row[0] for row in rows[1:]] == ["'=a", "", "b", "-1", "'=a"]
     assert [row[1] for row in rows[1:]] == ["-1", "2", "3", "4", "5"]
+
+
+def test_numbers_have_the_digits_that_their_errors_justify() -> None:
+    sd = [0.012345, 2.71828, 31.4159, 2718.28, 0.0, 9.999]
+    value = [1.23456789, 1838.4285714, 271.828182, 31415.9265, 7.25, -0.0004]
+    table = pa.table({"estimate": value, "sd": sd, "low": [1, 2, 3, 4, 5, 6]})
+    found = rounded(table, "estimate").to_pydict()
+    assert found["sd"] == [0.0123, 2.72, 31.4, 2718.0, 0.0, 10.0]
+    assert found["estimate"] == [1.2346, 1838.43, 271.8, 31416.0, 7.25, 0.0]
+    assert "-" not in str(found["estimate"])
+    assert found["low"] == [1, 2, 3, 4, 5, 6]
+    off = np.abs(np.array(found["estimate"]) - value)
+    assert np.all(off <= np.array(sd) / 100)
+    text = table_csv(rounded(table, "estimate")).decode()
+    assert max(len(cell) for row in text.split("\n")[1:] for cell in row.split(",")) <= 7
+    labels = pa.table({"sd": ["an axis"], "estimate": [1.23456]})
+    assert rounded(labels, "estimate").equals(labels)

@@ -7,13 +7,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy import stats
 
 import congenial as cg
-from congenial.errors import InferenceError
+from congenial.errors import CongenialError, InferenceError
 from congenial.inference import cell_estimates, estimate
+from congenial.inference.estimates.asked_tests import carry_out_test
 from congenial.inference.estimates.combined_estimates import MANY, CombinedEstimates
 from congenial.mechanisms.joint_tables import JointTables
 from tests.inference.test_estimates import AXES, COUNTS, FIGURES, RELEASE, SCHEMA, SEED, one
+
+ALPHA = 1e-6
 
 
 def several(seed=1):
@@ -75,3 +79,101 @@ def test_quantiles_of_all_groups_are_asked_for_at_once(monkeypatch):
         monkeypatch.setattr(CombinedEstimates, name, counted)
     assert len(estimate(several(), "median(age) by county")) == 3
     assert sorted(asked) == [("errors", 12), ("known", 3)]
+
+
+# ---- tables of which none has the cells of all others --------------------------------------------
+
+BY_COUNTY = (cg.total(by="county"),)
+APART = [("county", "sex"), ("sex", "age"), ("state",)]
+
+
+def apart(seed=1, figures=BY_COUNTY, tables=APART):
+    table = cg.Table(SCHEMA, AXES, COUNTS)
+    under = cg.SemiAdjacent(cg.publish(table, *figures)) if figures else cg.ReplaceOne(SCHEMA)
+    scales = [Fraction(9 + i) for i in range(len(tables))]
+    mechanism = JointTables.of(under, tables, "discrete_gaussian", scales)
+    return mechanism.release(table, cg.SeededRandomness(SEED + seed), name="apart")
+
+
+QUESTIONS = {
+    "count(age < 18)": COUNTS[:, :, 0].sum(),
+    "share(sex = 'f' | age >= 65)": COUNTS[:, 0, 3].sum() / COUNTS[:, :, 3].sum(),
+    "share(sex = 'f' | county = 'B')": COUNTS[1, 0].sum() / COUNTS[1].sum(),
+    "count(sex = 'm' and county = 'A') - count(sex = 'f' and county = 'A')": (
+        COUNTS[0, 1].sum() - COUNTS[0, 0].sum()
+    ),
+    "count(sex = 'f' and state = 'X')": COUNTS[:2, 0].sum(),
+}
+
+
+def test_a_question_is_answered_from_a_printed_table_that_shows_it():
+    """Values and errors are those of the bundle's files."""
+    release = apart()
+    for names in APART:
+        found = estimate(release, f"count() by {', '.join(names)}")
+        shape = release.estimates_of(*names).shape
+        assert [e.value for e in found] == pytest.approx(release.estimates_of(*names).reshape(-1))
+        stated = release.estimator.deviations(names).values
+        assert np.reshape([e.sd for e in found], shape) == pytest.approx(stated, rel=0.05)
+    assert one("count() ", release).method == "published exactly"
+    assert one("count(county = 'A')", release).method == "published exactly"
+
+
+def test_intervals_from_tables_that_share_no_finest_one_keep_their_level():
+    print("seed", SEED)
+    inside = np.array(
+        [
+            [e.low <= truth <= e.high for e, truth in zip(found, QUESTIONS.values(), strict=True)]
+            for found in (estimate(apart(seed), [*QUESTIONS], 0.9) for seed in range(2, 42))
+        ]
+    )
+    assert stats.binom.cdf(inside.sum(), inside.size, 0.9) >= ALPHA
+    assert inside.mean() < 0.97  # a question is not answered by anything at all
+    naive = np.array(
+        [
+            abs(release.estimates[1][0, 0] - COUNTS[:, 0, 0].sum()) <= 1.645 * 1
+            for release in map(apart, range(2, 42))
+        ]
+    )
+    assert stats.binom.cdf(naive.sum(), naive.size, 0.9) < ALPHA  # a smaller error is noticed
+
+
+def test_several_questions_of_several_tables_hold_together():
+    found = estimate(apart(), [*QUESTIONS], jointly=True)
+    alone = estimate(apart(), [*QUESTIONS])
+    assert all(a.low >= b.low and a.high <= b.high for a, b in zip(alone, found, strict=True))
+
+
+def test_what_no_table_shows_is_refused_with_what_can_be_asked():
+    listed = "county x sex; sex x age; state"
+    for what in ("count(sex = 'f' and age < 18) by county", "count() by county, sex, age"):
+        with pytest.raises(
+            InferenceError, match=f"no table of 'apart' shows age, county, sex together.*{listed}"
+        ):
+            estimate(apart(), what)
+    coarse = apart(figures=(cg.total(),), tables=[("state", "sex"), ("sex", "age")])
+    with pytest.raises(InferenceError, match=r"shows county, sex .*state x sex; sex x age"):
+        estimate(coarse, "count(sex = 'f') by county")
+    with pytest.raises(InferenceError, match=listed):
+        estimate(apart(), lambda table: table.sum())
+    with pytest.raises(CongenialError, match="unknown"):
+        estimate(apart(), "count(unknown = 'x')")
+
+
+def test_two_such_releases_are_compared_and_combined():
+    earlier, later = apart(1), apart(2)
+    found = one("change(share(sex = 'f' | age < 18))", [earlier, later])
+    assert found.low <= 0 <= found.high
+    both = one("count(age < 18)", [earlier, later])
+    assert both.sd < 0.8 * one("count(age < 18)", earlier).sd
+    finer = one("count(age < 18 and county = 'A' and sex = 'f')", [earlier, several()])
+    assert finer.low <= COUNTS[0, 0, 0] <= finer.high
+    with pytest.raises(InferenceError, match="are the same draw"):
+        estimate([earlier, earlier], "count(age < 18)")
+
+
+def test_tests_are_carried_out_on_a_table_that_shows_their_columns():
+    found = carry_out_test(apart(), "independent(sex, age)")
+    assert 0 <= found.p_value <= 1
+    with pytest.raises(InferenceError, match="no table of 'apart' shows age, county, sex together"):
+        carry_out_test(apart(), "independent(sex, age | county = 'A')")

@@ -13,7 +13,7 @@ from scipy import stats
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import GuaranteeError, MandateError
+from congenial.errors import GuaranteeError, MandateError, StructureError
 from congenial.figures.invariants import publish
 from congenial.figures.statements import count, total
 from congenial.mechanisms.joint_tables import JointTables
@@ -135,3 +135,10 @@ def test_a_cell_of_several_tables_has_one_number() -> None:
     assert release.count("state = 'Q' and age >= 65") == release.counts[1][1, 3]
     assert release.count("state = 'Q' and age >= 65") == release.counts[0][2, :, 3].sum()
     assert release.margin("age", "state").shape == (4, 2)
+
+
+def test_one_table_in_two_orders_is_refused() -> None:
+    target = Guarantee(SemiAdjacent(publish(TABLE, *FIGURES[next(iter(FIGURES))])), Pure(1))
+    first, second, *_ = TABLE.schema.names
+    with pytest.raises(StructureError, match=f"{second}, {first} is named twice"):
+        calibrate_tables(target, [[first, second], [second, first]])

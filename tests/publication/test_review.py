@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
 from congenial.cli import output
 from congenial.publication.check_document import examine
+from congenial.publication.check_words import show_brief
 from congenial.publication.plan import DIGEST_OF, Plan
 from congenial.publication.review_page import questions
 from tests.commands import run, write_plan
@@ -96,6 +98,23 @@ def test_brief_on_a_terminal_and_everything_elsewhere(
     monkeypatch.setattr(output, "on_terminal", lambda: True)
     assert run("check", plan) == brief
     assert run("check", plan, "--all") == full
+
+
+@pytest.mark.parametrize(("rows", "words"), [(12, ""), (15, "... and 3 more")])
+def test_brief_says_how_many_tables_it_leaves_out(rows: int, words: str) -> None:
+    errors = [{"what": f"table {i}", "standard_deviation": 1.0} for i in range(rows)]
+    release = {"name": "x", "kind": "table", "promise": "p", "errors": errors}
+    empty = {name: [] for name in ("mandates", "already_released")}
+    budget = dict.fromkeys(("limit", "spent", "asked", "left"), "1") | {"allowed": True}
+    told = empty | {"releases": [release], "supposed": None, "budget": budget}
+    screen = MagicMock()
+    show_brief(told, screen)
+    shown = screen.table.call_args.args[1]
+    said = " ".join(call.args[0] for call in screen.paragraph.call_args_list)
+    assert len(shown) == 12
+    assert words in said
+    assert ("more" in said) == bool(words)
+    assert ("--all" in said) == bool(words)
 
 
 def test_two_plans_side_by_side(tmp_path: Path) -> None:

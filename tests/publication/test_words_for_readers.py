@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from congenial import read
@@ -170,3 +173,20 @@ def test_pictures_show_labels(released: Path) -> None:
 def test_labels_that_mislead(labels: dict[str, str], match: str) -> None:
     with pytest.raises(SchemaError, match=match):
         Schema.from_dict({"sex": {"levels": ["1", "2"], "labels": labels}})
+
+
+@pytest.mark.parametrize("name", ["single", "several"])
+def test_files_are_named_apart_and_numbers_are_short(released: Path, name: str) -> None:
+    folder = released / "bundles" / name
+    release = read(folder)
+    readme = (folder / "README.txt").read_text()
+    for file, what in release.contents:
+        assert re.search(rf"^{re.escape(file)}\s+{re.escape(what[:20])}", readme, re.MULTILINE)
+    for path in folder.glob("table*.csv"):
+        rows = list(csv.DictReader(path.read_text().splitlines()))
+        full = pq.read_table(path.with_suffix(".parquet")).to_pydict()
+        for column in {"estimate", "sd"} & {*rows[0]}:
+            told = np.array([float(row[column]) for row in rows])
+            assert np.all(np.abs(told - full[column]) <= np.array(full["sd"]) / 100)
+            assert max(len(row[column]) for row in rows) <= 9
+    run("verify", folder, "--digest", (folder / "DIGEST.txt").read_text().split()[0])

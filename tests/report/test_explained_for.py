@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import zipfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import congenial as cg
 from congenial.errors import BundleError
+from congenial.mechanisms import calibrate_tables
 from congenial.mechanisms.congenial import CongenialCounts
 from congenial.report.explained_for import explained_for
 
@@ -66,3 +71,53 @@ def test_counts_given_their_signs_have_no_error_to_tell():
 def test_no_other_reader():
     with pytest.raises(BundleError, match="analyst, journalist, engineer"):
         explained_for(release(), "lawyer")
+
+
+def test_an_analyst_reads_how_counts_were_made_nonnegative():
+    fitted = cg.project(release())
+    assert fitted.description.fit == "nodes"
+    words = told(fitted, "analyst")["Which column"]
+    assert "fitted from coarse to fine" in words
+    assert "cell by cell" not in words
+    assert "total, then" in words or "county" in words
+
+
+WRITTEN = Path(__file__).parents[1] / "compatibility" / "written_by_0_1_0"
+KINDS = [
+    "crossing/auto",
+    "assumed-distance/assumed",
+    "statistics-edges/quarter",
+    "synthetic-partial/people",
+]
+
+
+def written(bundle, folder):
+    fixture, name = bundle.split("/")
+    with zipfile.ZipFile(WRITTEN / f"{fixture}.zip") as file:
+        file.extractall(folder / fixture)
+    return cg.read(folder / fixture / "bundles" / name)
+
+
+@pytest.mark.parametrize("bundle", KINDS)
+def test_nobody_but_analysts_reads_file_names(bundle, tmp_path):
+    one = written(bundle, tmp_path)
+    found = told(one, "journalist")
+    assert not re.search(r"\.(csv|parquet|json|cff)", " ".join(found.values()))
+    assert ", )" not in " ".join(told(one, "engineer").values())
+    assert told(one, "analyst")["Files"]
+
+
+def test_odds_of_any_person_are_told_where_datasets_are_compared(tmp_path):
+    """Beliefs, and records of which some columns are public, have a promise of their own."""
+    for bundle in KINDS[1:]:
+        one = written(bundle, tmp_path)
+        words = told(one, "journalist")["What is promised to people"]
+        assert words.startswith(one.guarantee.explain())
+    assert "any one person" in told(release(), "journalist")["What is promised to people"]
+
+
+def test_a_journalist_reads_which_tables_there_are():
+    under = cg.SemiAdjacent(cg.publish(TABLE, cg.total()))
+    made = calibrate_tables(cg.Guarantee.pure(1, under=under), [["county", "age"], ["age"]])
+    one = made.release(TABLE, cg.SeededRandomness(1), name="two")
+    assert told(one, "journalist")["What this is"].startswith("Counts by county, age; by age. Some")

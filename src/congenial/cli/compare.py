@@ -53,7 +53,7 @@ def show(found: PlanComparison, names: tuple[str, str]) -> None:
         paragraph("It depends on the data under both plans.")
         return
     columns = ("release", "table", first, second, "ratio")
-    table(columns, [_error(one) for one in found.errors], numbers=f"{first},{second},ratio")
+    table(columns, [_error(one) for one in found.errors], numbers=(first, second, "ratio"))
 
 
 def _row(one: InBothPlans) -> Sequence[str]:

@@ -165,7 +165,9 @@ def show(document: Document) -> None:
         ]
         paragraph("")
         paragraph(f"Total variation from the data, {WORDS[measure]}")
-        table(("times the promise", "made by", "error"), rows, numbers="times the promise,error")
+        table(
+            ("times the promise", "made by", "error"), rows, numbers=("times the promise", "error")
+        )
     paragraph(
         f"Once the promise is {document['promise']}. In parentheses: standard errors over "
         f"{document['replicates']} draws. Records from tables alone keep published figures. "

@@ -103,6 +103,6 @@ def show(document: Document) -> None:
         (row["name"], number(row["value"]), row["formula"], row["note"])
         for row in document["conversions"]
     ]
-    table(("parameter", "value", "formula", "note"), rows, numbers="value")
+    table(("parameter", "value", "formula", "note"), rows, numbers=("value",))
     for reason in document["not_implied"]:
         paragraph(reason)

@@ -310,7 +310,7 @@ def show(document: Document) -> None:
             for row in document["rows"]
             if row["measure"] == measure
         ]
-        table(COLUMNS, rows, numbers="epsilon,mean error,root mean square")
+        table(COLUMNS, rows, numbers=("epsilon", "mean error", "root mean square"))
     if document["replicates"] > 1:
         paragraph(f"In parentheses: standard errors over {document['replicates']} draws.")
     for one in document["left_out"]:

@@ -72,7 +72,7 @@ def show(found: DataCheck) -> None:
     if found.rows is not None:
         paragraph(f"{found.rows:,} rows could be read.")
     rows = [(one.column or "(file)", one.kind, _number(one), _said(one)) for one in found.problems]
-    table(("column", "problem", "rows", "what"), rows, numbers="rows")
+    table(("column", "problem", "rows", "what"), rows, numbers=("rows",))
     for one in found.problems:
         _show_examples(one)
     heading("What to do")
@@ -114,7 +114,7 @@ def _show_examples(one: DataProblem) -> None:
         )
         for example in one.examples
     ]
-    table(("value", "rows", "first of them", "meant, perhaps"), rows, numbers="rows")
+    table(("value", "rows", "first of them", "meant, perhaps"), rows, numbers=("rows",))
 
 
 def _shown(value: str | None, column: str) -> str:

@@ -159,7 +159,7 @@ def _table(rows: list[Document]) -> None:
     noted = any(row["note"] for row in rows)
     columns = (*names, "value", "low", "high", "note")[: None if noted else -1]
     shown = [[_text(row[column]) for column in columns] for row in rows[:_MOST_ROWS]]
-    table(columns, shown, numbers="value,low,high")
+    table(columns, shown, numbers=("value", "low", "high"))
     if len(rows) > _MOST_ROWS:
         paragraph(f"... {len(rows) - _MOST_ROWS} more; --json or --out has them all.")
 

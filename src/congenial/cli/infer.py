@@ -260,7 +260,7 @@ def _summary(rows: list[Document], schema: Schema) -> None:
         [*(_label(schema, key, row) for key in labels), *(f"{row[key]:.4g}" for key in _SHOWN)]
         for row in rows[:_MOST_ROWS]
     ]
-    table((*labels, *_SHOWN), shown, numbers=",".join(_SHOWN))
+    table((*labels, *_SHOWN), shown, numbers=_SHOWN)
     if len(rows) > _MOST_ROWS:
         paragraph(f"... {len(rows) - _MOST_ROWS} more; --json or --out has them all.")
 

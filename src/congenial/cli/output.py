@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
@@ -88,7 +88,10 @@ def facts(rows: Mapping[str, object]) -> None:
 
 
 def table(
-    columns: Sequence[str], rows: Sequence[Sequence[object]], numbers: str = "", whole: str = ""
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    numbers: Collection[str] = (),
+    whole: Collection[str] = (),
 ) -> None:
     """A table; columns named in `numbers` are set flush right, those in `whole` are not wrapped."""
     from rich import box
@@ -96,9 +99,9 @@ def table(
 
     grid = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
     for name in columns:
-        flush = name in numbers.split(",")
+        flush = name in numbers
         side: Literal["left", "right"] = "right" if flush else "left"
-        grid.add_column(name, justify=side, overflow="fold", no_wrap=name in whole.split(","))
+        grid.add_column(name, justify=side, overflow="fold", no_wrap=name in whole)
     for row in rows:
         grid.add_row(*(clean(value) for value in row))
     console().print(grid)

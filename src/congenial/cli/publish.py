@@ -239,7 +239,7 @@ def _show_figures(document: Document, schema: Schema, file: str) -> None:
         cells = figure["cells"]
         by = figure["by"]
         rows = [(_group(schema, by, cell["for"]), cell["value"]) for cell in cells[:SHOWN]]
-        table((", ".join(by) or "for", "value"), rows, numbers="value")
+        table((", ".join(by) or "for", "value"), rows, numbers=("value",))
         if len(cells) > SHOWN:
             where = f" in {file}" if file else "; --json prints them all"
             paragraph(f"... and {len(cells) - SHOWN} more{where}")

@@ -91,7 +91,7 @@ def _list(rows: list[dict[str, str]]) -> None:
         heading(paper)
         own = [row for row in rows if row["paper"] == paper]
         listed = [(row["item"], row["title"], row["source"]) for row in own]
-        table(("item", "title", "source"), listed, whole="item")
+        table(("item", "title", "source"), listed, whole=("item",))
         for row in own:
             if row["files"]:
                 line(f"{row['item']} reads", row["files"])

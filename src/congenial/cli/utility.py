@@ -106,7 +106,7 @@ def show(document: Document) -> None:
         for one in document["columns"]
         if not one["copied"]
     ]
-    table(("column", "distance", "largest"), rows, numbers="distance,largest")
+    table(("column", "distance", "largest"), rows, numbers=("distance", "largest"))
     _show_quantiles(document)
     _show_relations(document)
     paragraph("")
@@ -123,7 +123,7 @@ def show(document: Document) -> None:
     for name in document["settled"]:
         paragraph(f"{name}: {document['settled_words']}")
     columns = ("weights of", "records", "below 1", "sum", "least")
-    table(columns, risks, numbers="records,below 1,sum,least")
+    table(columns, risks, numbers=("records", "below 1", "sum", "least"))
     _show_local(document)
     for path in document["files"]:
         line("Written", path)
@@ -148,7 +148,7 @@ def _show_local(document: Document) -> None:
     ]
     paragraph("")
     columns = ("local weights of", "below 1", "sum", "least", "Delta", "epsilon")
-    table(columns, rows, numbers="below 1,sum,least,Delta,epsilon")
+    table(columns, rows, numbers=("below 1", "sum", "least", "Delta", "epsilon"))
     paragraph(document["local_words"])
 
 
@@ -166,7 +166,7 @@ def _show_quantiles(document: Document) -> None:
     ]
     paragraph("")
     columns = ("quantile", "data", "95 % interval", "synthetic")
-    table(columns, rows, numbers="data,95 % interval,synthetic")
+    table(columns, rows, numbers=("data", "95 % interval", "synthetic"))
     for words in document["open_levels"]:
         paragraph(words)
 
@@ -178,7 +178,7 @@ def _show_relations(document: Document) -> None:
             for row in document["correlations"]
         ]
         paragraph("")
-        table(("correlation of", "data", "synthetic"), pairs, numbers="data,synthetic")
+        table(("correlation of", "data", "synthetic"), pairs, numbers=("data", "synthetic"))
     if document["coefficients"]:
         rows = [
             (
@@ -191,5 +191,5 @@ def _show_relations(document: Document) -> None:
         ]
         paragraph("")
         columns = ("coefficient (error)", "data", "synthetic", "overlap")
-        table(columns, rows, numbers="data,synthetic,overlap")
+        table(columns, rows, numbers=("data", "synthetic", "overlap"))
         paragraph(document["overlap_words"])

@@ -62,6 +62,34 @@ def table_csv(table: Any) -> bytes:
     return text.getvalue()
 
 
+def rounded(table: Any, *values: str, error: str = "sd") -> Any:
+    """An Arrow table with as many digits as the errors justify, for a CSV file beside a Parquet
+    file that keeps all: the error with three significant digits, the values of its row to the same
+    place; never coarser than whole numbers. A value whose error is 0 is exact: it stays.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"estimate": [1838.4285714285716, 7.0], "sd": [2.7944866759948, 0.0]})
+    >>> rounded(table, "estimate").to_pydict()
+    {'estimate': [1838.43, 7.0], 'sd': [2.79, 0.0]}
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    there = zip(table.column_names, table.schema.types, strict=True)
+    names = {name for name, kind in there if pa.types.is_floating(kind)} & {*values, error}
+    if error not in names:
+        return table
+    sizes = table[error].to_numpy()
+    known = (sizes > 0) & np.isfinite(sizes)
+    places = 2 - np.floor(np.log10(np.where(known, sizes, 1.0)))
+    scale = 10.0 ** np.clip(places, 0, 15)
+    for name in names:
+        full = table[name].to_numpy()
+        short = np.where(known, np.rint(full * scale) / scale, full) + 0.0  # no -0
+        table = table.set_column(table.column_names.index(name), name, pa.array(short))
+    return table
+
+
 def _neutral_column(column: Any) -> Any:
     import pyarrow as pa
 

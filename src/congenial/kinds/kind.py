@@ -10,7 +10,7 @@ a bundle is read, so its module is light: what is heavy is imported inside its m
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -184,8 +184,8 @@ class Screen(Protocol):
         self,
         columns: Sequence[str],
         rows: Sequence[Sequence[object]],
-        numbers: str = "",
-        whole: str = "",
+        numbers: Collection[str] = (),
+        whole: Collection[str] = (),
     ) -> None:
         """A table; columns named in `numbers` are set flush right."""
 

@@ -86,7 +86,7 @@ def show(one: Document, screen: Screen) -> None:
             )
             for column in one["columns"]
         ],
-        numbers="contexts,M",
+        numbers=("contexts", "M"),
     )
     for column in one["columns"]:
         if column["settled"]:

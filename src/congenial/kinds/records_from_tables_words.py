@@ -139,7 +139,7 @@ def _show_errors(one: Document, screen: Screen) -> None:
     screen.table(
         ["table", "cells", "noise of a count (sd)", "records misplaced by noise"],
         rows,
-        numbers="cells,noise of a count (sd),records misplaced by noise",
+        numbers=("cells", "noise of a count (sd)", "records misplaced by noise"),
     )
     if len(pairs) > len(widest):
         screen.paragraph(

@@ -25,7 +25,6 @@ Tables = tuple[tuple[str, ...], ...]
 
 def build(plan: Setting, section: TablesSection, figures: Invariants) -> JointTables:
     """The mechanism of one section over the databases that agree with `figures`."""
-    refuse_section(section)
     tables = named_tables(plan.schema, section)
     adjacency = pairs_of(plan, section, figures)
     try:
@@ -52,16 +51,6 @@ def designed(section: TablesSection, asked: TablesProblem) -> Design:
     return design(workload, types, model, promise, _aim(section, workload), law)
 
 
-def refuse_section(section: TablesSection) -> None:
-    """Refuse a reading that may leave somebody without a promise."""
-    if section.reading == "literal":
-        raise PlanError(
-            f"release '{section.name}': reading = 'literal' may leave some people without any "
-            "promise; it is for studies only.",
-            remedy="Use reading = 'robust', or 'existential' and read what it does not cover.",
-        )
-
-
 def _refuse_unkept_bounds(section: TablesSection, made: JointTables, figures: Invariants) -> None:
     """Only whole counts keep public bounds: without them, what is printed could contradict one."""
     if not figures.bounds:
@@ -80,20 +69,11 @@ def _refuse_unkept_bounds(section: TablesSection, made: JointTables, figures: In
 
 
 def named_tables(schema: Schema, section: TablesSection) -> Tables:
-    """The axes of every table of a section, each table once."""
+    """The axes of every table of a section."""
     if section.tables == "auto":
         assert section.table is not None
         return automatic(schema, section.table)
-    tables = tuple(tuple(names) for names in section.tables)
-    for at, names in enumerate(tables):
-        schema.axes(names)  # raises when an axis is unknown, or shown twice
-        if any(set(names) == set(other) for other in tables[:at]):
-            raise PlanError(
-                f"release '{section.name}': the table over {', '.join(names) or 'nothing'} is "
-                "named twice.",
-                remedy="Name it once.",
-            )
-    return tables
+    return tuple(tuple(names) for names in section.tables)
 
 
 def automatic(schema: Schema, table: Sequence[str]) -> Tables:

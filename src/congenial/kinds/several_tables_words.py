@@ -135,7 +135,7 @@ def _show_tables(one: Document, screen: Screen) -> None:
         error = row["printed_error"]
         rows.append([*told, "estimates" if error is None else f"{error:.2f}"] if tried else told)
     columns = (*head, "printed counts") if tried else tuple(head)
-    screen.table(columns, rows, numbers=",".join({*columns} - {"table", "noise drawn"}))
+    screen.table(columns, rows, numbers={*columns} - {"table", "noise drawn"})
     basis = {row["basis"] for row in one["tables"]}
     screen.paragraph(
         "Standard deviation of the worst cell's estimate"

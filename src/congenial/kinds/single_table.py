@@ -25,7 +25,7 @@ class ReleaseSection(NamedSection):
     table: list[str] = Field(min_length=1)
     rho: Positive | None = None
     mu: Positive | None = None
-    reading: Literal["robust", "existential", "literal"] = "robust"
+    reading: Literal["robust", "existential"] = "robust"
     nonnegative: Literal["no", "project", "two-stage", "condition"] = "no"
     basis: Literal["theorem"] | None = None
     by: list[str] = []

@@ -280,7 +280,7 @@ def _show_errors(one: Document, screen: Screen) -> None:
             )
             for row in one["errors"]
         ],
-        numbers="sums,standard deviation,within,at",
+        numbers=("sums", "standard deviation", "within", "at"),
     )
     less = one["less_noise"]
     if less is not None:
@@ -315,7 +315,7 @@ def _show_printed(one: Document, screen: Screen) -> None:
         for what, row in zip(tables, printed["errors"], strict=True)
     ]
     columns = ("root mean square error of", "sums", "as drawn", "printed, sparse", "printed, even")
-    screen.table(columns, rows, numbers=",".join(columns[1:]))
+    screen.table(columns, rows, numbers=columns[1:])
     screen.paragraph(
         "Simulated on tables made up from published figures, not on the data: everybody of a known "
         "sum in one cell (sparse), or spread over all of them (even)."
@@ -371,7 +371,7 @@ def _show_row_costs(one: Document, screen: Screen) -> None:
         for cost in one["row_costs"]
     ]
     columns = ("max_rows", "units", "rows", "noise")
-    screen.table(columns, rows, numbers="max_rows,units,rows,noise")
+    screen.table(columns, rows, numbers=("max_rows", "units", "rows", "noise"))
 
 
 def _cost_note(cost: Document) -> str:

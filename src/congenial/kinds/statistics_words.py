@@ -62,7 +62,7 @@ def show(one: Document, screen: Screen) -> None:
     screen.table(
         ("error of", "standard deviation"),
         [(row["what"], f"{row['standard_deviation']:.4g}") for row in one["errors"]],
-        numbers="standard deviation",
+        numbers=("standard deviation",),
     )
     screen.paragraph("")
     rows = [
@@ -77,7 +77,7 @@ def show(one: Document, screen: Screen) -> None:
     screen.table(
         ("mechanism", "expected error", "directions", "why not"),
         rows,
-        numbers="expected error,directions",
+        numbers=("expected error", "directions"),
     )
     _show_model_error(one, screen)
     screen.paragraph(f"The fit: {one['diagnosis']}")
@@ -110,5 +110,5 @@ def _show_model_error(one: Document, screen: Screen) -> None:
         for row in one["model_error"]
     ]
     columns = ("lambda", "eta", "epsilon", "delta", "delta with noise", "noise")
-    screen.table(columns, rows, numbers=",".join(columns))
+    screen.table(columns, rows, numbers=columns)
     screen.paragraph("")

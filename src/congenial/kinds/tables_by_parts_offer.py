@@ -16,7 +16,6 @@ from congenial.kinds.several_tables_building import (
     aim_words,
     designed,
     named_tables,
-    refuse_section,
 )
 from congenial.kinds.tables_by_parts import PartsSection
 from congenial.ledger.ledger import Ledger
@@ -38,7 +37,6 @@ class PartsCheck:
 
 def build(plan: Setting, section: PartsSection, figures: Invariants) -> PartedTables:
     """The mechanism of one section over the databases that agree with `figures`."""
-    refuse_section(section)
     _refuse_database(plan, section)
     if figures.bounds:
         raise PlanError(

@@ -78,7 +78,7 @@ def show(one: Document, screen: Screen) -> None:
         for row in one["tables"]
     ]
     head = ("table", "cells", "noise drawn", "written", "standard deviation")
-    screen.table(head, rows, numbers="cells,standard deviation")
+    screen.table(head, rows, numbers=("cells", "standard deviation"))
     screen.paragraph(
         "Standard deviation of the estimates, as the root of the mean variance of a table's cells. "
         "Whole counts are fitted from coarse to fine; every table is a sum of them."

@@ -55,7 +55,7 @@ def show(one: Document, screen: Screen) -> None:
         screen.table(
             ["odds ratio", "power"],
             [[f"{row['odds_ratio']:g}", f"{row['power']:.3f}"] for row in one["power"]],
-            numbers="odds ratio power",
+            numbers=("odds ratio", "power"),
         )
     screen.paragraph("")
     screen.paragraph(one["promise"])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from congenial._notebook import MOST_ROWS, intervals_picture
-from congenial.data.csv_text import table_csv
+from congenial.data.csv_text import rounded, table_csv
 from congenial.data.engines.checked_parquet import Expected, as_parquet, column_names, numbers
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index as cell_index  # used by those who read releases
@@ -301,7 +301,7 @@ class Release(Released):
 
     def as_csv(self) -> bytes:
         """The table as a CSV file for readers: codes, and labels beside them where there are."""
-        return table_csv(with_words(self.as_in_file(), self.schema, self.table))
+        return table_csv(rounded(with_words(self.as_in_file(), self.schema, self.table)))
 
     @classmethod
     def from_payload(

@@ -82,6 +82,7 @@ class TablesProblem:
     def __init__(self, adjacency: Adjacency, tables: Sequence[Sequence[str]]) -> None:
         self.adjacency = adjacency
         self.workload = Workload.of(adjacency.schema, tables)
+        _refuse_twice(self.workload.tables)
         self.types: DifferenceTypes = difference_types(adjacency, self.workload)
         if not any(any(row) for row in self.types.squares):
             raise StructureError(
@@ -125,4 +126,15 @@ class TablesProblem:
             raise GuaranteeError(
                 f"these tables would promise {loss.tradeoff.words}, more than was asked for.",
                 remedy="Leave out figures or tables; this should be reported.",
+            )
+
+
+def _refuse_twice(tables: Sequence[tuple[str, ...]]) -> None:
+    """Refuse a table that is named twice, in any order of its columns: it would be drawn twice."""
+    for at, names in enumerate(tables):
+        if any(set(names) == set(other) for other in tables[:at]):
+            raise StructureError(
+                f"the table over {', '.join(names) or 'nothing'} is named twice; the order of "
+                "its columns makes no difference.",
+                remedy="Name it once.",
             )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.csv_text import table_csv
+from congenial.data.csv_text import rounded, table_csv
 from congenial.data.engines.checked_parquet import Expected, as_parquet, numbers, refused
 from congenial.data.schema import Schema
 from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
@@ -92,7 +92,10 @@ class TableFile:
         """Both files."""
         table = self.table(columns)
         shown = with_words(table, self.schema, self.tables[self.at])
-        return {f"{self.name}.parquet": as_parquet(table), f"{self.name}.csv": table_csv(shown)}
+        return {
+            f"{self.name}.parquet": as_parquet(table),
+            f"{self.name}.csv": table_csv(rounded(shown, "estimate")),
+        }
 
     def read(self, payload: Mapping[str, bytes]) -> dict[str, Any]:
         """Its numbers, shaped by its axes; BundleError if the file is another."""

@@ -56,7 +56,7 @@ def readme(release: Released, promise: str) -> str:
         ("report.html", "the same for reading; opens without a network"),
         ("DIGEST.txt", "SHA-256 of release.json; compare it with the one the publisher announced"),
     )
-    listed = "\n".join(f"{name:<27}{what}" for name, what in files)
+    listed = "\n".join(_file_line(*one) for one in files)
     usage = "\n".join(f"  {line}" for line in release.usage)
     note = _csv_note(release)
     about = release.schema.about
@@ -78,6 +78,11 @@ How to use it
 or, without Python, read the CSV files. The law is in release.json under "description".
 {note}Check the folder with: congenial verify <this folder> --digest <announced digest>
 """
+
+
+def _file_line(name: str, what: str) -> str:
+    """A file and what it holds; below a name that is too long for its column."""
+    return f"{name:<27}{what}" if len(name) < 26 else f"{name}\n{'':<27}{what}"
 
 
 def _csv_note(release: Released) -> str:

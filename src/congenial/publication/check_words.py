@@ -16,7 +16,7 @@ STRUCTURES = {
     "general": "groups of people tied by linear equations",
 }
 RELEASED_ALREADY = "Released already, and not worked out again: "
-MOST_ERRORS = 6  # rows of expected errors that a short answer shows
+MOST_ERRORS = 12  # rows of expected errors that a short answer shows; it says how many more
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,10 @@ def show_brief(document: Document, screen: Screen) -> None:
             screen.paragraph("")
             rows = [(e.what, f"{e.deviation:.2f}", half_width(e)) for e in errors[:MOST_ERRORS]]
             columns = ("error of", "standard deviation", "within")
-            screen.table(columns, rows, numbers="standard deviation,within")
+            screen.table(columns, rows, numbers=("standard deviation", "within"))
+        if len(errors) > MOST_ERRORS:
+            more = len(errors) - MOST_ERRORS
+            screen.paragraph(f"... and {more} more: `congenial check --all` lists them.")
         if one.get("unanswered"):
             screen.paragraph(one["unanswered"])
     if document["supposed"] is not None:
@@ -132,7 +135,7 @@ def _show_figures(document: Document, screen: Screen) -> None:
             )
             for one in document["mandates"]
         ]
-        screen.table(("figure", "by", "numbers", "because", "note"), rows, numbers="numbers")
+        screen.table(("figure", "by", "numbers", "because", "note"), rows, numbers=("numbers",))
     screen.paragraph("")
     apart = f"at most {adjacency['records']} between look-alikes (a* in the papers)"
     screen.facts(

@@ -15,6 +15,7 @@ from congenial.errors import BundleError
 from congenial.mechanisms.single_table_release import Release
 from congenial.privacy.numbers import odds
 from congenial.privacy.tradeoff import Pure
+from congenial.report.usage_section import fitted_tables
 
 Paragraphs = list[tuple[str, str]]  # heading, text
 
@@ -55,27 +56,47 @@ def _journalist(release: Any) -> Paragraphs:
                 "smallest or largest of many small cells, or that a zero means nobody.",
             ),
         ]
-    return [*found, ("Where it comes from", f"{release.name}; cite CITATION.cff and the digest.")]
+    title = release.schema.about.title or release.name
+    source = f"{title}. Cite its title, its publisher and the digest that they announced."
+    return [*found, ("Where it comes from", source)]
+
+
+_RECORDS = (
+    "Made-up records that resemble the real ones. No row is a real person's: do not look for "
+    "anybody in them, and do not report single rows."
+)
+_KINDS = {
+    "synthetic records": _RECORDS,
+    "records from tables": _RECORDS,
+    "statistics": "Statistics that were changed at random, so that they do not give away the "
+    "properties of the data that the promise below names.",
+    "odds ratio test": "The result of a statistical test. The count behind it was changed at "
+    "random, to protect people, and the test allows for that.",
+    "estimate": "The result of a calculation that was changed at random, to protect people.",
+}
 
 
 def _what(release: Any) -> str:
-    if isinstance(release, Release):
-        axes = ", ".join(release.table)
-        exact = "Some sums are exact; every other" if release.published.equalities else "Every"
-        return (
-            f"Counts of people by {axes}. {exact} number was changed at random, to protect people. "
-            "By how much is known."
-        )
-    return "; ".join(f"{name}: {what}" for name, what in release.contents) + "."
+    """What was released, without a file name."""
+    if release.kind in _KINDS:
+        return _KINDS[release.kind]
+    tables = getattr(release, "tables", None) or [getattr(release, "table", ())]
+    listed = "; ".join(f"by {', '.join(names)}" if names else "in all" for names in tables)
+    exact = "Some sums are exact; every other" if release.published.equalities else "Every"
+    size = " How far off the numbers may be is known." if _has_error(release) else ""
+    return f"Counts {listed}. {exact} number was changed at random, to protect people.{size}"
 
 
 def _in_odds(release: Any) -> str:
     f, adjacency = release.guarantee.tradeoff, release.guarantee.to_dict()["adjacency"]
-    if not isinstance(f, Pure) or adjacency.get("reading", "robust") != "robust":
+    compared = adjacency.get("metric"), adjacency.get("reading")
+    if not isinstance(f, Pure) or compared != ("replace-one", "robust"):
         return f"{release.guarantee.explain()} What is true of groups is not hidden."
     others = int(adjacency.get("records", 1)) - 1
     along = (
-        f", and up to {others} others with them so that the figures stay right" if others else ""
+        f", and up to {others} other{'s' * (others > 1)} with them so that the figures stay right"
+        if others
+        else ""
     )
     return (
         f"No result of this release is more than {odds(f.eps)} times as likely as it would be had "
@@ -104,8 +125,8 @@ def _analyst(release: Any) -> Paragraphs:
         found.append(
             (
                 "Which column",
-                "Infer from `count_as_drawn`: it is unbiased. `count` was made nonnegative cell by "
-                "cell, and its sums over many small cells are too large.",
+                f"Infer from `count_as_drawn`: it is unbiased. {_FITS[release.description.fit]}"
+                + (f" ({fitted_tables(release)})." if fitted_tables(release) else "."),
             )
         )
     found.append(("What is known", release.guarantee.published_clause()))
@@ -116,6 +137,14 @@ def _analyst(release: Any) -> Paragraphs:
     return [*found, _promise(release)]
 
 
+_FITS = {
+    "cells": "`count` is the nearest table of whole counts that are not negative and have the "
+    "published sums; its other sums over many small cells tend to be too large",
+    "two stages": "`count` is the nearest table that is not negative and has the published sums, "
+    "rounded to whole counts; its other sums over many small cells tend to be too large",
+    "nodes": "`count` was fitted from coarse to fine, to whole counts that are not negative and "
+    "have the published sums; use its sums for the tables that it was fitted to",
+}
 _BEWARE = (
     "Errors of cells that share an exact figure are related: do not add squared half-widths. "
     "Indices of noisy counts are biased; `congenial estimate` corrects them. An interval is about "
@@ -125,12 +154,12 @@ _BEWARE = (
 
 def _noise(release: Release) -> str:
     told = release.description
-    words = f"{told.law}; {_flat(told.to_dict()['parameter'])}"
+    given = "; drawn given the exact figures" if told.support.statements else ""
+    words = f"{told.law}{given}; {_flat(told.to_dict()['parameter'])}"
     if not _has_error(release):
         return words + "."
-    given = " given the exact figures" if told.support.statements else ""
     return (
-        f"{words}{given}. Half-width at 90 %: {_reach(release, release.table):,.0f} for a cell. "
+        f"{words}. Half-width at 90 %: {_reach(release, release.table):,.0f} for a cell. "
         + " ".join(_margin_words(release))
     )
 
@@ -154,13 +183,14 @@ def _engineer(release: Any) -> Paragraphs:
     told, guarantee = release.description.to_dict(), release.guarantee
     facts = {key: told[key] for key in ("mechanism", "family", "law", "parameter") if key in told}
     adjacency = guarantee.to_dict()["adjacency"]
+    compared = [one for one in (adjacency["metric"], adjacency.get("reading")) if one]
     found: Paragraphs = [
-        ("Pairs", f"{adjacency['words']} ({adjacency['metric']}, {adjacency.get('reading', '')})"),
+        ("Pairs", f"{adjacency['words']} ({', '.join(compared)})"),
         ("Trade-off", f"{guarantee.tradeoff.words}; basis: {guarantee.basis}"),
         ("Mechanism", "; ".join(f"{k}: {_flat(one)}" for k, one in facts.items())),
         ("Conditioned on", _support(release)),
         ("Numerics", _flat(told.get("numerics", {})) or "-"),
-        ("After the draw", str(told.get("post_processing", "-"))),
+        ("After the draw", _AFTER.get(str(told.get("post_processing")), "-")),
         ("Randomness", f"{release.randomness}"),
         ("Assumed", guarantee.assumed or "nothing else"),
         ("Not covered", "; ".join(guarantee.left_open)),
@@ -168,10 +198,14 @@ def _engineer(release: Any) -> Paragraphs:
         (
             "Check it",
             "`congenial verify BUNDLE --digest DIGEST` recomputes the promise from the "
-            "description; `congenial audit BUNDLE` attacks the law it states.",
+            "description; `congenial audit BUNDLE` attacks the stated noise, for the kinds of "
+            "release that it covers.",
         ),
     ]
     return found
+
+
+_AFTER = {"none": "nothing", "project": "counts were made nonnegative, from the draw alone"}
 
 
 def _flat(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from congenial.report.page import PageColumn, PageTable, table
@@ -53,12 +53,11 @@ class PageScreen:
         self,
         columns: Sequence[str],
         rows: Sequence[Sequence[object]],
-        numbers: str = "",
-        whole: str = "",  # noqa: ARG002 - a page wraps as it is wide
+        numbers: Collection[str] = (),
+        whole: Collection[str] = (),  # noqa: ARG002 - a page wraps as it is wide
     ) -> None:
         """A table; columns named in `numbers` are set flush right."""
-        flush = numbers.split(",")
-        heads = [PageColumn(name, name in flush) for name in columns]
+        heads = [PageColumn(name, name in numbers) for name in columns]
         self._add(PagePart(table=table(heads, rows)))
 
     def _add(self, part: PagePart) -> None:

@@ -1,4 +1,7 @@
-"""Which columns a question is about, and which measured table of a release of records answers it.
+"""Which columns a question is about, and which table of a release answers it.
+
+Where none of several tables has the cells of all others, a printed table that shows the question
+answers it: its estimates come from all measured tables together.
 
 Records from tables have no one table of all their columns: each measured table has a law of its
 own. An estimate comes from one that shows all columns of the question, combined with the measured
@@ -12,7 +15,9 @@ from typing import Any
 
 from congenial.data.predicate import parse
 from congenial.data.schema import Schema
+from congenial.data.table import cell_index, select
 from congenial.errors import CongenialError, InferenceError
+from congenial.inference.estimates.cell_estimates import CellEstimates
 from congenial.inference.estimates.expression_language import (
     ArithmeticOf,
     BetweenOf,
@@ -20,6 +25,7 @@ from congenial.inference.estimates.expression_language import (
     Question,
     parse_question,
 )
+from congenial.mechanisms.tables_files import said
 
 
 def asked_columns(question: Question, schema: Schema) -> set[str]:
@@ -29,11 +35,16 @@ def asked_columns(question: Question, schema: Schema) -> set[str]:
     >>> sorted(asked_columns(parse_question("share(sex = 'f' | age >= 5)"), schema))
     ['age', 'sex']
     """
+    return named_columns(*asked_names(question), schema)
+
+
+def asked_names(question: Question) -> tuple[list[str], list[str]]:
+    """The axes that a question names, and its conditions."""
     conditions, names = [], list(question.by)
     for node in _leaves(question.expression):
         conditions += [getattr(node, one, "") for one in ("condition", "part", "whole")]
         names += [one for one in (getattr(node, "name", ""), getattr(node, "over", "")) if one]
-    return named_columns(names, conditions, schema)
+    return names, conditions
 
 
 def named_columns(names: Sequence[str], conditions: Sequence[str], schema: Schema) -> set[str]:
@@ -50,6 +61,35 @@ def _leaves(node: Expression) -> Iterator[Expression]:
         yield from _leaves(node.inner)
     else:
         yield node
+
+
+def table_showing(
+    source: CellEstimates, names: Sequence[str], conditions: Sequence[str], text: str
+) -> CellEstimates:
+    """The cells that answer a question: a printed table's where no table has all cells."""
+    views: Sequence[CellEstimates] = getattr(source, "views", ())
+    if not views:
+        return source
+    columns = named_columns(names, conditions, source.schema)  # refuses unknown ones
+    found = [one for one in views if _shows(one, names, conditions)]
+    if not found:
+        raise InferenceError(
+            f"'{text}': no table of '{source.name}' shows {', '.join(sorted(columns))} together, "
+            "as finely as this asks.",
+            remedy=f"Ask about columns of one table: {'; '.join(said(v.axes) for v in views)}.",
+        )
+    return min(found, key=lambda one: one.schema.size(one.axes))
+
+
+def _shows(table: CellEstimates, names: Sequence[str], conditions: Sequence[str]) -> bool:
+    """Whether cells of a table are neither too coarse for the axes nor for the conditions."""
+    try:
+        cell_index(table.schema, table.axes, tuple(dict.fromkeys(names)))
+        for one in conditions:
+            select(one, table.schema, table.axes)
+    except CongenialError:
+        return False
+    return True
 
 
 def has_parts(releases: Sequence[Any]) -> bool:

@@ -9,9 +9,9 @@ errors are linear combinations of the tables' own errors, drawn from their publi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from congenial.data.table import cell_index
 from congenial.data.workload import Margin, Workload
 from congenial.errors import InferenceError
 from congenial.figures.invariants import Invariants
+from congenial.figures.summed_out import summed_out
 from congenial.inference.estimates.cell_estimates import (
     DRAWS,
     CellEstimates,
@@ -33,6 +34,7 @@ from congenial.inference.estimates.cell_estimates import (
 from congenial.inference.estimates.single_table_estimates import SingleTableEstimates
 from congenial.mechanisms.several_tables_release import TablesRelease
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
+from congenial.mechanisms.tables_files import said
 from congenial.tables.inverse import Inverse
 from congenial.tables.linear_estimates import choose_inverse, estimate
 from congenial.tables.measurements import Measurements
@@ -57,13 +59,14 @@ def combined(tables: Sequence[CellEstimates], same_population: bool = False) -> 
 
 @dataclass(frozen=True, eq=False)
 class CombinedEstimates(IndependentTables):
-    """`CellEstimates` from several tables; the cells are those of the finest."""
+    """`CellEstimates` from several tables; the cells are those of the finest, or of `asked`.
+
+    Where no table is the finest, each of `views` gives the same estimates for the cells of one.
+    """
 
     precisions: tuple[float, ...] | None = None  # of each table; from its errors if not given
     release: TablesRelease | PartedRelease | None = None  # that the tables were drawn for
-
-    def __post_init__(self) -> None:
-        _ = self.finest
+    asked: tuple[str, ...] | None = None  # the axes of the cells, where they are not the finest's
 
     @property
     def name(self) -> str:
@@ -75,30 +78,43 @@ class CombinedEstimates(IndependentTables):
     @property
     def schema(self) -> Schema:
         """What the cells mean."""
-        return self.finest.schema
+        return self.tables[0].schema
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The axes of the finest table."""
-        return self.finest.axes
+        """The axes of the cells."""
+        return self.finest.axes if self.asked is None else self.asked
 
     @cached_property
     def finest(self) -> CellEstimates:
         """The table of which all others are sums."""
         for one in self.tables:
-            if all(_is_sum_of(other, one) for other in self.tables):
+            if _has_all(one, self.tables):
                 return one
-        listed = "; ".join(f"'{one.name}' over {', '.join(one.axes)}" for one in self.tables)
+        tables = "; ".join(said(one.axes) for one in self.views)
         raise InferenceError(
-            f"none of the tables has the cells of all others ({listed}).",
-            remedy="Ask for one cell with release.interval(condition, part=...)."
-            if isinstance(self.release, PartedRelease)
-            else "Combine them with a bundle that has, or ask each of them.",
+            f"no table of '{self.name}' has the cells of all others.",
+            remedy=f"Ask in words about columns of one table: {tables}.",
         )
 
     @cached_property
+    def views(self) -> tuple[CombinedEstimates, ...]:
+        """The same estimates for the cells of each table, where none is the finest; the printed
+        tables of one release.
+        """
+        if self.asked is not None or any(_has_all(one, self.tables) for one in self.tables):
+            return ()
+        printed = self.release.tables if isinstance(self.release, TablesRelease) else ()
+        found = []
+        for axes in dict.fromkeys((*printed, *(one.axes for one in self.tables))):
+            view = replace(self, asked=axes)
+            vars(view).update(_measurements=self._measurements, _inverse=self._inverse)
+            found.append(view)
+        return tuple(found)
+
+    @cached_property
     def published(self) -> Invariants:
-        """The figures of all tables that the finest can show."""
+        """The figures of all tables."""
         joined = self.tables[0].published
         for one in self.tables[1:]:
             joined = joined.join(one.published)
@@ -112,9 +128,9 @@ class CombinedEstimates(IndependentTables):
 
     @cached_property
     def _shown(self) -> Invariants:
-        """The exact figures about attributes of the finest table."""
-        bases = {axis.base for axis in self.schema.axes(self.axes)}
-        figures = self.published
+        """The exact figures about attributes of the tables."""
+        bases = {axis.base for one in self.tables for axis in self.schema.axes(one.axes)}
+        figures = summed_out(self.published, [*bases])
         kept = [
             i
             for i, statement in enumerate(figures.statements)
@@ -159,7 +175,7 @@ class CombinedEstimates(IndependentTables):
 
     def _asked(self, weights: Weights) -> tuple[Margin, Weights]:
         """The smallest table of which the combinations are, and their weights on its cells."""
-        dense, shown = weights.toarray().reshape(-1, *_shape(self.finest)), []
+        dense, shown = weights.toarray().reshape(-1, *_shape(self)), []
         for at, name in enumerate(self.axes, start=1):
             first = dense.take([0], axis=at)
             if np.all(dense == first):
@@ -181,7 +197,7 @@ class CombinedEstimates(IndependentTables):
     def of_tables(self, weights: Weights) -> Iterator[tuple[CellEstimates, Weights]]:
         """For each table, the weights with which its values enter linear combinations."""
         measured = self._measurements
-        dense = np.asarray(weights.todense(), dtype=float).reshape(-1, *_shape(self.finest))
+        dense = np.asarray(weights.todense(), dtype=float).reshape(-1, *_shape(self))
         margin = measured.margin(self.axes)  # coarser than the cells where figures are finer
         solved = self._inverse.apply([(margin, self._by_attribute(dense, self.axes, margin))])
         for i, table in enumerate(self.tables):
@@ -221,6 +237,16 @@ def _precision(table: CellEstimates) -> float:
     return 1 / max(float(np.mean(errors**2)), 1e-12)
 
 
+def _views(table: CellEstimates) -> Sequence[CellEstimates]:
+    """A table, or what one that has no finest shows."""
+    return getattr(table, "views", ()) or (table,)
+
+
+def _has_all(fine: CellEstimates, tables: Sequence[CellEstimates]) -> bool:
+    """Whether every cell of every table is a sum of cells of one."""
+    return all(_is_sum_of(other, fine) for other in tables)
+
+
 def _is_sum_of(coarse: CellEstimates, fine: CellEstimates) -> bool:
     """Whether every cell of one table is a sum of cells of the other."""
     own = {axis.base: axis for axis in fine.schema.axes(fine.axes)}
@@ -252,12 +278,16 @@ def _refuse_strangers(one: CellEstimates, other: CellEstimates, same_population:
             f"({len(joined.statements)} figures, none in both).",
             remedy="If they are, say so with --same-population (same_population=True).",
         )
-    _refuse_far_apart(one, other, names)
+    for pair in product(_views(one), _views(other)):
+        _refuse_far_apart(*pair, names)
 
 
 def refuse_the_same(one: CellEstimates, other: CellEstimates, names: str) -> None:
     """Refuse a bundle that is given twice: its noise is not independent of itself."""
-    if one.axes == other.axes and np.array_equal(one.cells, other.cells):
+    each, others = _views(one), _views(other)
+    if [one.axes for one in each] == [one.axes for one in others] and all(
+        np.array_equal(a.cells, b.cells) for a, b in zip(each, others, strict=True)
+    ):
         raise InferenceError(
             f"{names} are the same draw: it says nothing twice.", remedy="Give each bundle once."
         )

@@ -17,7 +17,13 @@ from congenial.data.arguments import PATH, expect
 from congenial.errors import InferenceError
 from congenial.inference.estimates.answers import Estimate, EstimateTable
 from congenial.inference.estimates.arithmetic import refuse_all_unbounded
-from congenial.inference.estimates.asked_columns import answering, first_answer, has_parts
+from congenial.inference.estimates.asked_columns import (
+    answering,
+    asked_names,
+    first_answer,
+    has_parts,
+    table_showing,
+)
 from congenial.inference.estimates.cell_estimates import CellEstimates, cell_estimates
 from congenial.inference.estimates.checked_bootstrap import function_of_table
 from congenial.inference.estimates.combined_estimates import combined, refuse_the_same
@@ -140,18 +146,21 @@ def _asked(what: What, together: _Together, outside: Outside | None) -> Asked:
         groups = [{} if count == 1 else {"number": str(i + 1)} for i in range(count)]
         return getattr(what, "__name__", "function"), quantity, groups
     question = parse_question(what)
+    asked = asked_names(question)
     if question.compares:
-        for one, other in pairwise(together.tables):
+        tables = [table_showing(one, *asked, question.text) for one in together.tables]
+        for one, other in pairwise(tables):
             if one.cells.size >= ALIKE_BY_CHANCE:
                 refuse_the_same(one, other, f"'{one.name}' and '{other.name}'")
-        beside = SideBySide(tuple(together.tables))
+        beside = SideBySide(tuple(tables))
         sides = [
             CellGroups(beside, table, question.by, start)
             for table, start in zip(beside.tables, beside.starts, strict=False)
         ]
         _refuse_other_groups(sides)
     else:
-        sides = [CellGroups(together.one, together.one, question.by)]
+        table = table_showing(together.one, *asked, question.text)
+        sides = [CellGroups(table, table, question.by)]
     return question.text, resolve(question, sides, outside), sides[0].labels
 
 

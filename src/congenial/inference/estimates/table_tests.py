@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from congenial.data.argument_rules import TEXT, takes
 from congenial.errors import InferenceError
+from congenial.inference.estimates.asked_columns import table_showing
 from congenial.inference.estimates.cell_estimates import (
     SEED,
     CellEstimates,
@@ -65,7 +66,7 @@ def independence_test(release: Any, row: str, column: str, where: str = "") -> T
     >>> test.null, test.p_value
     ('sex and age are independent', 0.0005)
     """
-    groups = _all(release)
+    groups = _all(release, f"independent({row}, {column})", (row, column), (where,))
     chosen = groups.selected(where)
     (first, rows), (second, columns) = groups.levels_of(row), groups.levels_of(column)
     if groups.table.schema.axis(row).base == groups.table.schema.axis(column).base:
@@ -93,7 +94,7 @@ def equality_test(release: Any, name: str, one: str, other: str) -> TableTest:
     >>> equality_test(release, "age", "area = 'A'", "area = 'B'").p_value > 0.05
     True
     """
-    groups = _all(release)
+    groups = _all(release, f"equal({name})", (name,), (one, other))
     level, count = groups.levels_of(name)
     inside = [groups.selected(condition) for condition in (one, other)]
     if np.any(inside[0] & inside[1]):
@@ -113,7 +114,7 @@ def trend_test(release: Any, condition: str, name: str, where: str = "") -> Tabl
     """
     from congenial.inference.estimates.resolve import ordered
 
-    groups = _all(release)
+    groups = _all(release, f"trend(... by {name})", (name,), (condition, where))
     bins = len(ordered(name, groups).intervals)
     level, _ = groups.levels_of(name)
     chosen, meets = groups.selected(where) & (level < bins), groups.selected(condition)
@@ -123,8 +124,10 @@ def trend_test(release: Any, condition: str, name: str, where: str = "") -> Tabl
     return _tested(groups.source, weights, (2, bins), null, _trend)
 
 
-def _all(release: Any) -> CellGroups:
-    source = cell_estimates(release)
+def _all(
+    release: Any, text: str, names: tuple[str, ...], conditions: tuple[str, ...]
+) -> CellGroups:
+    source = table_showing(cell_estimates(release), names, conditions, text)
     return CellGroups(source, source, ())
 
 
