@@ -50,7 +50,7 @@ class SecretPairs(Pairs):
     """
 
     metric = "secret pairs"
-    counted = ", whatever is believed,"
+    counted = " without any assumption about beliefs"
     assumptions = ("whoever reads the release holds one of the named beliefs",)
     """What must be true for the promise to mean what it says."""
 
@@ -142,6 +142,11 @@ class SecretPairs(Pairs):
         knows = f"knows the public figures ({'; '.join(self.facts)}) and " if self.facts else ""
         who = f"somebody who {knows}believes that {beliefs}"
         return f"{SECRET_WORDS[self.secrets]}, as seen by {who}"
+
+    @property
+    def guesser(self) -> str:
+        """Somebody who holds one of the beliefs."""
+        return f"knows and believes this, and thinks the two {self.side}s equally likely"
 
     @property
     def not_covered(self) -> tuple[str, ...]:
