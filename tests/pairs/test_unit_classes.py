@@ -241,7 +241,7 @@ def test_written_and_read_back() -> None:
     assert "of_units" not in figures.of_rows.to_dict()
 
 
-def test_the_promise_names_what_a_unit_may_be_given() -> None:
+def test_the_promise_says_where_the_number_of_units_is_kept() -> None:
     pairs = SeveralRows(Invariants.of(TENURE, (total(), BY_TENURE)), 3, never_empty=True)
     assert "datasets of the same number of units with at most 3 rows each" in pairs.words
     free = SeveralRows(Invariants(TENURE, (total(),)), 3)
