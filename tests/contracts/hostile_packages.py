@@ -78,7 +78,6 @@ def tradeoff_calls() -> Iterator[tuple[str, Call]]:
     told = {"source": privacy.Pure(1), "to": "rho", "delta": None}
     yield "convert", (privacy.convert, told)
     yield "belief", (privacy.belief, {"prior": 0.01, "epsilon": 1})
-    yield "belief_words", (privacy.belief_words, {"guarantee": TARGET, "prior": 0.01})
     law = api.calibrate("auto", TARGET, SCHEMA.names).description
     yield "joint_loss", (privacy.joint_loss, {"descriptions": [law], "adjacency": TARGET.adjacency})
     yield "neighbourhood", (privacy.neighbourhood, {"adjacency": PEOPLE})

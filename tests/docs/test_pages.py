@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -145,3 +146,8 @@ def test_files_that_are_named_exist() -> None:
 def test_no_machine_or_registry_is_named() -> None:
     for page in (*TOP, *PAGES):
         assert not re.search(r"/(?:work|tmp|home|root)/|https?://", page.read_text()), page.name
+
+
+def test_the_picture_of_what_is_promised_is_the_one_drawn() -> None:
+    drawn = run_path(str(DOCS / "odds.py"))["picture"]()
+    assert (DOCS / "images" / "odds.svg").read_text(encoding="utf-8") == drawn

@@ -89,7 +89,7 @@ def test_from_check_to_a_posterior(folder: Path) -> None:
     assert "below the ordinary sensitivity" not in told["promise"]
     assert "0.463" in told["belief"]
     shown = " ".join(run("check", path).split())
-    assert "Whatever anybody believes" in shown
+    assert "Without any assumption about beliefs" in shown
     assert "add up with other releases" in shown
     assert "congenial infer works on it, quickly" in shown
 
@@ -108,7 +108,9 @@ def test_from_check_to_a_posterior(folder: Path) -> None:
     assert release.publishable
     assert release.base.kind == "prior-congenial"
     assert release.persons.tradeoff.eps == 1
-    assert all(text in release.explain() for text in ("Given what is public", "Whatever anybody"))
+    assert all(
+        text in release.explain() for text in ("Given what is public", "Without any assumption")
+    )
     report = html.unescape((bundle / "report.html").read_text())
     for words in (
         "Dirichlet-multinomial",

@@ -181,7 +181,6 @@ class HowMany(Kind[HowManySection]):
             PAGE,
             release=release,
             promise=words,
-            belief="",
             promise_facts=promise_facts(release.guarantee),
         )
 

@@ -65,13 +65,13 @@ def test_plain_data_comes_back(scenarios):
 def test_words_are_a_clause():
     plain = pairs(IndependentRecords())
     assert plain.words == (
-        "any one person, either absent or present with any one record, as seen by somebody who "
-        "believes that the records of different people are independent"
+        "the absence of one person and the person's presence with any one record, as seen by "
+        "somebody who believes that the records of different people are independent"
     )
     assert LEAKAGE not in plain.not_covered
     rule = pairs(BoundedCounts(9, k_anonymity(2)), given=("last month's counts",))
     assert rule.words == (
-        "any one person and any two answers that person may have given, as seen by somebody who "
+        "any two answers that one person may have given, as seen by somebody who "
         "knows the public figures (last month's counts; the count and its complement are 2 or "
         "more) and believes that the answers of 9 people are independent, apart from what is public"
     )

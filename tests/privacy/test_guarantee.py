@@ -12,12 +12,15 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError
-from congenial.figures.invariants import publish
-from congenial.figures.statements import count, total
+from congenial.figures.invariants import Invariants, publish
+from congenial.figures.statements import count, of_units, total
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
+from congenial.pairs.pairs import OTHERS
+from congenial.pairs.sensitive_values import SensitiveValues
+from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.guarantee import BASES, Guarantee
 from congenial.privacy.numbers import number, odds
-from congenial.privacy.tradeoff import Pure
+from congenial.privacy.tradeoff import Approximate, Gaussian, Pure
 
 SCHEMA = Schema.from_dict(
     {"county": {"levels": ["a", "b", "c"]}, "age": {"edges": [0, 18], "top": "18+"}}
@@ -32,8 +35,10 @@ def test_each_clause_follows_its_field():
     text = base.explain()
     assert "Published exactly: Population (Constitution, article 1); the number of people." in text
     assert "Neither these nor what follows from them is protected." in text
-    assert "agree with the published figures and differ in at most 2 people's records" in text
-    assert "enough for any one person to be given any answer the figures allow" in text
+    assert (
+        "For the rest: the protection compares datasets that agree with the exact figures and "
+        "differ in at most 2 people's records." in text
+    )
     assert "more than 2.72 times as likely" in text
     assert "(epsilon = 1 per person)" in text
     assert "Basis: theorem" in text
@@ -52,7 +57,102 @@ def test_changing_a_field_changes_its_clause_alone():
         assert f"Basis: {basis} (" in replace(base, basis=basis).explain()
     twice = replace(base, tradeoff=Pure(2)).explain()
     assert "7.39 times" in twice
-    assert twice.replace("7.39", "2.72").replace("epsilon = 2", "epsilon = 1") == base.explain()
+    for ours, theirs in (("7.39", "2.72"), ("epsilon = 2", "epsilon = 1"), ("89", "74")):
+        twice = twice.replace(ours, theirs)
+    assert twice == base.explain()
+
+
+CROSSED = publish(TABLE, total(by="county"), total(by="age"))
+ONE_ROW = (ReplaceOne(SCHEMA), SemiAdjacent(publish(TABLE, total())))
+UNITS = Invariants.of(SCHEMA, (total(), of_units(total())))
+
+# pairs -> whose guess is bounded, where the promise says so
+GUESSERS = {
+    "nothing published": (
+        ONE_ROW[0],
+        "knows every record except yours, or believes that yours is independent of them, and "
+        "thinks two of your answers equally likely",
+    ),
+    "a figure that leaves one record free": (ONE_ROW[1], "knows every record except yours, or "),
+    "one other": (
+        MANDATED,
+        "knows every record except yours and that of the one other person whose record would have "
+        "to change with it, and thinks two of your answers equally likely",
+    ),
+    "two others": (
+        SemiAdjacent(CROSSED),
+        "knows every record except yours and those of the 2 others that would have to change with "
+        "it, and thinks two of your answers equally likely",
+    ),
+    "existential": (
+        SemiAdjacent(CROSSED, "existential"),
+        "has ruled out all but two datasets that are compared with each other, and thinks these "
+        "two equally likely",
+    ),
+    "rows that come and go": (
+        SemiAdjacent(CROSSED, metric="symmetric difference"),
+        "has ruled out all but two datasets that are compared with each other, and thinks these "
+        "two equally likely",
+    ),
+    "presence": (
+        AddRemove(SCHEMA, 3),
+        "knows every other person's rows, or believes that yours are independent of them, and "
+        "thinks it equally likely that you are in the data with certain rows and that you are not",
+    ),
+    "some columns": (
+        SensitiveValues(publish(TABLE, COUNTY), ("county",)),
+        "knows everybody's county, knows the other people's age or believes that yours is "
+        "independent of theirs, and thinks two values of yours equally likely",
+    ),
+    "units": (
+        SeveralRows(publish(TABLE, COUNTY), 3),
+        "knows every row except at most 6 rows of at most 4 units, yours among them, and thinks "
+        "two possible contents of your unit equally likely",
+    ),
+    "tables of units": (
+        SeveralRows.given(UNITS, 3).tables_of_units,
+        "knows every row except at most 5 rows of at most 3 units, yours among them, and thinks ",
+    ),
+    "one unit alone": (
+        SeveralRows(Invariants(SCHEMA), 3),
+        "knows the rows of every unit except yours, or believes that yours are independent of "
+        "them, and thinks two possible contents of your unit equally likely",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GUESSERS)
+def test_a_promise_says_whose_guess_it_bounds_and_never_shorter(name):
+    pairs, who = GUESSERS[name]
+    text = Guarantee.pure(1, pairs).explain()
+    assert f"Someone who {who}" in text
+    assert "would guess right at most 74 times in 100 afterwards (50 before)." in text
+
+
+@pytest.mark.parametrize("name", GUESSERS)
+def test_what_others_tell_is_not_covered_where_figures_force_others_to_change(name):
+    """And only there: where one record can change alone, independent beliefs stay independent."""
+    alone = {"nothing published", "a figure that leaves one record free", "presence"}
+    left_open = Guarantee.pure(1, GUESSERS[name][0]).left_open
+    assert (OTHERS in left_open) is (name not in alone | {"some columns", "one unit alone"})
+
+
+def test_a_guess_is_quoted_from_the_promise_itself_rounded_up():
+    for tradeoff, times in (
+        (Pure(0), "50"),
+        (Pure("1/1000"), "50.03"),
+        (Approximate(1, 1e-3), "74"),  # (1 + delta + (1 - delta) tanh(1/2)) / 2 = .73133
+        (Gaussian(0.5), "60"),  # Phi(1/4) = .5987
+        (Pure(8), "99.97"),
+        (Pure(100), "100"),
+    ):
+        text = Guarantee(MANDATED, tradeoff).explain()
+        assert f"would guess right at most {times} times in 100" in text
+
+
+def test_tables_of_units_and_of_rows_are_compared_over_the_same_pairs():
+    rows = SeveralRows.given(UNITS, 3)
+    assert rows.tables_of_units.words == rows.words
 
 
 def test_without_mandates_and_with_several_rows():

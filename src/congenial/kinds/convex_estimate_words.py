@@ -69,7 +69,7 @@ def show(one: Document, screen: Screen) -> None:
         screen.paragraph(one["promise"])
         return
     show_promise(one, screen)
-    screen.paragraph(f"Whatever anybody believes. {one['persons']}")
+    screen.paragraph(f"Without any assumption about beliefs. {one['persons']}")
 
 
 def _over_records(one: Document) -> Document:
@@ -91,5 +91,5 @@ def _given_public(one: Document) -> Document:
         "Known to all": "; ".join(one["known"]) or "nothing",
         "Delta_z": f"{distance['value']:g} {'records' if not alone else 'for ' + what}",
         "Grid": f"multiples of {one['unit']}" if "unit" in one else _points(one),
-        "Per person, whatever is believed": f"{one['per_person']}{alone}",
+        "Per person, beliefs aside": f"{one['per_person']}{alone}",
     }

@@ -255,7 +255,7 @@ class GivenPublic(LoadedKind[ScenariosSection]):
         return expected_report(release, promise, page)
 
     def further_promise(self, release: ValuesRelease) -> Guarantee | None:
-        """What is promised to anybody, whatever is believed."""
+        """What is promised without any assumption about beliefs."""
         from congenial.kinds.given_public_verification import further_promise
 
         return further_promise(release)

@@ -103,7 +103,7 @@ def check(plan: Setting, section: ScenariosSection, figures: Invariants) -> Scen
 
 
 def _persons(plan: Setting, made: WassersteinExponential, figures: Invariants) -> Guarantee:
-    """What is promised to anybody, whatever is believed."""
+    """What is promised without any assumption about beliefs."""
     persons = person_promise(made.description, figures)
     assert persons is not None
     return planned(persons, plan)

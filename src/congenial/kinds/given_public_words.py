@@ -65,12 +65,12 @@ def show(one: Document, screen: Screen) -> None:
             "Loss": one["loss"] if one["certified"] else f"{one['loss']} (a chain: not certified)",
             "Rate": f"{number(one['rate'])} (a parameter of the noise, not the promise)",
             "Factor for the normaliser": one["factor"],
-            "Per person, whatever is believed": one["per_person"],
+            "Per person, beliefs aside": one["per_person"],
             "Inference": inference_words(one["inference"]),
         }
     )
     show_promise(one, screen)
-    screen.paragraph(f"Whatever anybody believes. {one['persons']}")
+    screen.paragraph(f"Without any assumption about beliefs. {one['persons']}")
     screen.paragraph("")
     screen.paragraph(
         "Two releases: promises of this kind add up with other releases from the same data."

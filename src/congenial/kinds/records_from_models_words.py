@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 def examine(one: ModelRecordsCheck) -> Document:
     """The check of one section as plain data; from public parameters alone."""
-    from congenial.privacy.semantics import belief_words
-
     made = one.mechanism
     return {
         "name": one.section.name,
@@ -43,7 +41,6 @@ def examine(one: ModelRecordsCheck) -> Document:
         "counted": one.counted,
         "guarantee": one.guarantee.to_dict(),
         "promise": one.guarantee.explain(),
-        "belief": belief_words(one.guarantee),
         "errors": [],
         "wanted": None,
     }

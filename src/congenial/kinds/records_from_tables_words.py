@@ -15,7 +15,6 @@ SHOWN_PAIRS = 5  # of the pairs, those with the largest error
 
 def examine(one: RecordsCheck) -> Document:
     """The check of one section as plain data; from public parameters alone."""
-    from congenial.privacy.semantics import belief_words
     from congenial.synthesis.from_tables.pair_axes import LARGEST_CLIQUE
     from congenial.synthesis.from_tables.predicted_error import (
         known_people,
@@ -60,7 +59,6 @@ def examine(one: RecordsCheck) -> Document:
         "per_person": one.guarantee.tradeoff.words,
         "guarantee": one.guarantee.to_dict(),
         "promise": one.guarantee.explain(),
-        "belief": belief_words(one.guarantee),
         "errors": [],
         "wanted": None,
     }
@@ -88,7 +86,7 @@ def show(one: Document, screen: Screen) -> None:
         told["In the ledger"] = f"{one['counted']}, for all rows and columns of anyone"
     screen.facts(told)
     _show_errors(one, screen)
-    for text in (one["promise"], one["belief"], *_advice(one)):
+    for text in (one["promise"], *_advice(one)):
         screen.paragraph("")
         screen.paragraph(text)
 

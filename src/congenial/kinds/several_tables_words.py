@@ -33,7 +33,6 @@ TRIED = (
 def examine(one: TablesCheck) -> Document:
     """What several tables would promise and how accurate each would be, as plain data."""
     from congenial.kinds.several_tables_trial import try_printed
-    from congenial.privacy.semantics import belief_words
 
     told = one.mechanism.description
     design, estimator = told.design, one.mechanism.estimator
@@ -52,7 +51,6 @@ def examine(one: TablesCheck) -> Document:
         "whole_counts": estimator.why_no_counts or None,
         "guarantee": one.guarantee.to_dict(),
         "promise": one.guarantee.explain(),
-        "belief": belief_words(one.guarantee),
         "errors": [],
         "inference": _inference(one),
         "wanted": None if one.wanted is None else dict([one.wanted]),

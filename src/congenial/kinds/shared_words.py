@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 
 def show_promise(one: Document, screen: Screen) -> None:
-    """The promise and what it means for beliefs, with space around them."""
-    for text in ("", one["promise"], "", one["belief"], ""):
+    """The promise and what it means for the beliefs it names, with space around them."""
+    named = (one["belief"], "") if "belief" in one else ()
+    for text in ("", one["promise"], "", *named):
         screen.paragraph(text)
 
 

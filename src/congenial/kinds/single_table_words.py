@@ -38,8 +38,6 @@ _NORM_WORDS: dict[Norm, str] = {
 
 def examine(one: ReleaseCheck) -> Document:
     """What a table release would promise, as plain data."""
-    from congenial.privacy.semantics import belief_words
-
     description = one.mechanism.description
     norm = description.norm
     return {
@@ -72,7 +70,6 @@ def examine(one: ReleaseCheck) -> Document:
         **_costs(one),
         "guarantee": one.guarantee.to_dict(),
         "promise": one.guarantee.explain(),
-        "belief": belief_words(one.guarantee),
         "errors": [_picked(row, _ERROR) for row in one.errors],
         "printed_counts": _printed(one),
         "less_noise": _less_noise(one),

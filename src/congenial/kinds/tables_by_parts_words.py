@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 def examine(one: PartsCheck) -> Document:
     """What tables by parts would promise and how accurate each would be, as plain data."""
-    from congenial.privacy.semantics import belief_words
-
     made = one.mechanism
     told, design = made.description, made.description.design
     return {
@@ -29,7 +27,6 @@ def examine(one: PartsCheck) -> Document:
         "tables": [_row(one, at) for at in range(len(told.tables))],
         "guarantee": one.guarantee.to_dict(),
         "promise": one.guarantee.explain(),
-        "belief": belief_words(one.guarantee),
         "errors": [],
         "wanted": None,
     }

@@ -29,9 +29,15 @@ from congenial.figures.statements import Statement, total
 from congenial.pairs.a_star import Metric, Reach, Reading, reach
 from congenial.pairs.moves import Moves, Weighted
 from congenial.pairs.occupancy import occupancy
-from congenial.pairs.pairs import Pairs, PublishedPairs
+from congenial.pairs.pairs import OTHERS, Pairs, PublishedPairs
 from congenial.pairs.pairs import Supremum as Supremum  # named from here by those who price
-from congenial.pairs.universe import RULE, left_out, no_pairs_in_words, pairs_in_words
+from congenial.pairs.universe import (
+    RULE,
+    guesser_in_words,
+    left_out,
+    no_pairs_in_words,
+    pairs_in_words,
+)
 
 if TYPE_CHECKING:
     from congenial.pairs.difference_types import DifferenceTypes
@@ -151,6 +157,15 @@ class AddRemove(Adjacency):
         rows = "row" if self.max_rows == 1 else f"{self.max_rows} rows"
         return f"two datasets of which one lacks one person's {rows}"
 
+    @property
+    def guesser(self) -> str:
+        """Two answers of somebody who is there are 2 `max_rows` rows apart: presence alone."""
+        return (
+            "knows every other person's rows, or believes that yours are independent of them, and "
+            "thinks it equally likely that you are in the data with certain rows and that you are "
+            "not"
+        )
+
     def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
         """All rows enter the same cell: max_rows times the sum of weights."""
         return Supremum(self.max_rows * sum((w for _, w in releases), Fraction(0)), True)
@@ -265,10 +280,22 @@ class SemiAdjacent(PublishedPairs, Adjacency):
 
     @property
     def not_covered(self) -> tuple[str, ...]:
-        """The existential reading protects nobody from those who know almost everybody."""
+        """What others tell, where they must change with one; the existential reading protects
+        nobody from those who know almost everybody.
+        """
+        alone = self.records == 1 and self.reading == "robust"
         if self.reading != "existential":
-            return ()
-        return ("anything, from someone who knows the records of all but two people",)
+            return () if alone else (OTHERS,)
+        return (OTHERS, "anything, from someone who knows the records of all but two people")
+
+    @property
+    def guesser(self) -> str:
+        """Somebody who knows all records but a*, yours among them, in the robust reading."""
+        if self.reach.single:
+            return ""
+        if self.reading != "robust" or self.metric != "replace-one":
+            return super().guesser
+        return guesser_in_words(self.records)
 
     @property
     def words(self) -> str:

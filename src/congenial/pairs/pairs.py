@@ -22,6 +22,11 @@ ROWS_OF_ONE_UNIT: Literal["rows of one unit"] = "rows of one unit"  # metric of 
 UNITS_WITH_ROWS: Literal["units with rows"] = "units with rows"  # metric of `tables_of_units`
 
 
+OTHERS = (
+    "what follows from the figures together with what somebody knows or believes about other people"
+)
+
+
 @dataclass(frozen=True)
 class Supremum:
     """A number with its footing: attained by some adjacent pair, or a proved upper bound.
@@ -50,8 +55,8 @@ class Pairs(ABC):
 
     Databases (`Adjacency`), laws of a dataset that has or lacks a property (`DistributionPairs`),
     or secrets of a person given public information (`SecretPairs`). `words` is the clause that the
-    paragraph of the promise puts after "take", and `composes` whether promises over them add up in
-    a ledger; what does not say so does not.
+    paragraph of the promise puts after "the protection compares", `guesser` whose guess it bounds,
+    and `composes` whether promises over them add up in a ledger; what does not say so does not.
     """
 
     unit_noun = "person"
@@ -69,7 +74,21 @@ class Pairs(ABC):
     @property
     @abstractmethod
     def words(self) -> str:
-        """The pairs that must look alike, as a clause of the promise after "take"."""
+        """The pairs that must look alike, as a clause after "the protection compares"."""
+
+    @property
+    def guesser(self) -> str:
+        """Whose guess between the two sides is bounded, after "someone who"; empty if not said.
+
+        This is true of every relation between datasets. A relation says more where more is proved
+        (docs/explanation/what-is-promised).
+        """
+        if self.side != "dataset":
+            return ""
+        return (
+            "has ruled out all but two datasets that are compared with each other, and thinks "
+            "these two equally likely"
+        )
 
     @property
     def figures(self) -> Invariants:

@@ -1,7 +1,7 @@
 """SecretPairs: two answers of one person, seen by somebody who knows the public figures.
 
 The promise of partially private data (partially-private-data, Definition 3): whoever knows z
-and holds one of the stated beliefs learns little about any one person from the release. It says
+and holds one of the stated beliefs learns little about one person's answer from the release. It says
 nothing about what z reveals by itself. How much noise that takes is worked out in
 transport/secrets; which promises may be put together is decided here, by the corrected composition
 rules (the printed ones are false, see docs/errata).
@@ -50,7 +50,7 @@ class SecretPairs(Pairs):
     """
 
     metric = "secret pairs"
-    counted = ", whatever is believed,"
+    counted = " without any assumption about beliefs"
     assumptions = ("whoever reads the release holds one of the named beliefs",)
     """What must be true for the promise to mean what it says."""
 
@@ -142,6 +142,11 @@ class SecretPairs(Pairs):
         knows = f"knows the public figures ({'; '.join(self.facts)}) and " if self.facts else ""
         who = f"somebody who {knows}believes that {beliefs}"
         return f"{SECRET_WORDS[self.secrets]}, as seen by {who}"
+
+    @property
+    def guesser(self) -> str:
+        """Somebody who holds one of the beliefs."""
+        return f"knows and believes this, and thinks the two {self.side}s equally likely"
 
     @property
     def not_covered(self) -> tuple[str, ...]:

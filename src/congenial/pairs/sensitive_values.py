@@ -73,6 +73,15 @@ class SensitiveValues(PublishedPairs):
             f"person's {', '.join(self.sensitive)}{kept}"
         )
 
+    @property
+    def guesser(self) -> str:
+        """Given the public columns a value can change alone."""
+        return (
+            f"knows everybody's {', '.join(self.public)}, knows the other people's "
+            f"{', '.join(self.sensitive)} or believes that yours is independent of theirs, and "
+            "thinks two values of yours equally likely"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Metric, records and words, with the public columns."""
         return {

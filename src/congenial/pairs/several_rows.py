@@ -48,7 +48,7 @@ from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.pairs.moves import Weighted
 from congenial.pairs.occupancy import occupancy
-from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, Pairs, PublishedPairs, Supremum
+from congenial.pairs.pairs import OTHERS, ROWS_OF_ONE_UNIT, Pairs, PublishedPairs, Supremum
 from congenial.pairs.unit_classes import Classes, classes_of
 
 if TYPE_CHECKING:
@@ -165,6 +165,10 @@ class SeveralRows(PublishedPairs, Adjacency):
     @property
     def records(self) -> int:
         """c: rows in which tables of look-alikes differ; a refilled unit is not seen there."""
+        return self._together
+
+    @property
+    def _together(self) -> int:
         for_rows = min(self._slots_for_rows, self.max_rows * int(self.alpha.value))
         return for_rows + self._exchanged
 
@@ -204,26 +208,38 @@ class SeveralRows(PublishedPairs, Adjacency):
     @property
     def words(self) -> str:
         """The pairs that must look alike, as a clause of the promise."""
-        agree = "agree with the published figures and " if self.published.told else ""
+        agree = "agree with the exact figures and " if self.published.told else ""
         same = "the same number of " if self.never_empty else ""
-        least = "1" if self.never_empty else "0"
-        content = f"any {least} to {self.max_rows} rows"
-        shared = [name for name in self.schema.of_units if name not in self.schema.sizes]
-        if shared:
-            content += f" and any {' and '.join(shared)}"
         return (
-            f"any two datasets of {same}units with at most {self.max_rows} rows each that {agree}"
-            f"differ in at most {self.units} {_plural(self.units, 'unit')} and in at most "
-            f"{self.slots} {_plural(self.slots, 'row')} added, removed or changed"
-            f"{self._in_the_table}: enough for any one unit to be given {content} that the figures "
-            "allow"
+            f"datasets of {same}units with at most {self.max_rows} rows each that {agree}differ in "
+            f"at most {self.units} {_plural(self.units, 'unit')} and in at most {self.slots} "
+            f"{_plural(self.slots, 'row')} added, removed or changed{self._in_the_table}"
         )
 
     @property
     def _in_the_table(self) -> str:
-        if self.records == self.slots:
+        if self._together == self.slots:
             return ""
-        return f", at most {self.records} of them once the rows of all units are put together"
+        return f", at most {self._together} of them once the rows of all units are put together"
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """What other units tell, where they must change with one."""
+        return (OTHERS,) if self.units > 1 else ()
+
+    @property
+    def guesser(self) -> str:
+        """Somebody to whom so few rows are unknown that all that is left is compared."""
+        thinks = "thinks two possible contents of your unit equally likely"
+        if self.units == 1:
+            return (
+                "knows the rows of every unit except yours, or believes that yours are independent "
+                f"of them, and {thinks}"
+            )
+        return (
+            f"knows every row except at most {self._together} rows of at most {self.units} units, "
+            f"yours among them, and {thinks}"
+        )
 
     # ---- sensitivities ------------------------------------------------------------------------
 

@@ -109,35 +109,43 @@ def _impossible() -> StructureError:
 
 
 def pairs_in_words(figures: Invariants, reading: Reading, metric: Metric, records: int) -> str:
-    """The pairs that must look alike, as a clause after "take"."""
+    """The pairs that must look alike, as a clause after "the protection compares"."""
     kept = _agree_with(figures)
     if metric == "symmetric difference":
-        return (
-            f"any two datasets that agree with {kept} and differ in at most "
-            f"{_counted(records, 'row')}, enough for any one person to be in it, with any answer "
-            "the figures allow, or not"
-        )
+        agree = f"agree with {kept} and " if figures.statements else ""
+        return f"datasets that {agree}differ in at most {_counted(records, 'row')} added or removed"
     if reading == "existential":
         return (
-            f"any dataset that agrees with {kept}, any one person and any answer the figures allow "
-            "that person, and of the datasets that agree and give the person this answer the one "
-            f"that a stored rule picks ({RULE}; its table is at most {_counted(records, 'move')} "
-            "away)"
+            f"a dataset that agrees with {kept} and one that a stored rule picks for a person and "
+            "an answer, among the datasets that agree and give the person this answer "
+            f"({RULE}; its table is at most {_counted(records, 'move')} away)"
         )
     people = "one person's record" if records == 1 else f"{records} people's records"
     if not figures.statements:
         return f"two datasets of the same size that differ in {people}"
-    told = f"any two datasets that agree with {kept} and differ in at most {people}"
+    told = f"datasets that agree with {kept} and differ in at most {people}"
     if reading == "literal":
-        return f"{told}, the literal reading, which may leave some people without a look-alike"
-    return f"{told}, enough for any one person to be given any answer the figures allow"
+        return f"{told}, the literal reading, under which nothing may be compared for some people"
+    return told
+
+
+def guesser_in_words(records: int) -> str:
+    """Whose guess a promise about `records` replaced records bounds, after "someone who".
+
+    With one record, datasets form a product, so that independent beliefs stay independent.
+    """
+    known = {
+        1: ", or believes that yours is independent of them",
+        2: " and that of the one other person whose record would have to change with it",
+    }.get(records, f" and those of the {records - 1} others that would have to change with it")
+    return f"knows every record except yours{known}, and thinks two of your answers equally likely"
 
 
 def no_pairs_in_words(figures: Invariants) -> str:
     """The same where a* = 0."""
     return (
-        f"any two datasets that agree with {_agree_with(figures)}: there is only one, so that "
-        "nothing is left to protect"
+        f"datasets that agree with {_agree_with(figures)}: there is only one, so that nothing is "
+        "left to protect"
     )
 
 
@@ -160,7 +168,7 @@ def left_out(reach: Reach, within: int) -> str:
 
 
 def _agree_with(figures: Invariants) -> str:
-    told = ["the published figures"] if figures.equalities else []
+    told = ["the exact figures"] if figures.equalities else []
     told += ["the public bounds"] if figures.bounds else []
     told += ["what is impossible by definition"] if figures.zeros else []
     return " and ".join(told) or "each other in size"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from congenial.privacy.guarantee import Guarantee
     from congenial.privacy.normaliser import Conditions, Price, largest_eps_cell, normaliser_price
     from congenial.privacy.piecewise import PiecewiseLinear, tradeoff_between
-    from congenial.privacy.semantics import belief, belief_words, neighbourhood
+    from congenial.privacy.semantics import belief, neighbourhood
     from congenial.privacy.tradeoff import (
         Approximate,
         DiscreteTradeoff,
@@ -52,7 +52,6 @@ __all__ = [
     "Tradeoff",
     "ZeroConcentrated",
     "belief",
-    "belief_words",
     "compose",
     "convert",
     "joint_loss",

@@ -15,7 +15,7 @@ from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.pairs.pairs import Pairs, read_pairs
 from congenial.pairs.universe import Universe
-from congenial.privacy.numbers import number, odds, refuse_absurd, small
+from congenial.privacy.numbers import number, odds, refuse_absurd, small, times_in_100
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 
 Basis = Literal["theorem", "numerical bound", "estimate", "asymptotic", "uncertified chain"]
@@ -179,7 +179,7 @@ class Guarantee:
         expect(spent, str, "what was spent", "Give text.", GuaranteeError)
         clauses = [
             self.published_clause(),
-            f"For the rest: take {self.adjacency.words}. {self.likelihood_clause()}",
+            f"For the rest: {self.protection_clause()}",
             f"Basis: {self.basis} ({BASIS_WORDS[self.basis]}).",
         ]
         if self.assumptions:
@@ -188,6 +188,16 @@ class Guarantee:
         if spent:
             clauses.append(f"Spent: {spent}.")
         return " ".join(clauses)
+
+    def protection_clause(self) -> str:
+        """Which sides are compared, how far apart they can be, and whose guess that bounds."""
+        compared = f"the protection compares {self.adjacency.words}. {self.likelihood_clause()}"
+        who = self.adjacency.guesser
+        if not who:
+            return compared
+        times = times_in_100((1 + self.tradeoff.total_variation) / 2)
+        guess = f"would guess right at most {times} times in 100 afterwards (50 before)"
+        return f"{compared} Someone who {who}, {guess}."
 
     @property
     def assumed(self) -> str:

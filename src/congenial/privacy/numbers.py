@@ -225,5 +225,15 @@ def percent(value: float) -> str:
     return f"{float(_up(100 * Decimal(repr(float(value))), 3)):g} %"
 
 
+def times_in_100(share: float) -> str:
+    """How often in 100 times, rounded up: a whole number, with decimals near 50 and near 100.
+
+    >>> times_in_100(0.73106), times_in_100(0.50025), times_in_100(0.99966)
+    ('74', '50.03', '99.97')
+    """
+    value = 100 * Decimal(repr(float(share)))
+    return f"{float(_up(value, 2 if 51 <= value <= 99 else 4)):g}"
+
+
 def _up(value: Decimal, digits: int) -> Decimal:
     return Context(prec=digits, rounding=ROUND_CEILING).plus(value)

@@ -1,9 +1,10 @@
-"""What a promise means for beliefs: before and after a release, and with or without one's record.
+"""How far a belief can move, and what exact figures leave of "one record differs".
 
 Prior to posterior (congenial-dp, Theorem 1.3): if no result is more than e^eps times as likely
 under one dataset as under the other, the odds between the two change by at most e^eps. The paper's
-version for one person's answer needs beliefs that are independent between people; under published
-figures they cannot be, so it is stated for the two datasets the promise compares.
+version for one person's answer needs beliefs that are independent between people and stay so given
+the published figures. That holds where one record can change alone; elsewhere it fails, and
+`Pairs.guesser` says for whom the bound holds (docs/explanation/what-is-promised).
 
 Posterior to posterior: replace every dataset by a look-alike before the draw, and the likelihood of
 one and the same result changes by at most e^eps for each of them. So the odds of any statement,
@@ -20,9 +21,6 @@ from typing import Literal
 from congenial.data.arguments import NUMBER, expect
 from congenial.errors import GuaranteeError
 from congenial.pairs.adjacency import Adjacency
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.numbers import number, percent
-from congenial.privacy.tradeoff import Pure
 
 Neighbourhood = Literal["intact", "disrupted", "destroyed"]
 
@@ -50,38 +48,6 @@ def belief(prior: float, epsilon: Fraction | float) -> float:
         )
     grown = prior * exp(min(float(min(epsilon, 700)), 700.0))
     return grown / (1 - prior + grown)
-
-
-def belief_words(guarantee: Guarantee, prior: float = 0.01) -> str:
-    """The promise as a change of belief; where it is not pure, as how often a guess is right.
-
-    A guess at even odds is right at most (1 + TV) / 2 of the time, TV the largest total variation
-    that the promise allows.
-    """
-    expect(guarantee, Guarantee, "the promise", "Give a Guarantee.", GuaranteeError)
-    _ = belief(prior, 0)  # refuses what is no probability
-    tradeoff, adjacency = guarantee.tradeoff, guarantee.adjacency
-    if not isinstance(tradeoff, Pure):
-        right = (1 + tradeoff.total_variation) / 2
-        return (
-            "Read as beliefs: someone who guesses from which of two such datasets the release was "
-            f"drawn is right at most {percent(right)} of the time (50 % is chance)."
-        )
-    alone = adjacency.metric == "replace-one" and not adjacency.figures.statements
-    person = (
-        " This holds for one person's answer too, if beliefs about different people are "
-        "independent."
-        if alone
-        else ""
-    )
-    return (
-        f"Read as beliefs: someone who weighs two such datasets against each other and gives one "
-        f"of them {prior:.0%} before the release gives it at most "
-        f"{percent(belief(prior, tradeoff.eps))} after it.{person} And whatever anybody believes: "
-        "if every dataset had been replaced by such a look-alike before the draw, the same result "
-        "would give any statement odds that differ by at most a factor "
-        f"e^{number(2 * tradeoff.eps)}."
-    )
 
 
 def neighbourhood(adjacency: Adjacency) -> Neighbourhood:

@@ -142,7 +142,7 @@ def _show_figures(document: Document, screen: Screen) -> None:
         {
             "Structure": STRUCTURES[document["structure"]],
             "Independent figures": document["independent_figures"],
-            "Must look alike": adjacency["words"],
+            "The protection compares": adjacency["words"],
             "Records that differ": apart,
             "Neighbourhoods": NEIGHBOURHOOD_WORDS[adjacency["neighbourhood"]],
             "Numbers below are": document["basis"],

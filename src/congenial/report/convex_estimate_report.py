@@ -14,7 +14,7 @@ from congenial.report.release_page import release_page
 def render(release: EstimateRelease, promise: str, persons: Guarantee | None = None) -> str:
     """The report as one HTML document; `promise` is the paragraph printed at release time.
 
-    `persons`: what is promised whatever anybody believes, where `promise` leans on beliefs.
+    `persons`: what is promised without any assumption about beliefs, where `promise` leans on some.
     """
     return release_page(
         "convex_estimate.html", release, promise, values=_values(release), persons=persons

@@ -13,8 +13,6 @@ import numpy as np
 from congenial.data.table import cell_index
 from congenial.errors import BundleError
 from congenial.mechanisms.single_table_release import Release
-from congenial.privacy.numbers import odds
-from congenial.privacy.tradeoff import Pure
 from congenial.report.usage_section import fitted_tables
 
 Paragraphs = list[tuple[str, str]]  # heading, text
@@ -88,21 +86,9 @@ def _what(release: Any) -> str:
 
 
 def _in_odds(release: Any) -> str:
-    f, adjacency = release.guarantee.tradeoff, release.guarantee.to_dict()["adjacency"]
-    compared = adjacency.get("metric"), adjacency.get("reading")
-    if not isinstance(f, Pure) or compared != ("replace-one", "robust"):
-        return f"{release.guarantee.explain()} What is true of groups is not hidden."
-    others = int(adjacency.get("records", 1)) - 1
-    along = (
-        f", and up to {others} other{'s' * (others > 1)} with them so that the figures stay right"
-        if others
-        else ""
-    )
-    return (
-        f"No result of this release is more than {odds(f.eps)} times as likely as it would be had "
-        f"any one person given another answer that the exact figures allow{along}. What is true of "
-        "groups is not hidden."
-    )
+    told = release.guarantee.protection_clause()
+    left_open = "; ".join(release.guarantee.left_open)
+    return f"{told[0].upper()}{told[1:]} Not covered: {left_open}."
 
 
 def _margin_words(release: Release) -> list[str]:

@@ -6,7 +6,6 @@ from typing import Any
 
 from congenial.mechanisms.released import Released
 from congenial.privacy.guarantee import BASIS_WORDS, Guarantee
-from congenial.privacy.semantics import belief_words
 from congenial.report.exact_section import exact_section
 from congenial.report.render import page
 from congenial.report.usage_section import python_lines
@@ -17,14 +16,12 @@ Facts = list[tuple[str, object]]  # names and what they are
 def release_page(template: str, release: Released, promise: str, **shown: Any) -> str:
     """A report as one HTML document; `promise` is the paragraph printed at release time.
 
-    It shows exact figures, the promise, what it means for beliefs and how to begin; `shown` adds to
-    these or replaces them.
+    It shows exact figures, the promise and how to begin; `shown` adds to these or replaces them.
     """
     common = {
         "release": release,
         "promise": promise,
         "exact": exact_section(release),
-        "belief": belief_words(release.guarantee),
         "promise_facts": promise_facts(release.guarantee),
         "code": python_lines(release),
     }
@@ -34,7 +31,10 @@ def release_page(template: str, release: Released, promise: str, **shown: Any) -
 def promise_facts(guarantee: Guarantee, *more: tuple[str, object]) -> Facts:
     """The building blocks of a promise; `more` are facts of one kind of release."""
     return [
-        ("Must look alike", f"{guarantee.adjacency.words} ({guarantee.adjacency.metric})"),
+        (
+            "The protection compares",
+            f"{guarantee.adjacency.words} ({guarantee.adjacency.metric})",
+        ),
         ("How alike", guarantee.likelihood_clause()),
         *more,
         ("Basis", f"{guarantee.basis}: {BASIS_WORDS[guarantee.basis]}"),

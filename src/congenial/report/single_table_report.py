@@ -14,9 +14,8 @@ from congenial.figures.support import support
 from congenial.mechanisms.single_table_release import Release
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.composition import largest_change
-from congenial.privacy.guarantee import ALWAYS_OPEN, BASIS_WORDS
+from congenial.privacy.guarantee import BASIS_WORDS
 from congenial.privacy.numbers import number, small
-from congenial.privacy.semantics import belief_words
 from congenial.privacy.tradeoff import Pure
 from congenial.report import pictures
 from congenial.report.exact_section import exact_section
@@ -257,9 +256,8 @@ def _promise(release: Release) -> dict[str, Any]:
         ("Parameters", f"{_loss_words(release)} per {adjacency.unit_noun}"),
     ]
     return {
-        "belief": belief_words(guarantee),
         "building_blocks": blocks,
         "basis_words": BASIS_WORDS[guarantee.basis],
         "assumed": guarantee.assumptions or ("nothing beyond the above",),
-        "left_open": ALWAYS_OPEN + guarantee.not_covered,
+        "left_open": guarantee.left_open,
     }

@@ -93,7 +93,6 @@ class StatisticsReport:
             release=release,
             promise=promise,
             values=_values(release),
-            belief="",
             promise_facts=promise_facts(release.guarantee, *more),
             persons=self.persons,
             origin=origin[0].upper() + origin[1:],

@@ -40,7 +40,7 @@ class ValuesRelease(RecordRelease):
 
     Drawn around the true ones with noise that depends on how far public information lets laws
     differ (Delta_z). Its guarantee is about secret pairs given that information; what it promises
-    whatever anybody believes is `persons`.
+    without any assumption about beliefs is `persons`.
     """
 
     kind: ClassVar[str] = "values"
@@ -117,7 +117,7 @@ class ValuesRelease(RecordRelease):
 
     @cached_property
     def persons(self) -> Guarantee | None:
-        """What is promised about single persons to anybody, whatever is believed."""
+        """What is promised without any assumption about beliefs."""
         return person_promise(self.description, self.published)
 
     def explain(self) -> str:

@@ -275,7 +275,7 @@ class EstimateRelease(RecordRelease):
 
     @cached_property
     def persons(self) -> Guarantee | None:
-        """What is promised about single persons to anybody, whatever is believed."""
+        """What is promised without any assumption about beliefs."""
         if isinstance(self.guarantee.adjacency, SecretPairs):
             return person_promise(self.description, self.published)
         return self.guarantee

@@ -101,9 +101,9 @@ def promise(
 
 
 def person_promise(description: RecordDescription, figures: Invariants) -> Guarantee | None:
-    """What the same release promises about single persons to anybody, whatever is believed.
+    """What the same release promises without any assumption about beliefs.
 
-    The ordinary promise over databases that agree with the published figures: a* records apart, a*
+    The promise over databases that agree with the published figures: a* records apart, a*
     times what one record costs. None where no such promise is known.
     """
     if not description.persons:
@@ -116,9 +116,10 @@ def person_promise(description: RecordDescription, figures: Invariants) -> Guara
 
 
 def both_promises(given: Guarantee, persons: Guarantee) -> str:
-    """What is promised given the public figures, and whatever anybody believes, in words."""
+    """What is promised given the public figures, and without any assumption about beliefs."""
     return (
-        f"Given what is public. {given.explain()}\n\nWhatever anybody believes. {persons.explain()}"
+        f"Given what is public. {given.explain()}\n\n"
+        f"Without any assumption about beliefs. {persons.explain()}"
     )
 
 

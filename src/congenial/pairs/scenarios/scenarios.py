@@ -35,8 +35,8 @@ Independence = Literal["blocks", "given the secret", "none"]
 Query = Callable[[tuple[int, ...]], Any]
 
 SECRET_WORDS: dict[Secrets, str] = {
-    "replace-one": "any one person and any two answers that person may have given",
-    "presence": "any one person, either absent or present with any one record",
+    "replace-one": "any two answers that one person may have given",
+    "presence": "the absence of one person and the person's presence with any one record",
 }
 
 
