@@ -32,22 +32,22 @@ from congenial.sampling.randomness import SeededRandomness
 GAUSSIAN = ("ExpM (G)", "EigM (G)", "DauM (G)")
 EPSILONS = (0.2, 1.0, 5.0)
 PRINTED_ERRORS = {
-    "ExpM (G)": (177.28, 34.98, 7.11),
-    "EigM (G)": (175.65, 34.87, 4.89),
-    "DauM (G)": (69.85, 13.40, 1.24),
-    "GroupDP (G)": (7394.67, 1539.93, 293.17),
+    "ExpM (G)": ("177.28", "34.98", "7.11"),
+    "EigM (G)": ("175.65", "34.87", "4.89"),
+    "DauM (G)": ("69.85", "13.40", "1.24"),
+    "GroupDP (G)": ("7394.67", "1539.93", "293.17"),
 }
 DELTAS = (0.0001, 0.001, 0.01)
 PRINTED_ATTACK = {
-    ("ExpM (G)", 0.2): (0.492, 0.500, 0.502),
-    ("ExpM (G)", 1.0): (0.506, 0.511, 0.520),
-    ("ExpM (G)", 5.0): (0.530, 0.539, 0.549),
-    ("EigM (G)", 0.2): (0.507, 0.501, 0.512),
-    ("EigM (G)", 1.0): (0.510, 0.512, 0.503),
-    ("EigM (G)", 5.0): (0.537, 0.550, 0.545),
-    ("DauM (G)", 0.2): (0.517, 0.508, 0.511),
-    ("DauM (G)", 1.0): (0.548, 0.545, 0.562),
-    ("DauM (G)", 5.0): (0.714, 0.739, 0.744),
+    ("ExpM (G)", 0.2): ("0.492", "0.500", "0.502"),
+    ("ExpM (G)", 1.0): ("0.506", "0.511", "0.520"),
+    ("ExpM (G)", 5.0): ("0.530", "0.539", "0.549"),
+    ("EigM (G)", 0.2): ("0.507", "0.501", "0.512"),
+    ("EigM (G)", 1.0): ("0.510", "0.512", "0.503"),
+    ("EigM (G)", 5.0): ("0.537", "0.550", "0.545"),
+    ("DauM (G)", 0.2): ("0.517", "0.508", "0.511"),
+    ("DauM (G)", 1.0): ("0.548", "0.545", "0.562"),
+    ("DauM (G)", 5.0): ("0.714", "0.739", "0.744"),
 }
 
 
@@ -143,7 +143,7 @@ def table3(study: Study) -> dict[str, Any]:
     none = VectorNoise.none(pairs.dimension)
     told = [plain.value, plain.low, plain.high]
     rows: list[list[Any]] = [
-        ["none", None, None, 0.75, *told, *told, ideal_accuracy(pairs, none)],
+        ["none", None, None, "0.75", *told, *told, ideal_accuracy(pairs, none)],
     ]
     for name in GAUSSIAN:
         for epsilon in EPSILONS:

@@ -24,7 +24,7 @@ from congenial.synthesis.record_model import Floats, generator_of
 
 CERTIFIED = "Certified (a theorem)"
 SHARES = {"2.5 %": 0.025, "25 %": 0.25, "50 %": 0.5, "75 %": 0.75, "97.5 %": 0.975}
-FIGURE4 = {"Unweighted": 78.7, "DPweighted": 10.1, "EMweighted": 10.2, "Countweighted": 11.17}
+FIGURE4 = {"Unweighted": "78.7", "DPweighted": "10.1", "EMweighted": "10.2", "Countweighted": "11.17"}
 SPREAD = (
     "the picture shows the density of the bounds over records, from the 0.1 to the 99.9 % quantile"
 )
@@ -89,7 +89,7 @@ def figure4(study: Study) -> dict[str, Any]:
     rows, notes = [], []
     for name, one in made.four():
         rows.append([name, *_five(one.bounds, 3), round(one.estimate.delta, 3)])
-        notes.append(f"{name}: Delta = {one.estimate.delta:.2f} (paper {FIGURE4[name]:g})")
+        notes.append(f"{name}: Delta = {one.estimate.delta:.2f} (paper {FIGURE4[name]})")
     violins = [(name, name, np.asarray(one.bounds)) for name, one in made.four()]
     return {
         "columns": ["mechanism", *SHARES, "maximum (Delta)"],
