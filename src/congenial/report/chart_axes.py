@@ -17,6 +17,8 @@ _COLOURS = (
     "#56B4E9",
     pictures.GREY,
     pictures.INK,
+    "#8B5A2B",
+    "#44AA99",
 )
 
 
@@ -67,9 +69,14 @@ def y_axis(spec: dict[str, Any]) -> Any:
 
 
 def colour(spec: dict[str, Any], points: list[dict[str, Any]]) -> dict[str, Any]:
-    """A colour for each value of `by`, a legend below, bars beside each other."""
+    """A colour for each value of `by`, a legend below, bars beside each other.
+
+    `named`: every series of several pictures, in one order, so that one series has one colour in
+    all of them.
+    """
     alt, kinds = pictures.altair(), seen(points, "by")
-    colours = [_COLOURS[i % len(_COLOURS)] for i in range(len(kinds))]
+    order = [*spec.get("named", ()), *kinds]
+    colours = [_COLOURS[order.index(kind) % len(_COLOURS)] for kind in kinds]
     columns = 2 if max(len(str(kind)) for kind in kinds) <= LONG else 1
     numbers = all(isinstance(kind, int | float) for kind in kinds)  # mean nothing without a title
     title = title_of(spec, "by") if numbers else None

@@ -25,6 +25,7 @@ from congenial.synthesis.record_model import Floats, generator_of
 CERTIFIED = "Certified (a theorem)"
 SHARES = {"2.5 %": 0.025, "25 %": 0.25, "50 %": 0.5, "75 %": 0.75, "97.5 %": 0.975}
 FIGURE4 = {"Unweighted": "78.7", "DPweighted": "10.1", "EMweighted": "10.2", "Countweighted": "11.17"}
+NAMED = ("Data", "Unweighted", "DPweighted", "EMweighted", "Countweighted", CERTIFIED)
 SPREAD = (
     "the picture shows the density of the bounds over records, from the 0.1 to the 99.9 % quantile"
 )
@@ -61,6 +62,7 @@ def _violins(named: Sequence[tuple[str, str, Floats]], y_title: str) -> dict[str
         "y": "value",
         "low": "density",
         "by": "mechanism",
+        "named": NAMED,
         "data": {"columns": ["place", "mechanism", "value", "density"], "rows": rows},
         "x_title": "",
         "y_title": y_title,
@@ -139,13 +141,13 @@ def figure7(study: Study) -> dict[str, Any]:
     for c, g in configurations(study):
         dp, em = made.weighted(c, g), made.scalar(c, g)
         sure = certified_copies(made.sample, dp.estimate.delta, COPIES, study.seed)
-        named = [("DP", dp.copies), ("EM", em.copies), (CERTIFIED, sure)]
+        named = [("DPweighted", dp.copies), ("EMweighted", em.copies), (CERTIFIED, sure)]
         found = _distributions(named, p90, study.seed)
         violins += [(f"({c}, {g})", name, values) for name, values in found]
     return {
         "columns": ["(c, g)", "mechanism", *SHARES],
         "rows": [[place, name, *_five(values, 0)] for place, name, values in violins],
-        "notes": [*_resampled(), f"DP and EM: {LABEL}", *_common(made)],
+        "notes": [*_resampled(), f"DPweighted and EMweighted: {LABEL}", *_common(made)],
         "chart": _violins(violins, "90th percentile of income, dollars"),
     }
 
