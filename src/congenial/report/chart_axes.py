@@ -41,7 +41,8 @@ def x_axis(spec: dict[str, Any], points: list[dict[str, Any]]) -> Any:
         return alt.X("x:N", sort=seen(points, "x"), axis=None)
     if not numbers or spec["kind"] in ("bar", "box"):
         flat = sum(len(str(label)) + 2 for label in seen(points, "x")) <= WIDE
-        axis = alt.Axis(labelAngle=0 if flat else -60, labelLimit=140 if flat else 200)
+        sparse = {"labelOverlap": "parity"} if spec.get("x_sparse") else {}
+        axis = alt.Axis(labelAngle=0 if flat else -60, labelLimit=140 if flat else 200, **sparse)
         return alt.X("x:N", title=title, sort=seen(points, "x"), axis=axis)
     scale = _log() if spec.get("x_log") else alt.Scale(zero=False)
     values = sorted(seen(points, "x"))

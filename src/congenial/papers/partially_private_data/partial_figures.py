@@ -71,6 +71,7 @@ def figure1(study: Study) -> dict[str, Any]:
             "facet": "panel",
             "columns": len(pa.EPSILONS) * len(pa.LOSSES),
             "width": 250,
+            "x_sparse": True,
             "height": 150,
             "size": 2,
             "y_symlog": True,

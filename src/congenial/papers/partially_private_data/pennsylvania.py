@@ -31,7 +31,7 @@ DELTA_Z = Fraction(2)
 ALPHA, KAPPA = Fraction(1, 10), Fraction(1, 2)
 METHODS = ("post-processing", "naive", "congenial", "prior-congenial")
 LOSSES = ("l1", "l2")
-SWEEPS, FIRST = 100, 2000  # of the l2 walk: moves of every cell between two draws, before the first
+SWEEPS, FIRST = 300, 3000  # of the l2 walk: moves of every cell between two draws, before the first
 ASSUMED = (
     "Assumed, not derived: Delta_z = 2 in l1, as in the paper; the scenarios that would give it "
     "are not stated there."
