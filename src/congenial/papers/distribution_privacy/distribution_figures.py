@@ -89,8 +89,8 @@ def figure2(study: Study) -> dict[str, Any]:
             "gaps 0.1 (income) and 0.04 (work class), delta = 0.001. The paper's constant is not "
             "valid at epsilon = 10 (docs/errata): its errors there are too small.",
             "an error of 0 is a release without noise, which the product makes only on demand.",
-            "the third panel is the second from epsilon = 1 on, as in the paper; its axes are not "
-            "logarithmic, ours are",
+            "the third panel is the second from epsilon = 1 on, as in the paper, whose vertical "
+            "axes are not logarithmic",
         ],
         "chart": {
             "kind": "line", "x": "epsilon", "y": "expected l2 error", "by": "mechanism",

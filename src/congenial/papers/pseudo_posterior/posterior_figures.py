@@ -37,7 +37,8 @@ def p90(values: Floats, generator: np.random.Generator) -> Floats:
     return quantiles(values, 0.9, generator)
 
 
-def _five(values: Floats, digits: int) -> list[float]:
+def _five(values: Floats, digits: int | None) -> list[float]:
+    """The quantiles of a row, rounded; to whole dollars without digits."""
     return [round(float(np.quantile(values, at)), digits) for at in SHARES.values()]
 
 
@@ -121,7 +122,7 @@ def _utility(study: Study, statistic: Statistic, what: str) -> dict[str, Any]:
     found = _distributions(named, statistic, study.seed)
     return {
         "columns": ["mechanism", *SHARES],
-        "rows": [[name, *_five(values, 0)] for name, values in found],
+        "rows": [[name, *_five(values, None)] for name, values in found],
         "notes": [
             f"{what}, in dollars",
             *_resampled(),
@@ -146,7 +147,7 @@ def figure7(study: Study) -> dict[str, Any]:
         violins += [(f"({c}, {g})", name, values) for name, values in found]
     return {
         "columns": ["(c, g)", "mechanism", *SHARES],
-        "rows": [[place, name, *_five(values, 0)] for place, name, values in violins],
+        "rows": [[place, name, *_five(values, None)] for place, name, values in violins],
         "notes": [*_resampled(), f"DPweighted and EMweighted: {LABEL}", *_common(made)],
         "chart": _violins(violins, "90th percentile of income, dollars"),
     }
