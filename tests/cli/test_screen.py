@@ -11,6 +11,7 @@ import pytest
 
 from congenial import Guarantee, Schema, SemiAdjacent, Table, publish, total
 from congenial.cli import infer as infer_command
+from congenial.cli.output import PLAIN_WIDTH, table
 from congenial.errors import InferenceError
 from congenial.inference.inference import Chain, _Clock, bind
 from congenial.inference.models.regressions import Linear, Normal
@@ -247,3 +248,32 @@ def test_half_widths_and_notes_of_mandates() -> None:
     cost = {"loss_without": None, "deviation_without": None, "trivial": False}
     assert single_table_words._cost_note(cost) == "cannot be built without it"
     assert single_table_words._cost_note(cost | {"loss_without": 1}) == "errors depend on the data"
+
+
+WORDS = ("(c, g)", "mechanism", "share downweighted", "error of P90, certified", "standard error")
+
+
+@pytest.mark.parametrize("columns", [3, 8, 14])
+def test_no_word_of_a_wide_table_is_broken(columns: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Columns that do not fit into 100 follow below, with those that tell the rows apart."""
+    names = [f"{WORDS[i % 5]} {i}" for i in range(columns)]
+    rows = [["(0.7, 0.0)", k, *(f"{k}{i}.1234" for i in range(2, columns))] for k in (7, 8)]
+    table(names, rows)
+    shown = capsys.readouterr().out
+    lines = shown.splitlines()
+    assert max(map(len, lines)) <= PLAIN_WIDTH
+    for word in {word for name in names for word in name.split()}:
+        assert word in shown.split(), word
+    for value in (value for row in rows for value in row):
+        assert str(value) in shown
+    parts = [line for line in lines if set(line.strip()) == {"─"}]
+    assert (len(parts) > 1) == (columns > 8)
+    firsts = [line for line in lines if line.startswith("(0.7, 0.0)")]
+    assert len(firsts) == 2 * len(parts)
+    assert all(line.split()[2] in "78" for line in firsts)  # 7 and 8 tell the rows apart
+
+
+def test_a_table_that_fits_is_as_wide_as_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    table(["a", "count"], [["x", 1], ["yy", 22]], numbers="count")
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert lines == ["a    count", "──────────", "x        1", "yy      22"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ def writer() -> Any:
 
 
 TABLE = writer().read()
+ERRATA = "page: errata.md"
 
 
 def numbered(kind: str, *numbers: Any) -> list[str]:
@@ -137,6 +139,38 @@ def test_every_statement_has_a_place_or_a_reason() -> None:
             assert bool(row.get("where")) != bool(row.get("why_not")), label
 
 
+def public(place: str) -> bool:
+    """An item, a command, or a name that its package offers in `__all__` (and what belongs to it).
+
+    A module without `__all__` offers nothing: it may be renamed without a word.
+    """
+    kind, _, name = place.partition(": ")
+    if kind in ("item", "command"):
+        return True
+    parts = name.split(".")
+    for cut in range(len(parts) - 1, 0, -1) if kind == "name" else ():
+        with suppress(ModuleNotFoundError):
+            package = importlib.import_module(".".join(parts[:cut]))
+            return parts[cut] in getattr(package, "__all__", ())
+    return False
+
+
+@pytest.mark.parametrize("paper", PRINTED)
+def test_every_statement_has_a_public_path(paper: str) -> None:
+    """Somebody who reads the page can run or import it; names beside it are public too."""
+    for label, row in TABLE[paper]["statements"].items():
+        where = row.get("where")
+        assert where is None or any(map(public, where)), f"{label} has no public path"
+        hidden = [one for one in where or () if one.startswith("name: ") and not public(one)]
+        assert not hidden, f"{label} names what is private: {hidden}"
+
+
+def test_a_private_name_is_not_a_public_path() -> None:
+    assert public("name: congenial.pairs.Sensitivity.hull")
+    assert not public("name: congenial.pairs.hull.Hull")
+    assert not public("page: errata.md")
+
+
 @pytest.mark.parametrize("place", places())
 def test_every_place_exists(place: str) -> None:
     assert exists(place)
@@ -155,6 +189,48 @@ def test_every_place_exists(place: str) -> None:
 )
 def test_a_place_that_is_not_there_is_noticed(place: str) -> None:
     assert not exists(place)
+
+
+KINDS = "Definition|Proposition|Theorem|Corollary|Lemma|Example|Remark|Algorithm|Figure|Table|"
+KINDS += "Section|Assumption|Appendix|Eq"
+NUMBER = r"(?:[A-Z]\.\d+|[A-Z]\b|\d+(?:\.\d+)*|I{1,2}\b)"
+LABELS = re.compile(rf"({KINDS})s? ({NUMBER}(?:(?:, | and |, and ){NUMBER})*)", re.IGNORECASE)
+
+
+def statements_in(text: str) -> set[str]:
+    """Statements named in a text: "Examples 4.1, 5.1" are two."""
+    named = [(k, re.findall(NUMBER, numbers)) for k, numbers in LABELS.findall(text)]
+    return {f"{kind.capitalize()} {n}" for kind, numbers in named for n in numbers} | {
+        f"({n})" for n in re.findall(r"\((\d\.\d)\)", text)
+    }
+
+
+def test_statements_are_found_in_a_text() -> None:
+    text = "as printed (Examples 4.1, 5.1), Algorithms 2 and 3, section 4.2, (2.5), Theorem A.1"
+    found = {"Example 4.1", "Example 5.1", "Algorithm 2", "Algorithm 3", "Section 4.2", "(2.5)"}
+    assert statements_in(text) == found | {"Theorem A.1"}
+
+
+def errata(paper: str) -> set[str]:
+    """Statements with an erratum: those named in the first column of the paper's table."""
+    text = (DOCS / "errata.md").read_text(encoding="utf-8")
+    part = text.split(f"\n## {paper}\n")[1].split("\n## ")[0]
+    cells = [line.split(" | ")[0] for line in part.splitlines() if line.startswith("| ")]
+    return set().union(*map(statements_in, cells))
+
+
+@pytest.mark.parametrize("paper", PRINTED)
+def test_every_erratum_named_on_a_page_exists(paper: str) -> None:
+    """In papers.md a link to the errata; on the page of a paper a reason, or a source."""
+    named = {k for k, row in TABLE[paper]["statements"].items() if ERRATA in row.get("where", ())}
+    numbers = [n for item in page.table()[paper].values() for n in item.get("numbers", ())]
+    for one in numbers:
+        if one.get("why", "").startswith("erratum"):
+            named |= statements_in(one["at"])
+    for item in catalogue.items(paper).values():
+        if "erratum" in item.source or "errata" in item.source:
+            named |= statements_in(item.source)
+    assert named - {"Example (section 4.3)"} <= errata(paper), sorted(named - errata(paper))
 
 
 def test_every_item_of_the_catalogue_answers_to_a_statement_or_is_ours() -> None:
@@ -189,6 +265,36 @@ def test_studies_of_the_mixture_say_what_they_rest_on_and_how_well_it_is_known(n
         assert int(draws) >= 50
         assert float(r_hat) <= 1.1
     assert "which no figure shows and which may not have converged, the worst is" in section
+
+
+def shown(paper: str, item: str) -> list[list[str]]:
+    """The rows of an item's own table on the page of its paper."""
+    text = (DOCS / "papers" / f"{paper}.md").read_text(encoding="utf-8")
+    section = text.split(f"\n## {item}: ")[1].split("\n## ")[0]
+    lines = section.split("| --- |")[-1].splitlines()[1:]
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+    assert "Reduced" not in section, f"{item}: ship a full run"
+    return rows
+
+
+def test_synthesizers_are_shown_by_a_full_run_and_in_the_papers_order() -> None:
+    """Figures 5 to 7: DPweighted is nearer to the data than EMweighted and Countweighted are; a
+    run of a twelfth of the records had EMweighted before it.
+    """
+    for item in ("figure-4", "table-2"):
+        assert shown("pseudo-posterior", item)
+    for item in ("figure-5", "figure-6"):
+        middle = {row[0]: float(row[3]) for row in shown("pseudo-posterior", item)}
+        away = {name: abs(value - middle["Data"]) for name, value in middle.items()}
+        assert away["Unweighted"] < away["DPweighted"]
+        assert 2 * away["DPweighted"] < min(away["EMweighted"], away["Countweighted"])
+    assert away["EMweighted"] < away["Countweighted"]  # of the 90th percentile, as in the paper
+    rows = shown("pseudo-posterior", "figure-7")
+    middle7 = {(row[0], row[1]): float(row[4]) for row in rows}
+    settings = {place for place, name in middle7 if name == "EMweighted"}
+    assert len(settings) >= 3  # the page shows the first rows
+    for place in settings:
+        assert middle7["Data", "Data"] < middle7[place, "DPweighted"] < middle7[place, "EMweighted"]
 
 
 EXACT = [  # items without draws, data or a reduced version

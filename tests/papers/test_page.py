@@ -8,7 +8,9 @@ from typer.testing import CliRunner
 from congenial.cli import app
 from congenial.papers import catalogue
 from congenial.papers import printed_pages as page
+from congenial.papers.distribution_privacy import distribution_tables
 from congenial.papers.item import Study
+from congenial.papers.pseudo_posterior import fits
 from congenial.report import pictures
 
 RUNNER = CliRunner()
@@ -53,15 +55,48 @@ def test_an_erratum_is_a_difference_and_a_number_that_agrees_has_none():
     told = {one.what: one for one in page.beside(result)}
     assert told["Delta_1 of a 2 x 2 table"].reason == "agrees"
     wrong = told["Delta_1 of a 3 x 3 table"]
-    assert (wrong.printed, wrong.ours) == (4, 6)
+    assert (wrong.printed, wrong.ours) == ("4", 6)
     assert wrong.reason.startswith("erratum")
 
 
-def test_rounding_is_to_the_printed_digits():
-    assert page.Beside("w", "here", 17.91528, 17.9152839, "").agrees
-    assert not page.Beside("w", "here", 17.91528, 17.91529, "why").agrees
-    assert page.Beside("w", "here", 10.24, 10.24, "").agrees
-    assert page.Beside("w", "here", 2, None, "why").reason == "not computed in this run"
+@pytest.mark.parametrize(
+    ("printed", "ours", "agrees"),
+    [
+        ("17.91528", 17.9152839, True),
+        ("17.91528", 17.91529, False),
+        ("10.24", 10.24, True),
+        ("0.500", 0.5096, False),  # 0.5 in a float: the digits that decide are those printed
+        ("0.500", 0.50049, True),
+        ("0.5", 0.5096, True),
+        ("10.10", 10.104, True),
+        ("10.10", 10.12, False),
+        ("4", 4.3, False),  # a count is exact
+        ("1/4", 0.25, True),
+        ("1/4", 0.2512, False),
+    ],
+)
+def test_agreement_is_decided_on_the_digits_as_printed(printed, ours, agrees):
+    assert page.Beside("w", "here", printed, ours, "why").agrees is agrees
+
+
+def test_a_number_that_was_not_computed_says_so():
+    assert page.Beside("w", "here", "2", None, "why").reason == "not computed in this run"
+
+
+def printed_numbers():
+    """Every printed number: of `printed.toml`, and of results that have a column of them."""
+    told = [one for items in page.table().values() for one in items.values()]
+    yield from (number["printed"] for one in told for number in one.get("numbers", ()))
+    yield from fits.PRINTED.values()
+    yield from (x for row in distribution_tables.PRINTED_ERRORS.values() for x in row)
+    yield from (x for row in distribution_tables.PRINTED_ATTACK.values() for x in row)
+
+
+def test_printed_numbers_keep_their_digits():
+    """A float would lose trailing zeros; 0.500 says more than 0.5."""
+    found = list(printed_numbers())
+    assert all(isinstance(one, str) for one in found)
+    assert {"0.500", "10.10", "13.40", "7.30"} <= set(found)
 
 
 def test_printed_numbers_in_a_column_of_the_result():
@@ -69,10 +104,10 @@ def test_printed_numbers_in_a_column_of_the_result():
         "paper": "distribution-privacy",
         "item": "table-2",
         "columns": ["mechanism", "epsilon", "printed", "drawn", "expected l2 error"],
-        "rows": [["ExpM (G)", 1.0, 34.98, 1.0, 35.5], ["optimum", 1.0, None, 1.0, 9.0]],
+        "rows": [["ExpM (G)", 1.0, "34.98", 1.0, 35.5], ["optimum", 1.0, None, 1.0, 9.0]],
     }
     (one,) = page.beside(result)
-    assert (one.what, one.printed, one.ours) == ("mechanism ExpM (G), epsilon 1.0", 34.98, 35.5)
+    assert (one.what, one.printed, one.ours) == ("mechanism ExpM (G), epsilon 1.0", "34.98", 35.5)
     assert "Monte Carlo" in one.reason
 
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
+from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from congenial.errors import DataError
+from congenial.mechanisms.wasserstein.base_measure import congenial, naive, prior_congenial
 from congenial.papers import catalogue
 from congenial.papers.item import Study
 from congenial.papers.partially_private_data import ITEMS, algorithms, partial_figures, theory
 from congenial.papers.partially_private_data import pennsylvania as pa
+from congenial.sampling.randomness import SeededRandomness
 
-SEED = 11
+SEED, ALPHA = 11, 1e-6
 QUICK = Study(seed=SEED, quick=True)
 
 
@@ -58,7 +64,9 @@ def test_data_are_as_described(study):
 def test_releases_agree_with_what_is_public(study):
     data, months = pa.load(study), list(pa.months_of(study))
     totals = data.cases[months].sum(axis=1)[:, None]
-    for (method, _), (cases, deaths, noisy) in pa.released(study).items():
+    both = [one for loss in pa.LOSSES for one in pa.released(study, loss).items()]
+    assert len(both) == 2 * len(pa.METHODS) * len(pa.EPSILONS)
+    for (method, _), (cases, deaths, noisy) in both:
         if method == "naive":
             assert (cases.sum(axis=-1) != totals).any()
             continue
@@ -72,7 +80,9 @@ def test_prior_helps_most_where_epsilon_is_small(study):
     found = partial_figures.figure2(study)
     at = found["columns"].index("99 %")
     errors = {(row[0], row[1]): row[at] for row in found["rows"]}
-    assert errors["epsilon = 0.01", "prior-congenial"] < errors["epsilon = 0.01", "post-processing"]
+    for loss in pa.LOSSES:
+        panel = f"{loss} loss, epsilon = 0.01"
+        assert errors[panel, "prior-congenial"] < errors[panel, "post-processing"]
 
 
 def test_panels_are_in_reading_order_and_show_whole_distributions(study):
@@ -80,16 +90,18 @@ def test_panels_are_in_reading_order_and_show_whole_distributions(study):
     found = partial_figures.figure1(study)
     panels = list(dict.fromkeys(row[0] for row in found["rows"]))
     methods = ("post-processing", "naive", "congenial", "prior-congenial")
-    assert panels == [f"{m}, epsilon = {e}" for m in methods for e in ("0.01", "1")]
+    assert panels == [
+        f"{m}, {loss}, epsilon = {e}" for m in methods for loss in ("l1", "l2") for e in (0.01, 1)
+    ]
     data = pa.load(study)
-    (cases, _, _), erie = pa.released(study)["congenial", pa.EPSILONS[0]], "Erie"
+    (cases, _, _), erie = pa.released(study, "l1")["congenial", pa.EPSILONS[0]], "Erie"
     j, t = data.counties.index(erie), list(pa.months_of(study))[1]
     want = np.quantile(cases[1, :, j], partial_figures.LEVELS) * 1e5 / data.population[j]
     epsilon = float(pa.EPSILONS[0])
     (row,) = (
         row
         for row in found["rows"]
-        if row[0] == f"congenial, epsilon = {epsilon:g}"
+        if row[0] == f"congenial, l1, epsilon = {epsilon:g}"
         and row[1].startswith(erie)
         and row[2] == data.months[t]
     )
@@ -98,8 +110,55 @@ def test_panels_are_in_reading_order_and_show_whole_distributions(study):
     assert found["chart"]["kind"] == "quartiles"
 
 
+def conforming(total, size):
+    """Wholes that add up to the total, with parts between 0 and their whole."""
+    for wholes in product(range(total + 1), repeat=size):
+        if sum(wholes) == total:
+            for parts in product(*(range(whole + 1) for whole in wholes)):
+                yield (*wholes, *parts)
+
+
+@pytest.mark.parametrize("prior", [False, True])
+def test_the_l2_walk_has_its_law_by_enumeration(prior, monkeypatch):
+    """Two counties, five cases: every conforming table with its probability."""
+    monkeypatch.setattr(pa, "SWEEPS", 20)
+    totals, parts, truth = [((0, 1), 5)], [(2, 0), (3, 1)], np.array([3, 2, 1, 0])
+    shapes, rate = (0.6, 2.1), Fraction(1, 2)
+    if prior:
+        base = prior_congenial(4, totals, [1, 4, 0, 0], alpha=Fraction(1, 2), kappa=Fraction(1, 5),
+                               parts=parts)  # fmt: skip
+        assert [float(a) for a in base.shapes[:2]] == pytest.approx(shapes)
+    else:
+        base = congenial(4, totals, parts=parts)
+    tables = list(conforming(5, 2))
+    logs = [-float(rate) * math.dist(y, truth) for y in tables]
+    if prior:
+        logs = [
+            log + sum(math.lgamma(y[i] + shapes[i]) - math.lgamma(y[i] + 1) for i in (0, 1))
+            for log, y in zip(logs, tables, strict=True)
+        ]
+    law = np.exp(np.array(logs))
+    draws = pa.L2Walk(base, truth, rate).draw_many(SeededRandomness(SEED), 40_000)
+    seen = Counter(map(tuple, draws.tolist()))
+    assert set(seen) <= set(tables)
+    counts = np.array([seen[y] for y in tables])
+    assert stats.chisquare(counts, law / law.sum() * len(draws)).pvalue > ALPHA
+    wrong = np.exp(0.8 * np.array(logs))  # 20 % less loss is noticed
+    assert stats.chisquare(counts, wrong / wrong.sum() * len(draws)).pvalue < ALPHA
+
+
+def test_the_l2_walk_without_constraints_has_its_radius(monkeypatch):
+    """exp(-r ||u||) on the plane: far from the grid's step the radius is Gamma(2) / r."""
+    monkeypatch.setattr(pa, "SWEEPS", 50)
+    rate = Fraction(1, 100)
+    draws = pa.L2Walk(naive(2), np.array([50, 7]), rate).draw_many(SeededRandomness(SEED), 20_000)
+    radius = np.linalg.norm(draws - [50, 7], axis=1) * float(rate)
+    assert radius.mean() == pytest.approx(2, abs=5 * math.sqrt(2 / 20_000) * 1.5)
+    assert (radius**2).mean() == pytest.approx(6, rel=0.05)
+
+
 def test_only_post_processing_contracts(study):
-    for effect, _, _, method, share, contracted in partial_figures.figure3(study)["rows"]:
+    for effect, _, _, _, method, share, contracted in partial_figures.figure3(study)["rows"]:
         assert contracted <= share
         assert method == "post-processing" or contracted == 0
         assert effect

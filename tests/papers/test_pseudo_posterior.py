@@ -14,6 +14,7 @@ from congenial.papers import catalogue
 from congenial.papers.item import Study
 from congenial.papers.pseudo_posterior import ITEMS, broken, fits, resampling, simulation
 from congenial.papers.pseudo_posterior.expenditure import LEVELS, Sample
+from congenial.report import chart_axes
 from congenial.synthesis.local import LABEL, estimate, min_max, risks, truncated
 from congenial.synthesis.mixture import MixtureRegression
 from congenial.synthesis.mixture.parameters import Parameters
@@ -147,6 +148,47 @@ def test_items_on_real_data_run_and_say_what_they_are(shared, name):
         assert "improper" in text
         assert "at the record that attains it the chains have at least" in text
         assert "Its distribution function has at least" in text
+
+
+class Drawn:
+    """Stands for the mixture: keeps what each fit would draw."""
+
+    def __init__(self):
+        self.first = []
+
+    def fit(self, records, weights, draws, generator):
+        self.first.append(generator.random())
+        raise GuaranteeError("a fit is not needed here")
+
+
+def test_a_fit_is_seeded_by_its_name_whatever_was_fitted_before():
+    """Figure 4 alone and after Figure 7 show the same fit."""
+    columns = {name: np.array(levels[:2]) for name, levels in LEVELS.items()}
+    sample, found = Sample(columns, np.array([20_000.0, 50_000.0])), []
+    for before in ([], ["Unweighted", "Countweighted"]):
+        model = Drawn()
+        made = fits.Synthesizers(sample, model, 1, 7, Study())
+        made._done = dict.fromkeys(before)
+        for name in ("DPweighted 0.7, 0.0", "EMweighted 0.7, 0.0"):
+            with pytest.raises(GuaranteeError, match="not needed"):
+                made.fit(name, np.ones(2))
+        found.append(model.first)
+    assert found[0] == found[1]
+    assert len(set(found[0])) == 2  # and two fits of one study differ
+    assert fits.seed_of(7, "a") != fits.seed_of(8, "a")
+
+
+def test_one_synthesizer_has_one_colour_in_every_figure(shared):
+    """Figures 4 to 7: whatever is left out of one, the others keep their colours."""
+    study, hues = Study(data=shared / "data", quick=True, seed=1), {}
+    for name in ("figure-4", "figure-6", "figure-7"):
+        found = catalogue.run(PAPER, name, study)["chart"]
+        at = found["data"]["columns"].index(found["by"])
+        points = [{"by": row[at]} for row in found["data"]["rows"]]
+        scale = chart_axes.colour(found, points)["color"].scale
+        for series, hue in zip(scale.domain, scale.range, strict=True):
+            assert hues.setdefault(series, hue) == hue, series
+    assert len(set(hues.values())) == len(hues) == 6
 
 
 def test_chains_that_did_not_converge_make_no_figure(shared, monkeypatch):

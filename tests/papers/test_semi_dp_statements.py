@@ -1,5 +1,6 @@
-"""Example 1, Propositions 21, 25, 26 and 30, Theorem 16, Algorithm 3 and section 7: by enumeration,
-in closed form, or by counting with a stated Monte Carlo error.
+"""Example 1, Definition 10, Remark 14, Propositions 6, 7, 21, 25, 26 and 30, Theorem 16, Lemma 42,
+Algorithm 3 and section 7: by enumeration, in closed form, or by counting with a stated Monte Carlo
+error.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from congenial.pairs.hull import Hull
 from congenial.papers import catalogue
 from congenial.papers.item import Study
 from congenial.papers.semi_dp import cube, distances, propositions
 from congenial.papers.semi_dp.cones import table_cones
 from congenial.papers.semi_dp.norms import NormNoise
 from congenial.papers.semi_dp.semi_figures import projection
+from congenial.privacy.tradeoff import Gaussian
 from congenial.publication import bundle, workflow
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
@@ -100,6 +103,52 @@ def test_projected_noise_keeps_its_promise_and_approaches_it():
     assert all(0.85 * row[1] < row[4] for row in rows)
     assert propositions.largest_loss("l1", 1.0, 600.0) > 0.98  # in the tail
     assert propositions.largest_loss("linf", 1.25) > 1.2  # planted: 20 % less noise is noticed
+
+
+def test_proposition_6_needs_the_square_of_sigma():
+    """Delta_2 = 4, mu = 1: sigma = 4. As a covariance it loses twice as much as is promised."""
+    far, sigma, promised = 4.0, 4.0, Gaussian(1)
+    for alpha in (0.3, 0.7, 0.95):
+
+        def error(deviation, level=alpha):  # of the second kind, between N(0, .) and N(far, .)
+            return stats.norm.cdf(stats.norm.ppf(level) - far / deviation)
+
+        assert error(sigma) == pytest.approx(float(promised(alpha)), abs=1e-9)
+        assert error(math.sqrt(sigma)) == pytest.approx(float(Gaussian(2)(alpha)), abs=1e-9)
+        assert error(math.sqrt(sigma)) < float(promised(alpha)) - 0.01
+
+
+def test_proposition_7_takes_the_largest_norm_and_not_the_sum():
+    """Two swaps, v and -v: the largest norm on their hull is 1, the printed sum 2."""
+    swaps = np.array([[1.0, -1, -1, 1], [-1, 1, 1, -1]])
+    hull = Hull(swaps.astype(int))
+    norms = [hull.gauge(one) for one in swaps]
+    assert max(norms) == pytest.approx(1)
+    assert sum(norms) == pytest.approx(2)
+
+
+def test_what_is_orthogonal_to_s_need_not_be_constant():
+    found = run("lemma-42")
+    at = {(row[0], row[1]): row[2:] for row in found["rows"]}
+    cube = "2 x 2 x 2, all two-way margins"
+    assert at[cube, "A_2"] == at[cube, "A_3"] == [2, 0, 1, 2]  # no difference, two tables
+    assert at[cube, "A_4"] == [2, 1, 1, 1]
+    assert at["weights 4, 3, 1, total 20", "A_2"] == [2, 0, 1, 2]
+    assert at["2 x 2, both margins", "A_3"][-1] == 1
+
+
+def test_subspace_privacy_has_the_same_projection_and_another_number():
+    for figures, theirs, ours, apart in run("definition-10")["rows"]:
+        assert apart == 0
+        assert theirs < ours or figures == "4 cells, total"
+
+
+def test_the_choices_of_remark_14_by_listing():
+    at = {row[0]: row[2:] for row in run("remark-14")["rows"]}
+    assert at["three bits, 2 ones"] == [2, 2, 2, 2, 0]
+    assert at["three bits, anything but two ones"] == [1, 2, 1, 2, 1]  # 111 is alone
+    (table,) = (v for k, v in at.items() if k.startswith("2 x 2"))
+    assert table == [2, 2, 2, 3, 0]
 
 
 def test_projection_can_raise_an_l1_norm():

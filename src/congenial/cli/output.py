@@ -93,18 +93,74 @@ def table(
     numbers: Collection[str] = (),
     whole: Collection[str] = (),
 ) -> None:
-    """A table; columns named in `numbers` are set flush right, those in `whole` are not wrapped."""
+    """A table; columns named in `numbers` are set flush right, those in `whole` are not wrapped.
+
+    No word is broken. Columns that do not fit side by side follow below, each time with the first
+    columns that tell the rows apart.
+    """
     from rich import box
+    from rich.cells import cell_len
     from rich.table import Table
 
-    grid = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
-    for name in columns:
-        flush = name in numbers
-        side: Literal["left", "right"] = "right" if flush else "left"
-        grid.add_column(name, justify=side, overflow="fold", no_wrap=name in whole)
-    for row in rows:
-        grid.add_row(*(clean(value) for value in row))
-    console().print(grid)
+    out = console()
+    cells = [[clean(name) for name in columns], *([clean(value) for value in row] for row in rows)]
+    texts = [list(column) for column in zip(*cells, strict=True)]
+    lines = [[cell_len(max(text.split("\n"), key=cell_len)) for text in column] for column in texts]
+    full, body = [max(one) for one in lines], [max(one[1:], default=0) for one in lines]
+    words = [max(map(cell_len, _unbroken(column)), default=0) for column in texts]
+    least = [f if n in whole else w for n, f, w in zip(columns, full, words, strict=True)]
+    for number, part in enumerate(_side_by_side(cells[1:], least, out.width)):
+        widths = [least[i] for i in part]
+        for wanted in (body, full):  # a heading rather takes two lines than a cell
+            widths = _widened(widths, [wanted[i] for i in part], out.width)
+        grid = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
+        for i, width in zip(part, widths, strict=True):
+            side: Literal["left", "right"] = "right" if columns[i] in numbers else "left"
+            grid.add_column(columns[i], justify=side, overflow="fold", width=width)
+        for row in cells[1:]:
+            grid.add_row(*(row[i] for i in part))
+        if number:
+            out.print()
+        out.print(grid)
+
+
+BETWEEN = 3  # columns of space between two columns of a table
+SHORT = 12  # characters of a cell that stays on one line
+
+
+def _unbroken(column: list[str]) -> Iterator[str]:
+    """What must stay on one line: the words of a heading, short cells, the words of long ones."""
+    head, *texts = column
+    yield from head.split()
+    for text in texts:
+        yield from [text] if len(text) <= SHORT else text.split()
+
+
+def _side_by_side(rows: list[list[str]], least: list[int], width: int) -> list[list[int]]:
+    """Which columns stand side by side: all, or several groups that begin with the same ones."""
+    every = list(range(len(least)))
+    if sum(least) + BETWEEN * (len(least) - 1) <= width:
+        return [every]
+    apart = [k for k in every[1:] if len({tuple(row[:k]) for row in rows}) == len(rows)]
+    first = every[: apart[0] if apart else 1]
+    if sum(least[i] + BETWEEN for i in first) > width // 2:
+        first = every[:1]
+    parts = [list(first)]
+    for i in every[len(first) :]:
+        used = sum(least[j] + BETWEEN for j in parts[-1])
+        if used + least[i] > width and len(parts[-1]) > len(first):
+            parts.append(list(first))
+        parts[-1].append(i)
+    return parts
+
+
+def _widened(widths: list[int], wanted: list[int], width: int) -> list[int]:
+    """What is left of the width goes to the columns that need it, the narrowest first."""
+    found, left = list(widths), width - sum(widths) - BETWEEN * (len(widths) - 1)
+    while left > 0 and (short := [i for i, w in enumerate(found) if w < wanted[i]]):
+        found[min(short, key=lambda i: found[i])] += 1
+        left -= 1
+    return found
 
 
 def complain(text: str, *, lead: str = "error: ") -> None:

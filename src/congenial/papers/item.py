@@ -56,8 +56,10 @@ class Item:
     "chart": {"kind": one of `report.charts.KINDS`, "x": column, "y": column, "by": column or
     None}, with optional "low", "high", "q1", "q3", "line", "x2", "value", "facet" (columns), "data"
     (columns and rows of its own), "rule" (a value of y, or values by name), "as_points" (series
-    without a line), "x_log", "y_log", "x_free", "y_free" (bool: panels with a scale of their
-    own), "columns" (of panels), "x_title", "y_title" (text).
+    without a line), "named" (every series of several pictures: one colour in all), "x_log",
+    "y_log", "x_sparse" (bool: names of an axis that may be left out where they touch), "x_free",
+    "y_free" (bool: panels with a scale of their own), "columns" (of panels), "x_title", "y_title"
+    (text).
     files: the data files it reads, relative to the data folder.
     reduced: what a quick study does less of, "" where it changes nothing; a note of the result.
     """

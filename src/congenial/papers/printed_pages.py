@@ -6,9 +6,12 @@ they are printed at and the reason of a difference. A page is Markdown, with a p
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -21,6 +24,7 @@ from congenial.report.charts import chart
 REDUCED = "and this run is reduced"
 UNREDUCED = "Reduced: nothing, this item is as quick without it."
 MOST_ROWS = 12  # of a table shown on a page
+ROUNDING = 1e-9  # of our own arithmetic, where the printed number is exact
 TITLES = {
     "congenial-dp": "Gong and Meng, Congenial differential privacy under mandated disclosure",
     "semi-dp": "Cho and Awan, Formal privacy guarantees with invariant statistics",
@@ -39,17 +43,27 @@ class Beside:
 
     what: str
     at: str
-    printed: float
+    printed: str  # as the paper prints it: "0.500" is another statement than "0.5"
     ours: float | None
     why: str
 
     @property
     def agrees(self) -> bool:
-        """Whether ours, rounded to the digits that are printed, is the printed number."""
+        """Whether ours, rounded to the digits that are printed, is the printed number.
+
+        A number without a decimal point ("19", "1/4") is exact: a count, or a constant.
+        """
         if self.ours is None:
             return False
-        digits = len(str(self.printed).partition(".")[2]) if self.printed % 1 else 0
-        return bool(round(self.ours, digits) == self.printed)
+        if "." not in self.printed:
+            return abs(self.away) <= ROUNDING
+        printed = Decimal(self.printed)
+        return Decimal(repr(self.ours)).quantize(printed, ROUND_HALF_UP) == printed
+
+    @property
+    def away(self) -> float:
+        """Ours less the printed number; nan where ours was not computed."""
+        return math.nan if self.ours is None else self.ours - float(Fraction(self.printed))
 
     @property
     def reason(self) -> str:
@@ -101,7 +115,7 @@ def _in_columns(result: Mapping[str, Any], columns: Mapping[str, Any]) -> list[B
         Beside(
             ", ".join(f"{result['columns'][i]} {row[i]}" for i in named if row[i] is not None),
             columns["at"],
-            float(row[printed]),
+            row[printed],
             None if row[ours] is None else float(row[ours]),
             columns["why"],
         )
@@ -134,9 +148,9 @@ def _caption(told: Mapping[str, Any]) -> str:
 
 def _compared(one: Beside) -> list[str]:
     if one.ours is None:
-        return [one.what, one.at, f"{one.printed:g}", "", "", one.reason]
-    away = one.ours - one.printed
-    return [one.what, one.at, f"{one.printed:.7g}", f"{one.ours:.7g}", f"{away:.2g}", one.reason]
+        return [one.what, one.at, one.printed, "", "", one.reason]
+    away = f"{one.away:.2g}"
+    return [one.what, one.at, one.printed, f"{one.ours:.7g}", away, one.reason]
 
 
 def _number(value: Any) -> str:

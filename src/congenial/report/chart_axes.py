@@ -17,6 +17,8 @@ _COLOURS = (
     "#56B4E9",
     pictures.GREY,
     pictures.INK,
+    "#8B5A2B",
+    "#44AA99",
 )
 
 
@@ -39,7 +41,8 @@ def x_axis(spec: dict[str, Any], points: list[dict[str, Any]]) -> Any:
         return alt.X("x:N", sort=seen(points, "x"), axis=None)
     if not numbers or spec["kind"] in ("bar", "box"):
         flat = sum(len(str(label)) + 2 for label in seen(points, "x")) <= WIDE
-        axis = alt.Axis(labelAngle=0 if flat else -60, labelLimit=140 if flat else 200)
+        sparse = {"labelOverlap": "parity"} if spec.get("x_sparse") else {}
+        axis = alt.Axis(labelAngle=0 if flat else -60, labelLimit=140 if flat else 200, **sparse)
         return alt.X("x:N", title=title, sort=seen(points, "x"), axis=axis)
     scale = _log() if spec.get("x_log") else alt.Scale(zero=False)
     values = sorted(seen(points, "x"))
@@ -67,9 +70,14 @@ def y_axis(spec: dict[str, Any]) -> Any:
 
 
 def colour(spec: dict[str, Any], points: list[dict[str, Any]]) -> dict[str, Any]:
-    """A colour for each value of `by`, a legend below, bars beside each other."""
+    """A colour for each value of `by`, a legend below, bars beside each other.
+
+    `named`: every series of several pictures, in one order, so that one series has one colour in
+    all of them.
+    """
     alt, kinds = pictures.altair(), seen(points, "by")
-    colours = [_COLOURS[i % len(_COLOURS)] for i in range(len(kinds))]
+    order = [*spec.get("named", ()), *kinds]
+    colours = [_COLOURS[order.index(kind) % len(_COLOURS)] for kind in kinds]
     columns = 2 if max(len(str(kind)) for kind in kinds) <= LONG else 1
     numbers = all(isinstance(kind, int | float) for kind in kinds)  # mean nothing without a title
     title = title_of(spec, "by") if numbers else None

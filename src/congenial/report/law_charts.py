@@ -150,7 +150,10 @@ def cells(spec: dict[str, Any], points: Points) -> Any:
     boxes = base.mark_rect(stroke=pictures.GREY).encode(
         color=alt.Color("value:Q", scale=scale, legend=None)
     )
-    return alt.layer(boxes, base.mark_text(color=pictures.INK).encode(text="value:Q"))
+    dark = abs(alt.datum.value) > top / 2  # ink on a dark cell cannot be read
+    ink = alt.condition(dark, alt.value("#ffffff"), alt.value(pictures.INK))
+    words = base.mark_text(fontSize=15, fontWeight="bold").encode(text="value:Q", color=ink)
+    return alt.layer(boxes, words)
 
 
 def moved_mass(spec: dict[str, Any], points: Points) -> Any:

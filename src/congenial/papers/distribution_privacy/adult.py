@@ -35,6 +35,10 @@ RECORDS = 100
 SPLIT = (10_000, 10_000)
 PROPERTIES = {"income": "income = '>50K'", "work class": "workclass = 'Private'"}
 DELTA = 0.001
+NAMED = (  # every mechanism of the tables and figures: one colour each
+    "ExpM (L)", "DirM (L)", "ExpM (G)", "EigM (G)", "DauM (G)", "optimum", "best that applies",
+    "GroupDP (G)", "GroupDP (L)", "DP (G), one person",
+)  # fmt: skip
 
 SCHEMA = Schema.from_dict(
     {

@@ -21,21 +21,21 @@ DRAWS = "20,000 draws instead of 400,000"
 ITEMS: dict[str, Item] = {
     "figure-1": Item(
         "Released case rates of three counties",
-        "Figure 1, l1 loss",
+        "Figure 1, l1 and l2 loss",
         partial_figures.figure1,
         (FILE,),
         RUNS,
     ),
     "figure-2": Item(
         "Relative errors of released cases",
-        "Figure 2, l1 loss",
+        "Figure 2, l1 and l2 loss",
         partial_figures.figure2,
         (FILE,),
         RUNS,
     ),
     "figure-3": Item(
         "What post-processing contracts",
-        "Figure 3, l1 loss",
+        "Figure 3, l1 and l2 loss",
         partial_figures.figure3,
         (FILE,),
         RUNS,

@@ -24,7 +24,8 @@ from congenial.synthesis.record_model import Floats, generator_of
 
 CERTIFIED = "Certified (a theorem)"
 SHARES = {"2.5 %": 0.025, "25 %": 0.25, "50 %": 0.5, "75 %": 0.75, "97.5 %": 0.975}
-FIGURE4 = {"Unweighted": 78.7, "DPweighted": 10.1, "EMweighted": 10.2, "Countweighted": 11.17}
+FIGURE4 = {"Unweighted": "78.7", "DPweighted": "10.1", "EMweighted": "10.2", "Countweighted": "11.17"}
+NAMED = ("Data", "Unweighted", "DPweighted", "EMweighted", "Countweighted", CERTIFIED)
 SPREAD = (
     "the picture shows the density of the bounds over records, from the 0.1 to the 99.9 % quantile"
 )
@@ -36,7 +37,8 @@ def p90(values: Floats, generator: np.random.Generator) -> Floats:
     return quantiles(values, 0.9, generator)
 
 
-def _five(values: Floats, digits: int) -> list[float]:
+def _five(values: Floats, digits: int | None) -> list[float]:
+    """The quantiles of a row, rounded; to whole dollars without digits."""
     return [round(float(np.quantile(values, at)), digits) for at in SHARES.values()]
 
 
@@ -61,6 +63,7 @@ def _violins(named: Sequence[tuple[str, str, Floats]], y_title: str) -> dict[str
         "y": "value",
         "low": "density",
         "by": "mechanism",
+        "named": NAMED,
         "data": {"columns": ["place", "mechanism", "value", "density"], "rows": rows},
         "x_title": "",
         "y_title": y_title,
@@ -89,7 +92,7 @@ def figure4(study: Study) -> dict[str, Any]:
     rows, notes = [], []
     for name, one in made.four():
         rows.append([name, *_five(one.bounds, 3), round(one.estimate.delta, 3)])
-        notes.append(f"{name}: Delta = {one.estimate.delta:.2f} (paper {FIGURE4[name]:g})")
+        notes.append(f"{name}: Delta = {one.estimate.delta:.2f} (paper {FIGURE4[name]})")
     violins = [(name, name, np.asarray(one.bounds)) for name, one in made.four()]
     return {
         "columns": ["mechanism", *SHARES, "maximum (Delta)"],
@@ -119,7 +122,7 @@ def _utility(study: Study, statistic: Statistic, what: str) -> dict[str, Any]:
     found = _distributions(named, statistic, study.seed)
     return {
         "columns": ["mechanism", *SHARES],
-        "rows": [[name, *_five(values, 0)] for name, values in found],
+        "rows": [[name, *_five(values, None)] for name, values in found],
         "notes": [
             f"{what}, in dollars",
             *_resampled(),
@@ -139,13 +142,13 @@ def figure7(study: Study) -> dict[str, Any]:
     for c, g in configurations(study):
         dp, em = made.weighted(c, g), made.scalar(c, g)
         sure = certified_copies(made.sample, dp.estimate.delta, COPIES, study.seed)
-        named = [("DP", dp.copies), ("EM", em.copies), (CERTIFIED, sure)]
+        named = [("DPweighted", dp.copies), ("EMweighted", em.copies), (CERTIFIED, sure)]
         found = _distributions(named, p90, study.seed)
         violins += [(f"({c}, {g})", name, values) for name, values in found]
     return {
         "columns": ["(c, g)", "mechanism", *SHARES],
-        "rows": [[place, name, *_five(values, 0)] for place, name, values in violins],
-        "notes": [*_resampled(), f"DP and EM: {LABEL}", *_common(made)],
+        "rows": [[place, name, *_five(values, None)] for place, name, values in violins],
+        "notes": [*_resampled(), f"DPweighted and EMweighted: {LABEL}", *_common(made)],
         "chart": _violins(violins, "90th percentile of income, dollars"),
     }
 

@@ -110,7 +110,7 @@ def figure1(study: Study) -> dict[str, Any]:
         "columns": ["mechanism", "n", *FIVE],
         "rows": _summary(found, 0),
         "notes": notes,
-        "chart": _boxes("local Lipschitz bound") | {"y_free": True},
+        "chart": _boxes("local Lipschitz bound") | {"y_log": True},
     }
 
 

@@ -53,6 +53,21 @@ ITEMS: dict[str, Item] = {
         reduced=SHAPES,
     ),
     "example-8": Item("The projection of a 2 x 2 table", "Example 8", sets.example8),
+    "remark-14": Item(
+        "Other choices of the semi-adjacent parameter",
+        "Remark 14, with erratum",
+        examples.remark14,
+    ),
+    "definition-10": Item(
+        "Subspace privacy beside Semi-DP",
+        "Definition 10, corrected, and Remark 27",
+        propositions.definition10,
+    ),
+    "lemma-42": Item(
+        "What is orthogonal to the sensitivity space",
+        "Lemma 42, with erratum",
+        propositions.lemma42,
+    ),
     "proposition-21": Item(
         "Semi-DP first and composition first",
         "Proposition 21 and Lemma 41",

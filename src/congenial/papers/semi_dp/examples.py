@@ -1,5 +1,5 @@
-"""Examples 2 to 6, by listing every database: distances, neighbours and the semi-adjacent
-parameter.
+"""Examples 2 to 6 and Remark 14, by listing every database: distances, neighbours and the
+semi-adjacent parameter.
 """
 
 from __future__ import annotations
@@ -78,6 +78,57 @@ def example3(study: Study) -> dict[str, Any]:  # noqa: ARG001
         "columns": ["t", "conforming databases", "a(t) literal", "a(t) robust"],
         "rows": rows,
         "notes": ["a(t) = 0: one conforming database, nothing is left to protect."],
+    }
+
+
+def nearest(databases: list[Database]) -> list[int]:
+    """For each database the distance to the nearest other one; 0 if there is no other.
+
+    >>> nearest([(0, 0, 0), (0, 0, 1), (1, 1, 1)])
+    [1, 1, 2]
+    """
+    return [min((hamming(x, y) for y in databases if y != x), default=0) for x in databases]
+
+
+def remark14(study: Study) -> dict[str, Any]:  # noqa: ARG001 - nothing to vary
+    """a_min and a_maxmin beside both readings of a(t), and who is left without a neighbour."""
+    bits = [(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 1)]
+    pairs = list(product((1, 2), repeat=2))
+
+    def margins(x: Database) -> Any:
+        return tuple(sum(np.array(x) == 1))
+
+    cases = {f"three bits, {t} ones": conforming([0, 1], 3, sum, t) for t in range(4)}
+    cases["three bits, anything but two ones"] = bits
+    cases["2 x 2 table of 3 people, margins (2, 1) and (2, 1)"] = conforming(
+        pairs, 3, margins, (2, 2)
+    )
+    rows = []
+    for words, databases in cases.items():
+        away, printed = nearest(databases), literal(databases)
+        alone = sum(d > printed for d in away)
+        rows.append(
+            [words, len(databases), min(away), max(away), printed, robust(databases), alone]
+        )
+    return {
+        "columns": [
+            "published",
+            "conforming databases",
+            "a_min",
+            "a_maxmin",
+            "a(t) literal",
+            "a(t) robust",
+            "without a neighbour at a(t) literal",
+        ],
+        "rows": rows,
+        "notes": [
+            "a_min: the two closest conforming databases. a_maxmin: the database whose nearest "
+            "other one is farthest away.",
+            "Definition 13 as printed leaves 111 without a neighbour where the number of ones is "
+            "anything but two; the robust reading reaches every database.",
+            "In the 2 x 2 table every database has another at distance a_maxmin, but not one in "
+            "which a given person has any given answer: that takes the robust a(t).",
+        ],
     }
 
 

@@ -1,10 +1,12 @@
-"""Propositions 21, 25, 26 and 30 as numbers: order of composition, rank, projected noise, and the
-K-norm sensitivity in several coordinates.
+"""Propositions 21, 25, 26 and 30, Definition 10 and Lemma 42 as numbers: order of composition,
+rank, projected noise, subspace privacy, and the K-norm sensitivity in several coordinates.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -14,14 +16,16 @@ from scipy.optimize import linprog
 from congenial.data.schema import Schema
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement, margin, total
-from congenial.ledger.reassessment import together
+from congenial.figures.support import support
+from congenial.ledger.reassessment import subspace, together
+from congenial.mechanisms.kernel_gaussian import KernelProjection
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.sensitivity import sensitivity
 from congenial.papers.item import Study
 from congenial.papers.semi_dp.norms import Norm, NormNoise
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff
 from congenial.sampling.gauge.gauge import Gauge
-from congenial.sampling.inversion import Floats
+from congenial.sampling.inversion import Floats, Ints
 
 ALPHAS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 FINE = tuple(0.5 + k / 200 for k in range(101))  # of the curves
@@ -94,6 +98,101 @@ def proposition25(study: Study) -> dict[str, Any]:  # noqa: ARG001
             "replace-one database is public anyway.",
         ],
     }
+
+
+def _sums(schema: Schema, statements: Sequence[Statement]) -> Floats:
+    """C: a row for each published sum, a column for each cell of the whole table."""
+    cells = np.array(list(np.ndindex(*(schema.size((name,)) for name in schema.names))))
+    rows = []
+    for one in statements:
+        seen = cells[:, [schema.names.index(name) for name in one.by]]
+        rows += [(seen == level).all(axis=1) for level in np.unique(seen, axis=0)]
+    return np.array(rows, dtype=float)
+
+
+def definition10(study: Study) -> dict[str, Any]:  # noqa: ARG001
+    """Delta_2 by subspace privacy and between look-alikes; its projection beside Algorithm 1's."""
+    rows = []
+    for words, schema, statements in _cases():
+        figures = Invariants(schema, statements)
+        found = subspace(SemiAdjacent(figures), schema.names)
+        matrix = _sums(schema, statements)
+        theirs = np.eye(matrix.shape[1]) - np.linalg.pinv(matrix) @ matrix
+        ours = KernelProjection(support(figures, schema.names)).apply(np.eye(len(theirs)))
+        apart = round(float(np.abs(theirs - ours).max()), 9)
+        semi = math.sqrt(found.semi.value)
+        rows.append([words, round(found.projected, 6), round(semi, 6), apart])
+    return {
+        "columns": [
+            "figures", "Delta_2, subspace privacy", "Delta_2, look-alikes",
+            "largest difference of the two projections",
+        ],
+        "rows": rows,
+        "notes": [
+            "Subspace privacy projects off the row space of the figures (the definition read with "
+            "the span of S instead would compare nothing) and replaces one record, whether or not "
+            "the figures still hold.",
+            "Its number is never the larger one, and is not a promise: it compares datasets of which at most one "
+            "agrees with the published figures, and none that differ in several records.",
+            "Remark 27: the noise is the same, since both projections are the same matrix. Only the "
+            "promise differs.",
+        ],
+    }  # fmt: skip
+
+
+# ---- Lemma 42 ------------------------------------------------------------------------------------
+
+
+def conforming_counts(matrix: Ints, sums: Sequence[int], people: int) -> Ints:
+    """All tables (rows) of this many people with matrix @ table = sums."""
+    cells = matrix.shape[1]
+    bars = combinations(range(people + cells - 1), cells - 1)
+    ends = np.array([(-1, *bar, people + cells - 1) for bar in bars])
+    tables = np.diff(ends, axis=1) - 1
+    return tables[(tables @ matrix.T == np.asarray(sums)).all(axis=1)]
+
+
+def beyond_s(tables: Ints, records: int) -> tuple[int, int, int]:
+    """Rank of S, rank of all differences, and how many values the part orthogonal to S takes."""
+    apart = tables[:, None, :] - tables[None, :, :]
+    near = apart[np.abs(apart).sum(axis=2) <= 2 * records].astype(float)
+    onto = np.eye(tables.shape[1]) - np.linalg.pinv(near) @ near
+    values = np.unique(np.round(tables @ onto, 6), axis=0)
+    rank = np.linalg.matrix_rank
+    return int(rank(near)), int(rank(apart.reshape(-1, tables.shape[1]))), len(values)
+
+
+def lemma42(study: Study) -> dict[str, Any]:  # noqa: ARG001
+    """What is orthogonal to S: one value where every table is reached by steps, else several."""
+    cube = np.array(list(np.ndindex(2, 2, 2)))
+    two_way = [((cube[:, p] == u) & (cube[:, q] == v)).astype(np.int64)
+               for p, q in ((0, 1), (0, 2), (1, 2)) for u in (0, 1) for v in (0, 1)]  # fmt: skip
+    both = np.array([[1, 1, 0, 0], [1, 0, 1, 0]])
+    cases = [
+        ("2 x 2, both margins", conforming_counts(both, [2, 2], 4), (2, 3)),
+        ("2 x 2 x 2, all two-way margins", conforming_counts(np.array(two_way), [1] * 12, 4),
+         (2, 3, 4)),
+        ("weights 4, 3, 1, total 20", conforming_counts(np.array([[4, 3, 1]]), [20], 7), (2, 3)),
+    ]  # fmt: skip
+    rows = [
+        [words, f"A_{records}", len(tables), *beyond_s(tables, records)]
+        for words, tables, reach in cases
+        for records in reach
+    ]
+    return {
+        "columns": [
+            "figures", "adjacency", "conforming tables", "rank of S", "rank of all differences",
+            "values orthogonal to S",
+        ],
+        "rows": rows,
+        "notes": [
+            "The lemma says one value. It holds where steps of the adjacency lead from every "
+            "conforming table to every other, or where S spans all their differences.",
+            "With all two-way margins of 2 x 2 x 2 and four people, or weights 4, 3 and 1, S under "
+            "A_2 is {0}: noise projected on its span is none, and the table would be published as "
+            "it is. The product projects on the kernel of the figures and takes a* people.",
+        ],
+    }  # fmt: skip
 
 
 # ---- Proposition 30 ------------------------------------------------------------------------------

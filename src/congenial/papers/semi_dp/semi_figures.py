@@ -181,7 +181,7 @@ def figure3(study: Study) -> dict[str, Any]:
             "K-norm with the printed S (no hexagons) loses 2 epsilon under A_3 where k >= 3: it is "
             "under-noised, not better.",
         ],
-        "chart": _chart("k") | {"facet": "panel", "y_free": True, "y_log": True},
+        "chart": _chart("k") | {"facet": "panel", "y_log": True},
     }
 
 
