@@ -183,7 +183,7 @@ EXCUSED: dict[str, str] = {
         InferenceError register""",
     "a result, which the library builds and people read": """
         Limits Statement Sensitivity Composition Conversion Loss Price Description Entry
-        Old Preview Reassessed Reservation Upgrade Coupling Distance DistanceBound
+        Old Preview Reassessed Reservation Coupling Distance DistanceBound
         Dominance ShiftedNormal Translation Covariance Design Estimates WholeCounts
         Interval ValuesRelease Combined Diagnostics LocalEstimate LocalSynthesis
         MixtureFit Parameters RecordRisk UtilityReport Coverage Observation
