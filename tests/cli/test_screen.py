@@ -196,15 +196,6 @@ def test_a_wish_without_an_answer_is_told_in_place(run: Callable[..., Any], plan
     assert "errors depend on the data" in ran.out
 
 
-def test_levels_with_crossing_figures_name_the_release(run: Callable[..., Any], plan: Path) -> None:
-    text = plan.read_text().replace("[publish]\n", '[publish]\n"Sexes" = { margin = ["sex"] }\n')
-    plan.write_text(text.replace('nonnegative = "project"', 'levels = [["county"]]'))
-    ran = run("check", plan)
-    assert ran.code != 0
-    assert "release 'detail': noise at several levels cannot keep figures that cross" in ran.err
-    assert "Leave out levels" in ran.err
-
-
 def test_added_files_leave_the_listed_ones_intact(
     run: Callable[..., Any], finished: Path, tmp_path: Path
 ) -> None:

@@ -191,7 +191,7 @@ EXCUSED: dict[str, str] = {
         ProjectionLoss BlackBoxAudit ExactAudit HostilePair
         PropertyInference AuditRow ObservedOddsRatio PlanReview Approvals PartedRelease""",
     "built by `calibrate`, which is called": """
-        CongenialChain CongenialCounts CongenialGaussian CongenialHierarchy CongenialLargest
+        CongenialChain CongenialCounts CongenialGaussian CongenialLargest
         CongenialLength KNorm
         KernelGaussian PlainDiscreteGaussian PlainGaussian PlainGeometric PlainLaplace""",
     "takes no argument at all": "Even Largest",

@@ -65,7 +65,6 @@ class Mechanism(ABC):
     citation: ClassVar[str]
     basis: ClassVar[Basis] = "theorem"
     nonnegative: ClassVar[bool] = False  # whether it conditions on counts >= 0
-    levelled: ClassVar[bool] = False  # whether coarser tables weigh in its law
     additive: ClassVar[bool] = True  # whether the error has one law, whatever the data are
 
     def __init_subclass__(cls) -> None:
@@ -86,7 +85,6 @@ class Mechanism(ABC):
             told.mechanism != cls.name
             or told.family not in cls.families()
             or told.nonnegative != cls.nonnegative
-            or (told.levels and not cls.levelled)
             or (not cls.conditions and (told.support.equalities or told.support.zeros))
         ):
             raise GuaranteeError(

@@ -115,11 +115,6 @@ def _afterwards(release: Release) -> str:
             "moved to the nearest table of whole, nonnegative counts with the same published "
             f"sums; {free}"
         )
-    if release.description.fit == "two stages":
-        return (
-            "moved to the nearest nonnegative table with the same published sums in real numbers, "
-            f"then rounded to whole counts with these sums; {free}"
-        )
     return (
         "fitted from coarse to fine to whole, nonnegative counts with the same published sums: "
         f"{fitted_tables(release)}; {free}"
@@ -190,10 +185,6 @@ def _parameters(release: Release) -> Facts:
     rows: Facts = [("Per person (the promise)", _loss_words(release))]
     scale, names = description.scale, release.table
     if description.norm == "l1":
-        rows += [
-            (f"Per sum by {', '.join(level)}" if level else "Total", f"eps = {_exactly(eps)}")
-            for level, eps in description.levels
-        ]
         rows.append(("Per cell (the noise)", f"eps_cell = {_exactly(scale)}"))
         most = release.adjacency.l1(names)
         moved = f"{number(most.value)} ({most.footing})"
