@@ -136,9 +136,8 @@ class Description:
     y >= 0 too, and on every bound in `support` that the table can show, which makes the law of u
     depend on x and has a price. `fit`: how counts were made nonnegative afterwards
     (`post_processing`): cell by cell, or at the nodes of an order from coarse to fine.
-    `log_ratio_error` (H) bounds
-    |log p~/p| of a whole draw and `mass_lost` (tau) the total variation lost to windows; both are 0
-    for exact samplers. `units`: the table counts units that own several rows.
+    `log_ratio_error` (H) bounds |log p~/p| of a whole draw; it is 0 for exact samplers.
+    `units`: the table counts units that own several rows.
     """
 
     mechanism: str
@@ -149,7 +148,6 @@ class Description:
     post_processing: Literal["none", "project"] = "none"
     nonnegative: bool = False
     log_ratio_error: Fraction = Fraction(0)
-    mass_lost: Fraction = Fraction(0)
     fit: Fit = "cells"
     units: bool = False
 
@@ -169,9 +167,9 @@ class Description:
                 f"what conditioning {self.family} noise on counts >= 0 costs is not proved.",
                 remedy="Use nonnegative = 'project', which is free, or give epsilon without delta.",
             )
-        if self.log_ratio_error < 0 or self.mass_lost < 0:
+        if self.log_ratio_error < 0:
             raise GuaranteeError(
-                f"'{self.mechanism}' states a negative error of its sampler; H and tau are bounds."
+                f"'{self.mechanism}' states a negative error of its sampler; H is a bound."
             )
         self.support.schema.axes(self.table)  # raises when an axis is unknown
 
@@ -279,7 +277,7 @@ class Description:
             "post_processing": self.post_processing,
             **({} if self.fit == "cells" else {"fit": self.fit}),
             **({"units": True} if self.units else {}),
-            "numerics": {"H": str(self.log_ratio_error), "tau": str(self.mass_lost)},
+            "numerics": {"H": str(self.log_ratio_error)},
             "selector": None,
         }
 
@@ -296,7 +294,6 @@ class Description:
             post_processing=data["post_processing"],
             nonnegative=bool(data.get("nonnegative", False)),
             log_ratio_error=fraction(data["numerics"]["H"]),
-            mass_lost=fraction(data["numerics"]["tau"]),
             fit=_fit(data),
             units=bool(data.get("units", False)),
         )

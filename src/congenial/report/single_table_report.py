@@ -202,14 +202,9 @@ def _parameters(release: Release) -> Facts:
         rows.append(
             ("Most that a compared pair differs by", f"{moved}, sum of squares over all cells")
         )
-    if description.log_ratio_error or description.mass_lost:
-        rows.append(
-            (
-                "Numerics, counted in the promise",
-                f"H = {small(float(description.log_ratio_error))}, "
-                f"tau = {small(float(description.mass_lost))}",
-            )
-        )
+    if description.log_ratio_error:
+        told = f"H = {small(float(description.log_ratio_error))}"
+        rows.append(("Numerics, counted in the promise", told))
     return rows
 
 
