@@ -16,13 +16,13 @@ from typing import Any
 
 import numba
 import numpy as np
+from congenial.sampling.tree.levels import noise_at_levels
 
 from congenial.papers.congenial_dp.example import ATOMS, PROPOSAL, TABLE1
 from congenial.papers.congenial_dp.gamma import EQUATIONS
 from congenial.papers.congenial_dp.printed_chain import Algorithm1, acceptance, effective_share
 from congenial.sampling import DoubleGeometric, GroupedNoise, Randomness, SystemRandomness
 from congenial.sampling.crossing.elimination import CrossingGroups
-from congenial.sampling.tree.levels import noise_at_levels
 from congenial.sampling.tree.tree_of_sums import TreeOfSums
 
 EPS = Fraction(1, 2)

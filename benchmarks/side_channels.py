@@ -25,7 +25,6 @@ from congenial.data.table import Table
 from congenial.figures.invariants import publish
 from congenial.figures.statements import margin, total
 from congenial.mechanisms.congenial import Congenial, CongenialCounts, CongenialGaussian
-from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.knorm import KNorm
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.plain import PlainDiscreteGaussian, PlainGeometric, PlainLaplace
@@ -94,7 +93,6 @@ def cases() -> Iterator[tuple[str, Mechanism, Pair, bool]]:
     yield "congenial", built(Congenial, given, epsilon=half), free, False
     yield "congenial, projected", built(Congenial, given, epsilon=half), free, True
     yield "congenial_gaussian", built(CongenialGaussian, given, rho=tenth), free, False
-    yield "congenial_hierarchy", built(CongenialHierarchy, given, epsilon=half), free, False
     yield "congenial_counts", built(CongenialCounts, given, epsilon=half), free, False
     yield "congenial, both margins", built(Congenial, crossing, epsilon=half), margins, False
     small = square(3, 2)

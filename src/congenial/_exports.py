@@ -1,4 +1,4 @@
-"""Public names: how a package loads them on first use, and former names that still answer.
+"""Public names: how a package loads them on first use.
 
 A package imports its names under `TYPE_CHECKING`, which type checkers and the documentation read,
 lists them in `__all__` and calls `load_on_first_use`. Importing the package then loads nothing;
@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-import warnings
 from functools import cached_property
 from importlib import import_module
 from types import ModuleType
@@ -53,31 +52,3 @@ class LazyPackage(ModuleType):
 def load_on_first_use(package: str) -> None:
     """Make `package` load its names on first use."""
     sys.modules[package].__class__ = LazyPackage
-
-
-class Renamed:
-    """A former name of an attribute: gives the attribute and warns.
-
-    >>> import warnings
-    >>> class Count:
-    ...     figures = 3
-    ...     mandates = Renamed("figures")
-    >>> with warnings.catch_warnings(record=True) as told:
-    ...     warnings.simplefilter("always")
-    ...     found = Count().mandates
-    >>> found, str(told[0].message)
-    (3, '`mandates` is called `figures` now.')
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __set_name__(self, owner: type, former: str) -> None:
-        self.former = former
-
-    def __get__(self, holder: object | None, owner: type | None = None) -> Any:
-        if holder is None:
-            return self
-        words = f"`{self.former}` is called `{self.name}` now."
-        warnings.warn(words, DeprecationWarning, stacklevel=2)
-        return getattr(holder, self.name)

@@ -23,7 +23,7 @@ COMMANDS = (
     *("propose", "approve", "compare"),
     "data",
 )
-LEDGER = ("show", "pending", "abandon", "budget", "export", "grant", "repair", "upgrade")
+LEDGER = ("show", "pending", "abandon", "budget", "export", "grant", "repair")
 HEAVY = ("numpy", "scipy", "numba", "duckdb", "sqlalchemy", "pyarrow", "dp_accounting", "flint")
 
 

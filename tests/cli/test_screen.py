@@ -197,15 +197,6 @@ def test_a_wish_without_an_answer_is_told_in_place(run: Callable[..., Any], plan
     assert "errors depend on the data" in ran.out
 
 
-def test_levels_with_crossing_figures_name_the_release(run: Callable[..., Any], plan: Path) -> None:
-    text = plan.read_text().replace("[publish]\n", '[publish]\n"Sexes" = { margin = ["sex"] }\n')
-    plan.write_text(text.replace('nonnegative = "project"', 'levels = [["county"]]'))
-    ran = run("check", plan)
-    assert ran.code != 0
-    assert "release 'detail': noise at several levels cannot keep figures that cross" in ran.err
-    assert "Leave out levels" in ran.err
-
-
 def test_added_files_leave_the_listed_ones_intact(
     run: Callable[..., Any], finished: Path, tmp_path: Path
 ) -> None:
@@ -254,7 +245,9 @@ WORDS = ("(c, g)", "mechanism", "share downweighted", "error of P90, certified",
 
 
 @pytest.mark.parametrize("columns", [3, 8, 14])
-def test_no_word_of_a_wide_table_is_broken(columns: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_word_of_a_wide_table_is_broken(
+    columns: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Columns that do not fit into 100 follow below, with those that tell the rows apart."""
     names = [f"{WORDS[i % 5]} {i}" for i in range(columns)]
     rows = [["(0.7, 0.0)", k, *(f"{k}{i}.1234" for i in range(2, columns))] for k in (7, 8)]

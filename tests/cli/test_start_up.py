@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 # No command on a plan needs these before something is counted, drawn or pictured.
-NEVER = {"altair", "alembic", "clarabel", "dp_accounting", "duckdb", "jax", "pandas", "polars"}
+NEVER = {"altair", "clarabel", "dp_accounting", "duckdb", "jax", "pandas", "polars"}
 PLAN = """
 [data]
 source = "people.csv"

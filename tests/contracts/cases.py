@@ -13,8 +13,7 @@ __all__ = ["UNIVERSES", "cases"]
 
 # What a mechanism may refuse; anything else it must serve.
 CROSSING = ("both margins", "margins of 2 x 3", "crossing groups", "crossing, no total")
-REFUSED = {("congenial_hierarchy", label) for label in CROSSING}
-REFUSED |= {  # two-way tables of single cells only
+REFUSED = {  # two-way tables of single cells only
     ("knorm", universe.label)
     for universe in UNIVERSES
     if universe.label not in ("both margins", "margins of 2 x 3")

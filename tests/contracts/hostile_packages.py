@@ -182,7 +182,7 @@ EXCUSED: dict[str, str] = {
         InferenceError register""",
     "a result, which the library builds and people read": """
         Limits Statement Sensitivity Composition Conversion Loss Price Description Entry
-        Old Preview Reassessed Reservation Upgrade Coupling Distance DistanceBound
+        Old Preview Reassessed Reservation Coupling Distance DistanceBound
         Dominance ShiftedNormal Translation Covariance Design Estimates WholeCounts
         Interval ValuesRelease Combined Diagnostics LocalEstimate LocalSynthesis
         MixtureFit Parameters RecordRisk UtilityReport Coverage Observation
@@ -190,7 +190,7 @@ EXCUSED: dict[str, str] = {
         ProjectionLoss BlackBoxAudit ExactAudit HostilePair
         PropertyInference AuditRow ObservedOddsRatio PlanReview Approvals PartedRelease""",
     "built by `calibrate`, which is called": """
-        CongenialChain CongenialCounts CongenialGaussian CongenialHierarchy CongenialLargest
+        CongenialChain CongenialCounts CongenialGaussian CongenialLargest
         CongenialLength KNorm
         KernelGaussian PlainDiscreteGaussian PlainGaussian PlainGeometric PlainLaplace""",
     "takes no argument at all": "Even Largest",

@@ -33,11 +33,11 @@ from congenial.sampling.prior.prior import CountCell, CountsGivenTotal
 from congenial.sampling.tree.bounded_sums import BoundedSum
 from congenial.sampling.tree.cells_and_sums import NestedSums, NoisyCells
 from congenial.sampling.tree.laminar import GroupedNoise
-from congenial.sampling.tree.levels import noise_at_levels
 from congenial.sampling.tree.tree_of_sums import TreeOfSums
 from congenial.sampling.two_way.lattice_gaussian import GroupedGaussian, TwoWayGaussian
 from congenial.sampling.two_way.margin_counts import TwoWayCounts
 from congenial.sampling.two_way.two_way import TwoWayNoise
+from tests.sampling.levels import noise_at_levels
 
 EPS, SIGMA2 = Fraction(3, 2), Fraction(1)
 CELL, GAUSS = DoubleGeometric(EPS), DiscreteGaussian(SIGMA2)

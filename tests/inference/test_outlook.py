@@ -44,7 +44,6 @@ CASES = {
     "crossing figures, two by two": (
         (total(), count("g = 'p'"), count("x = 'a'")), "congenial", 40, "cells",
     ),
-    "noise in sums": ((total(by="g"),), "congenial_hierarchy", 40, "levels"),
     "signs and sums": ((total(by="g"),), "congenial_counts", 40, "counts"),
     "signs and crossing figures": ((margin("g"), margin("x")), "congenial_counts", 90, "density"),
     "the same, few people": ((margin("g"), margin("x")), "congenial_counts", 1, "listed"),

@@ -7,17 +7,15 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import PlanError, StructureError
+from congenial.errors import StructureError
 from congenial.figures.invariants import publish
 from congenial.figures.statements import count, total
 from congenial.kinds import single_table_words
 from congenial.kinds.figure_costs import cost_of_all, figure_costs
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.congenial import CongenialCounts
-from congenial.mechanisms.hierarchy import CongenialHierarchy
-from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
+from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.randomness import SeededRandomness
 
 SCHEMA = Schema.from_dict(
     {
@@ -85,24 +83,3 @@ def test_counts_have_no_error_law_but_a_cost():
     with pytest.raises(StructureError, match="depends on the data"):
         mechanism.error_law(np.arange(np.prod(mechanism.shape)).reshape(mechanism.shape) == 0)
     assert mechanism.error_law(np.ones(mechanism.shape, dtype=bool)).variance == 0  # published
-
-
-def test_a_level_of_its_own_makes_its_sums_sharper():
-    under = ReplaceOne(SCHEMA)
-    target = Guarantee.pure(1, under)
-    flat = calibrate("auto", target, SCHEMA.names)
-    tall = CongenialHierarchy.calibrate(target, SCHEMA.names, [["county"]], [3, 1])
-    cells = np.zeros(tall.shape, dtype=bool)
-    cells[0] = True
-    assert tall.guarantee.tradeoff == flat.guarantee.tradeoff
-    assert tall.error_law(cells).variance < flat.error_law(cells).variance
-    release = tall.release(TABLE, SeededRandomness(1))
-    assert release.mechanism.description.levels == tall.description.levels
-
-
-def test_levels_that_do_not_nest_are_refused():
-    target = Guarantee.pure(1, SemiAdjacent(publish(TABLE, count("age >= 18", by="county"))))
-    with pytest.raises(StructureError, match="do not nest"):
-        CongenialHierarchy.calibrate(target, SCHEMA.names, [["sex"]])
-    with pytest.raises(PlanError, match="shares"):
-        CongenialHierarchy.calibrate(target, SCHEMA.names, [["county"]], [1])

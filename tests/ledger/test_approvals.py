@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from sqlalchemy.exc import DBAPIError
 
 from congenial.errors import LedgerError
 from congenial.ledger.ledger import Ledger
-from congenial.ledger.migrations import migrate
 from congenial.ledger.plan_review import PlanReview
-from congenial.ledger.state import opening
-from congenial.ledger.stores.sqlite import SqliteStore
-from congenial.ledger.stores.store import Log
-from tests.ledger.ledgers import COUNTIES, SCHEMA, described, promise
+from tests.ledger.ledgers import COUNTIES, described, promise
 from tests.ledger.test_ledger_roles import ODD, As, Undo, as_user
 
 __all__ = ["as_user"]  # a fixture
@@ -219,23 +213,3 @@ def test_withdrawing_and_drawing_at_once_leaves_one_winner(team: As) -> None:
     assert "withdraw" in kinds
     if "draw" in kinds:
         assert kinds.index("draw") < kinds.index("withdraw")
-
-
-def test_an_old_ledger_knows_no_approval(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "ledger.sqlite", 10.0, "ann")
-    store.path.touch()
-    with store._begin(write=True) as connection:
-        migrate(connection, 0, 3)
-        Log(connection, (), "ann").append("open", None, opening(SCHEMA, None, None))
-    ledger = Ledger.open(store.path, who="ann")
-    deeds: tuple[Callable[[], None], ...] = (
-        lambda: PlanReview(ledger).require(),
-        lambda: PlanReview(ledger).propose(PLAN),
-        lambda: ledger.grant("bob", "reviewer"),
-    )
-    for deed in deeds:
-        with pytest.raises(LedgerError, match=r"version 3.*congenial ledger upgrade"):
-            deed()
-    release(ledger)  # and is used as before
-    Ledger.upgrade(store.path, who="ann")
-    PlanReview(Ledger.open(store.path, who="ann")).require()

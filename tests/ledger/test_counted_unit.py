@@ -18,10 +18,6 @@ from congenial.figures.statements import margin, of_units, total
 from congenial.ledger.budget import Budget
 from congenial.ledger.counted_unit import CountedUnit
 from congenial.ledger.ledger import Ledger
-from congenial.ledger.migrations import migrate
-from congenial.ledger.state import opening
-from congenial.ledger.stores.sqlite import SqliteStore
-from congenial.ledger.stores.store import Log
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.composition import joint_loss
 from tests.ledger.ledgers import SCHEMA, described, spend
@@ -138,19 +134,6 @@ def test_a_forged_event_that_makes_a_unit_smaller_counts_as_unread(tmp_path: Pat
     assert ledger.unit.max_rows == 4
     with pytest.raises(LedgerError, match="cannot be read"):
         ledger.spent()
-
-
-def test_an_old_ledger_keeps_its_unit_until_it_is_upgraded(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "ledger.sqlite", 10.0, "ann")
-    store.path.touch()
-    with store._begin(write=True) as connection:
-        migrate(connection, 0, 4)
-        Log(connection, (), "ann").append("open", None, opening(SCHEMA, None, 2))
-    with pytest.raises(LedgerError, match=r"version 4.*congenial ledger upgrade"):
-        Ledger.open(store.path, who="ann").change_unit("several rows", 3)
-    Ledger.upgrade(store.path, who="ann")
-    Ledger.open(store.path, who="ann").change_unit("several rows", 3)
-    assert Ledger.open(store.path).unit.max_rows == 3
 
 
 def test_only_an_owner_changes_the_unit(place: str, tmp_path: Path) -> None:

@@ -7,8 +7,6 @@ import getpass
 import io
 import json
 import shlex
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from typer.testing import CliRunner
 from congenial.cli import app
 from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
-from congenial.ledger.stores.store import VERSION, Event
+from congenial.ledger.stores.store import Event
 from congenial.publication.plan import Plan
 from tests.desk.desks import PLAN, entered, write_folder
 from tests.docs.pages import DOCS, blocks
@@ -111,24 +109,6 @@ def test_grant_shows_in_show_and_refuses_unknown_words(place: str, ledger: Ledge
     assert "reader" in run("show", place).stdout
     run("grant", place, other, "king", code=2)
     assert "only owner" in run("grant", place, me, "none", code=4).stderr
-
-
-@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
-def test_upgrade_says_what_it_did(place: str, ledger: Ledger) -> None:
-    with closing(sqlite3.connect(place)) as raw:
-        raw.executescript(
-            "DROP VIEW roles; DROP TRIGGER events_are_allowed; DROP TRIGGER events_are_well_formed;"
-            "DROP INDEX events_of_a_release; DROP INDEX events_that_grant;"
-            "DROP TRIGGER events_are_approved; DROP INDEX events_that_require;"
-            "DROP INDEX events_that_review; DROP INDEX events_that_change_the_unit;"
-            "UPDATE ledger SET version = 1"
-        )
-    assert "congenial ledger upgrade" in run("show", place, code=4).stderr
-    done = json.loads(run("upgrade", place, "--json").stdout)
-    assert (done["before"], done["after"]) == (1, VERSION)
-    assert Path(done["backup"]).exists()
-    assert "already" in run("upgrade", place).stdout
-    assert "sex" in run("show", place).stdout
 
 
 def test_a_password_is_not_repeated() -> None:

@@ -163,7 +163,6 @@ WELL_FORMED: dict[str, dict[str, object]] = {
     "budget": BUDGET,
     "unit": {"kind": "several rows", "max_rows": 2},
     "grant": {"who": "bob", "role": "owner"},
-    "upgrade": {"before": 1, "after": 2},
     "repair": {"event": 1, "counts": "nothing", "because": "a test"},
     "require": {"approval": True},
     "propose": {"plan_digest": "8" * 64, "plan": "", "files": {}},

@@ -179,9 +179,11 @@ def test_a_ledger_that_vanishes_is_not_started_afresh(path: Path, ledger: Ledger
     assert not path.exists()
 
 
-def test_newer_versions_are_left_alone(path: Path, ledger: Ledger) -> None:
-    tamper(path, f"UPDATE ledger SET version = {store_module.VERSION + 1}")
-    assert "Upgrade" in str(refused(path))
+def test_other_formats_are_left_alone(path: Path, ledger: Ledger) -> None:
+    tamper(path, f"UPDATE ledger SET format = {store_module.FORMAT + 1}")
+    assert "the version that wrote it" in str(refused(path))
+    tamper(path, "ALTER TABLE ledger RENAME COLUMN format TO version")
+    assert "before the first publication" in str(refused(path))
 
 
 def test_unknown_events_are_not_skipped(path: Path, ledger: Ledger) -> None:

@@ -76,20 +76,6 @@ NOISE: tuple[Mutation, ...] = (
         "breaks_the_promise and congenial_gaussian",
     ),
     Mutation(
-        "mechanisms/hierarchy.py",
-        "return [Fraction(target.eps) * Fraction(share) / together for share in shares]",
-        "return [Fraction(6, 5) * Fraction(target.eps) * s / together for s in shares]",
-        "tests/mechanisms/test_calibration.py",
-        "congenial_hierarchy",
-    ),
-    Mutation(
-        "mechanisms/hierarchy.py",
-        "return noise_at_levels(levels, self.description.rate, len(self._free))",
-        "return noise_at_levels(levels, self.description.rate * 6 / 5, len(self._free))",
-        "tests/contracts/test_mechanisms.py",
-        "breaks_the_promise and congenial_hierarchy",
-    ),
-    Mutation(
         "mechanisms/families.py",
         "    return positive_epsilon(target)\n",
         "    return Fraction(6, 5) * positive_epsilon(target)\n",

@@ -57,7 +57,7 @@ def test_an_analyst_reads_the_law_and_a_question_that_works():
 def test_an_engineer_reads_the_building_blocks():
     found = told(release(), "engineer")
     assert "pure" in found["Trade-off"] or "epsilon = 1" in found["Trade-off"]
-    assert found["Numerics"] == "H = 0, tau = 0"
+    assert found["Numerics"] == "H = 0"
     assert "Population" in found["Conditioned on"]
     assert told(release(figures=False), "engineer")["Conditioned on"] == "nothing"
 

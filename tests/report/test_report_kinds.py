@@ -11,15 +11,13 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import StructureError
 from congenial.figures.invariants import publish
-from congenial.figures.statements import margin, total
+from congenial.figures.statements import margin
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.single_table_release import Release
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle_texts import readme
 from congenial.report import pictures, views
-from congenial.report.accuracy import error_rows
 from congenial.report.single_table_report import render
 from congenial.sampling.randomness import SeededRandomness
 from tests.publication.reading import Reader, words
@@ -48,11 +46,11 @@ def counts() -> Release:
 
 
 @cache
-def levels() -> Release:
-    """Noise at the levels broad and race besides that of the cells, with the total published."""
-    target = Guarantee.pure(1, under=SemiAdjacent(publish(TABLE, total())))
-    made = CongenialHierarchy.calibrate(target, SCHEMA.names, [("broad",), ("race",)], [1, 1, 3])
-    return made.release(TABLE, SeededRandomness(1), "levels")
+def crossing() -> Release:
+    """Both margins are published: the law of a cell is simulated."""
+    target = Guarantee.pure(1, under=SemiAdjacent(publish(TABLE, margin("race"), margin("sex"))))
+    made = calibrate("congenial", target, SCHEMA.names)
+    return made.release(TABLE, SeededRandomness(1), "crossing")
 
 
 def test_a_report_of_counts_says_only_what_holds_for_them():
@@ -76,7 +74,7 @@ def test_the_arithmetic_of_counts_includes_the_price_of_their_signs():
 
 def test_a_readme_offers_what_the_release_can_do():
     assert "release.interval(" not in readme(counts(), "")
-    assert "release.interval(" in readme(levels(), "")
+    assert "release.interval(" in readme(crossing(), "")
 
 
 def test_a_sum_that_is_published_has_an_interval_whatever_the_law_is():
@@ -87,44 +85,29 @@ def test_a_sum_that_is_published_has_an_interval_whatever_the_law_is():
         counts().interval("race = 'w'", 0.9)
 
 
-def test_levels_are_in_the_law_the_arithmetic_and_the_errors():
-    page = render(levels(), levels().guarantee.explain())
-    rows = dict(row for row in Reader(page).rows if len(row) == 2)
-    assert rows["How they go together"] == (
-        "0.1 per sum by broad × 2 + 0.1 per sum by race × 2 + 0.3 per cell × 2 = 1 per person"
-    )
-    assert rows["Per sum by broad"] == "eps = 0.1"
-    law = levels().description.to_dict()["law"]
-    assert "- eps_1 * ||C_1 u||_1 - eps_2 * ||C_2 u||_1)" in law
-    assert "C_1 u: sums of u by broad, eps_1 = 0.1" in law
-    assert law in words(page)
-    what = [row.what for row in error_rows(levels().mechanism)]
-    assert what == ["total", "broad", "race", "sex", "race x sex"]
-
-
 def test_simulated_intervals_are_not_called_exact():
-    text = words(render(levels(), ""))
+    text = words(render(crossing(), ""))
     assert "simulated from the law of the noise" in text
     assert "exact because" not in text
-    found = levels().interval("race = 'w'", 0.9)
+    found = crossing().interval("race = 'w' and sex = 'f'", 0.9)
     assert found.basis.startswith("simulated")
     assert isinstance(found.low, int)
     assert isinstance(found.high, int)
 
 
 def test_the_picture_of_simulated_noise_is_symmetric_and_says_so():
-    noise = views.cell_noise(levels())
+    noise = views.cell_noise(crossing())
     assert noise.simulated
     assert np.array_equal(noise.at, -noise.at[::-1])
     assert np.array_equal(noise.weight, noise.weight[::-1])
     assert noise.weight.sum() == pytest.approx(1, abs=0.02)
-    assert "The picture is simulated" in words(render(levels(), ""))
+    assert "The picture is simulated" in words(render(crossing(), ""))
 
 
 def test_a_caption_names_sums_only_where_the_legend_does():
-    piece = views.view(levels())
+    piece = views.view(crossing())
     assert piece is not None
-    assert "of that colour" in views.sums_words(levels(), [f"3 cells; {views.SUM}: 10"])
-    assert views.sums_words(levels(), ["part of a larger published sum"]) == (
+    assert "of that colour" in views.sums_words(crossing(), [f"3 cells; {views.SUM}: 10"])
+    assert views.sums_words(crossing(), ["part of a larger published sum"]) == (
         "The counts agree with every published sum."
     )

@@ -64,7 +64,6 @@ def show(where: Where, as_json: Json = False) -> None:
         emit(document)
         return
     facts({name.capitalize(): document[name] for name in ("ledger", "budget", "spent", "left")})
-    documents.show_format(ledger)
     if document["published"]:
         heading("Published exactly")
         rows = [
@@ -321,29 +320,6 @@ def repair(
     documents.show_unreadable(found)
     document = documents.summary(ledger)
     facts({name.capitalize(): document[name] for name in ("budget", "spent", "left")})
-
-
-@app.command(epilog=examples("congenial ledger upgrade ledger.sqlite"))
-def upgrade(where: Where, as_json: Json = False) -> None:
-    """Bring a ledger of an older version to the current format; a file is copied first."""
-    from congenial.ledger.ledger import Ledger
-
-    done = Ledger.upgrade(_place(where))
-    if as_json:
-        emit(
-            {
-                "ledger": done.where,
-                "before": done.before,
-                "after": done.after,
-                "backup": done.backup or None,
-            }
-        )
-    elif done.before == done.after:
-        paragraph(f"It has the current format already, version {done.after}.")
-    else:
-        paragraph(f"Upgraded from version {done.before} to version {done.after}.")
-        if done.backup:
-            line("Copy of the old one", done.backup)
 
 
 @app.command(epilog=examples("congenial ledger export ledger.sqlite --to csv > ledger.csv"))

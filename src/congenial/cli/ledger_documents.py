@@ -36,19 +36,6 @@ def summary(ledger: Ledger) -> Document:
     }
 
 
-def show_format(ledger: Ledger) -> None:
-    """What an old format lacks."""
-    from congenial.ledger.stores.store import VERSION
-
-    lacks = {2: "does not check what is added", 3: "knows no approval of plans"}
-    lack = lacks.get(ledger.version, "cannot change the unit")
-    if ledger.version < VERSION:
-        paragraph(
-            f"It has format {ledger.version}, in which the database {lack}. "
-            "An owner brings it up to date: `congenial ledger upgrade`."
-        )
-
-
 def approvals_document(ledger: Ledger) -> Document:
     """Whether plans need an approval, and where each one that was proposed stands."""
     known = ledger.approvals

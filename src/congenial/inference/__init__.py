@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from congenial.inference.models.model import Model
     from congenial.inference.models.outcomes import Multinomial
     from congenial.inference.models.priors import Beta, Dirichlet, Gamma, GaussianPrior, HalfNormal
-    from congenial.inference.models.priors import GaussianPrior as Gaussian
     from congenial.inference.models.real_statistics import normal_mean, normal_mean_variance
     from congenial.inference.models.regressions import Linear, Logistic, Normal
     from congenial.inference.naive import Coverage, coverage, naive
@@ -79,7 +78,6 @@ __all__ = [
     "EstimateTable",
     "Family",
     "Gamma",
-    "Gaussian",
     "GaussianPrior",
     "HalfNormal",
     "InferenceError",

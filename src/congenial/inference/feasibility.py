@@ -25,7 +25,6 @@ from congenial.inference.cell_noise import Noise
 from congenial.inference.latent_tables import LatentTables, alternating, unproved_ties
 from congenial.mechanisms.acceptance_pilot import made_up
 from congenial.mechanisms.congenial import CongenialCounts, IntegerNoise
-from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.plain import PlainContinuous
 from congenial.mechanisms.wasserstein.base_measure import Base
@@ -82,8 +81,6 @@ def outlook(mechanism: Mechanism) -> Outlook:
             f"{UNPROVED} ({known.structure})",
             "Release a table on which the figures are totals or margins, or a coarser one.",
         )
-    if isinstance(mechanism, CongenialHierarchy):
-        return Outlook("levels", model=model)
     if isinstance(mechanism, IntegerNoise | PlainContinuous):
         return Outlook("cells", model=model)
     if not isinstance(mechanism, CongenialCounts):

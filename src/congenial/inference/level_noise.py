@@ -17,7 +17,6 @@ from congenial.data.schema import Schema
 from congenial.data.table import cell_index
 from congenial.inference.cell_noise import Floats, Ints
 from congenial.mechanisms.several_tables_release import TablesRelease
-from congenial.mechanisms.single_table_release import Release
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,18 +35,6 @@ class LevelNoise:
     def none(cls, cells: int) -> LevelNoise:
         """No noise in sums."""
         return cls(np.zeros((cells, 0), dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.int64))
-
-    @classmethod
-    def of_release(cls, release: Release) -> LevelNoise:
-        """The levels of a release, nodes numbered through; their values are sums of the drawn."""
-        drawn = np.asarray(release.drawn, dtype=np.int64).reshape(-1)
-        tables = []
-        for names, eps in release.description.levels:
-            index = _below(release.schema, release.table, names)
-            sums = np.zeros(release.schema.size(names), dtype=np.int64)
-            np.add.at(sums, index, drawn)
-            tables.append((index, float(eps), sums))
-        return cls._of_tables(tables, squared=False)
 
     @classmethod
     def of_tables(cls, release: TablesRelease, cells: tuple[str, ...]) -> LevelNoise:

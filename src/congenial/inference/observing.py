@@ -270,8 +270,6 @@ def _no_density() -> InferenceError:
 
 def _of_mechanism(release: Release, names: tuple[str, ...], common: dict[str, Any]) -> Observation:
     """Any mechanism through its own `log_density`, one table at a time."""
-    if names != release.table and outlook(release.mechanism).way == "levels":
-        return _through_finer(observe(release), release.table, names, common)
     if names != release.table:
         raise OtherCells(
             release,
@@ -284,8 +282,6 @@ def _of_mechanism(release: Release, names: tuple[str, ...], common: dict[str, An
         raise InferenceError(f"{found.why}.", remedy=found.remedy)
     if found.way == "counts":
         return _of_counts(release, common)
-    if found.way == "levels":
-        return _of_levels(release, common)
     if found.way == "listed":
         common["listed"] = _listed(release)
     drawn = np.asarray(release.drawn)
@@ -333,19 +329,6 @@ def _listed(release: Release) -> tuple[Ints, Floats]:
     assert tables is not None
     drawn = np.asarray(release.drawn).reshape(-1)
     return tables, listed_law(tables, drawn, float(release.description.rate))
-
-
-def _of_levels(release: Release, common: dict[str, Any]) -> Observation:
-    """Noise in the cells and in sums of them."""
-    y = np.asarray(release.drawn, dtype=float).reshape(-1)
-    ones = np.ones(len(y), dtype=np.int64)
-    return Observation(
-        y,
-        noise=Noise.of_family("double_geometric", release.description.rate, ones),
-        levels=LevelNoise.of_release(release),
-        largest_change=_change_of_one_record(release),
-        **common,
-    )
 
 
 def _change_of_one_record(release: Release) -> float:

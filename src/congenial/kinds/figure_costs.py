@@ -16,7 +16,6 @@ from congenial.errors import CongenialError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.pairs.several_rows import SeveralRows
@@ -122,10 +121,6 @@ def _comparable(
 def _alike(mechanism: Mechanism, target: Guarantee) -> Mechanism:
     """The same kind of mechanism for another target."""
     description = mechanism.description
-    if description.levels:
-        levels, rates = zip(*description.levels, strict=True)
-        shares = [*rates, description.scale]
-        return CongenialHierarchy.calibrate(target, description.table, levels, shares)
     return calibrate(type(mechanism), target, description.table)
 
 

@@ -32,10 +32,10 @@ class RowCost:
 def row_costs(mechanism: Mechanism) -> list[RowCost]:
     """Fewer rows, as many as the plan allows, and one more; nothing where units have one row.
 
-    Nor where the price of signs, shares of levels or another norm would change with it.
+    Nor where the price of signs or another norm would change with it.
     """
     pairs, description = mechanism.adjacency, mechanism.description
-    signed = description.nonnegative or description.levels
+    signed = description.nonnegative
     if not isinstance(pairs, SeveralRows) or signed or description.norm not in ("l1", "l2"):
         return []
     return [_cost(mechanism, pairs, rows) for rows in _listed(pairs.max_rows)]

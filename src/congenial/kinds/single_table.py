@@ -26,11 +26,8 @@ class ReleaseSection(NamedSection):
     rho: Positive | None = None
     mu: Positive | None = None
     reading: Literal["robust", "existential"] = "robust"
-    nonnegative: Literal["no", "project", "two-stage", "condition"] = "no"
+    nonnegative: Literal["no", "project", "condition"] = "no"
     basis: Literal["theorem"] | None = None
-    by: list[str] = []
-    levels: list[list[str]] | None = None
-    shares: list[Positive] | None = None
     units: bool = False
 
     @model_validator(mode="after")
@@ -41,25 +38,12 @@ class ReleaseSection(NamedSection):
             raise ValueError("delta goes with epsilon")
         if self.delta is not None and self.delta >= 1:
             raise ValueError("delta must be below 1")
-        if not set(self.by) <= set(self.table):
-            raise ValueError("by must name axes of the table")
-        if self.shares is not None and len(self.shares) != len(self.levels or []) + 1:
-            raise ValueError("shares must have one number for each level and one for the cells")
-        if self.levels is not None and (self.epsilon is None or self.delta is not None):
-            raise ValueError("levels needs epsilon without delta")
         if self.nonnegative == "condition" and (self.epsilon is None or self.delta is not None):
             raise ValueError(
                 "nonnegative = 'condition' needs epsilon without delta: its price is proved for "
                 "pure promises only; use 'project', which is free"
             )
-        if self.nonnegative == "two-stage" and self.by:
-            raise ValueError("nonnegative = 'two-stage' fits the whole table: leave out by")
         return self
-
-    @property
-    def projects(self) -> bool:
-        """Whether counts are made nonnegative after the draw."""
-        return self.nonnegative in ("project", "two-stage")
 
     @property
     def kind(self) -> Literal["epsilon", "rho", "mu"]:

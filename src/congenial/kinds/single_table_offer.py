@@ -11,7 +11,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from congenial.data.source import SPARK_SCHEME
 from congenial.data.tabulate import Microdata
 from congenial.errors import (
     BundleError,
@@ -38,14 +37,12 @@ from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.acceptance_pilot import refuse_hopeless
 from congenial.mechanisms.calibrate import AUTO, calibrate
 from congenial.mechanisms.congenial import CongenialCounts
-from congenial.mechanisms.hierarchy import CongenialHierarchy
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.projection.expected_counts import ExpectedCounts, expected_counts
 from congenial.mechanisms.projection.projection import project, rehearse
 from congenial.mechanisms.single_table_release import Release
 from congenial.pairs.adjacency import Supremum
 from congenial.privacy.composition import largest_change
-from congenial.privacy.description import Fit
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.normaliser import Price
 from congenial.report.accuracy import ErrorRow, Want, error_rows, smallest
@@ -56,7 +53,7 @@ from congenial.sampling.randomness import Randomness, SeededRandomness
 def build(plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechanism:
     """The mechanism of one release section over the databases that agree with `figures`."""
     target = section.target(pairs_of(plan, section, figures))
-    mechanism = _calibrated(section, target)
+    mechanism = calibrate(_asked(section), target, section.table)
     figures = mechanism.adjacency.figures
     if figures.equalities and not mechanism.conditions:
         raise MandateError(
@@ -69,15 +66,11 @@ def build(plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechan
             "nonnegative = 'no' keeps no bounds.",
             remedy="Use nonnegative = 'project', which is free, or 'condition', which is priced.",
         )
-    if _by_group(plan, section):
-        from congenial.kinds.group_refusals import refuse_groups  # few plans need it
-
-        refuse_groups(mechanism, tuple(section.by))
     if isinstance(mechanism, CongenialCounts):
         refuse_hopeless(mechanism)
-    if section.projects and mechanism.description.continuous:
+    if section.nonnegative == "project" and mechanism.description.continuous:
         raise PlanError(
-            f"release '{section.name}': nonnegative = '{section.nonnegative}' is for whole counts, "
+            f"release '{section.name}': nonnegative = 'project' is for whole counts, "
             f"and '{mechanism.name}' draws real numbers.",
             remedy="Use nonnegative = 'no', or mechanism = 'auto'.",
         )
@@ -87,33 +80,6 @@ def build(plan: Setting, section: ReleaseSection, figures: Invariants) -> Mechan
             f"'{mechanism.name}' offers '{mechanism.guarantee.basis}'."
         )
     return mechanism
-
-
-def _by_group(plan: Setting, section: ReleaseSection) -> bool:
-    """Whether the table is drawn where its records are; other engines draw it in one place."""
-    return bool(section.by) and str(plan.source.address).startswith(SPARK_SCHEME)
-
-
-def _calibrated(section: ReleaseSection, target: Guarantee) -> Mechanism:
-    if section.levels is None:
-        return calibrate(_asked(section), target, section.table)
-    if section.mechanism not in (AUTO, CongenialHierarchy.name):
-        raise PlanError(
-            f"release '{section.name}': levels goes with mechanism = 'auto'.",
-            remedy="Leave the other key out.",
-        )
-    if section.nonnegative == "condition":
-        raise PlanError(
-            f"release '{section.name}': what nonnegative = 'condition' costs with levels is not "
-            "proved.",
-            remedy="Use nonnegative = 'project', which is free.",
-        )
-    try:
-        return CongenialHierarchy.calibrate(target, section.table, section.levels, section.shares)
-    except StructureError as reason:
-        raise StructureError(
-            f"release '{section.name}': {reason.what}", remedy=reason.remedy
-        ) from None
 
 
 def _asked(section: ReleaseSection) -> str:
@@ -171,7 +137,7 @@ def check(
         mechanism.price if isinstance(mechanism, CongenialCounts) else None,
         wanted,
         unanswered,
-        expected_counts(mechanism, _fit(section)) if section.projects else None,
+        expected_counts(mechanism) if section.nonnegative == "project" else None,
     )
 
 
@@ -179,11 +145,6 @@ def _with(
     plan: Setting, section: ReleaseSection, figures: Invariants, change: dict[str, Fraction]
 ) -> Mechanism:
     return build(plan, section.model_copy(update=change), figures)
-
-
-def _fit(section: ReleaseSection) -> Fit | None:
-    """How counts are to be made nonnegative, where the plan says more than that they are."""
-    return "two stages" if section.nonnegative == "two-stage" else None
 
 
 @contextmanager
@@ -197,8 +158,8 @@ def offer(
 ) -> Iterator[Offer]:
     """Read and check the data; what is left is to draw, while the data are open."""
     reader, fit = mechanism, None
-    if section.projects:
-        fit = rehearse(mechanism, fit=_fit(section))
+    if section.nonnegative == "project":
+        fit = rehearse(mechanism)
         reader = mechanism.projected(fit)
     guarantee = planned(mechanism.guarantee, plan, section.delta)
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
@@ -253,13 +214,6 @@ def _ready(
     refuse_other_units(everything, data)
     if section.units:
         refuse_other_rows(plan, everything, data, progress)
-    if _by_group(plan, section):
-        from congenial.kinds.by_group import ByGroup  # pyspark only when it is asked for
-
-        groups = ByGroup(mechanism, data, tuple(section.by))
-        groups.check()
-        seed = randomness.seed if isinstance(randomness, SeededRandomness) else None
-        return lambda: groups.release(section.name, seed)
     if section.units:
         units = data.tabulate_units(everything.schema.of_units)
         return lambda: mechanism.release(units, randomness, section.name)

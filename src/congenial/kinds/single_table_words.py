@@ -56,8 +56,6 @@ def examine(one: ReleaseCheck) -> Document:
         "law": description.law,
         "sampler": one.mechanism.sampler,
         "eps_per_cell": description.rate if norm == "l1" else None,
-        "instead": _instead(one),
-        "levels": [{"by": list(names), "eps": eps} for names, eps in description.levels],
         "sigma_squared": description.variance if norm == "l2" else None,
         "epsilon_per_gauge": description.rate if norm == "gauge" else None,
         **({"rate_squared": description.scale} if norm == "length" else {}),
@@ -77,19 +75,6 @@ def examine(one: ReleaseCheck) -> Document:
         "wanted": None if one.wanted is None else dict([one.wanted]),
         "unanswered": one.unanswered or None,
     }
-
-
-def _instead(one: ReleaseCheck) -> str | None:
-    """The words of today for a plan with `levels`."""
-    if one.section.levels is None:
-        return None
-    tables = [one.section.table, *one.section.levels]
-    told = ", ".join("[" + ", ".join(f'"{name}"' for name in names) + "]" for names in tables)
-    return (
-        "levels and shares are the words of older plans and keep their meaning. In their place "
-        f"write tables = [{told}], without table, levels and shares: the shares are then worked "
-        "out, figures may cross, and printed counts of every table are estimated together."
-    )
 
 
 def _picked(row: object, names: tuple[str, ...]) -> Document:
@@ -199,11 +184,7 @@ def _scale(one: Document) -> Document:
     if one["eps_per_cell"] is None:
         return {told: number(one[key]) for key, told in _SCALES.items() if one.get(key) is not None}
     told = f"{number(one['eps_per_cell'])} (a parameter of the noise, not the promise)"
-    scale = {"Epsilon per cell": told}
-    for level in one["levels"]:
-        what = f"sum by {', '.join(level['by'])}" if level["by"] else "total"
-        scale[f"Epsilon per {what}"] = number(level["eps"])
-    return scale
+    return {"Epsilon per cell": told}
 
 
 def show(one: Document, screen: Screen, want: str | None = None) -> None:
@@ -228,9 +209,6 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
         }
     )
     show_promise(one, screen)
-    if one["instead"]:
-        screen.paragraph(one["instead"])
-        screen.paragraph("")
     _show_errors(one, screen)
     _show_printed(one, screen)
     _show_costs(one, screen)
@@ -297,8 +275,6 @@ def _show_printed(one: Document, screen: Screen) -> None:
     how = f"fitted from coarse to fine: {', then '.join(tables)}"
     if printed["fit"] == "cells":
         how = "the nearest whole counts, cell by cell: sums of many small counts would be too large"
-    if printed["fit"] == "two stages":
-        how = "least squares, then rounding: sums of many small counts would be too large"
     screen.paragraph("")
     screen.paragraph(
         f"Printed counts: {how}. Any other sum is taken from the values as drawn, which are "

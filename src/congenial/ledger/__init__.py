@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from congenial.ledger.reservation import Reservation
     from congenial.ledger.spent_and_left import Preview
     from congenial.ledger.state import Entry
-    from congenial.ledger.stores.store import Upgrade
 
 __all__ = [
     "Approvals",
@@ -31,7 +30,6 @@ __all__ = [
     "Preview",
     "Reassessed",
     "Reservation",
-    "Upgrade",
     "reassess",
     "suppose",
 ]

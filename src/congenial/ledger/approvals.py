@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 Word = Literal["approve", "refuse", "withdraw"]
 Standing = Literal["not proposed", "proposed", "approved", "refused"]
 KINDS = ("require", "propose", "approve", "refuse", "withdraw")
-FIRST_VERSION = 4  # of the format that knows approval
 LONGEST_REASON = 500  # characters
 LONGEST_PLAN = 500_000  # characters of a plan's text that the ledger keeps
 
@@ -169,15 +168,6 @@ def refuse_review(approvals: Approvals, digest: str, who: str, word: Word) -> No
         raise LedgerError(
             f"'{who}' proposed this plan, and nobody reviews a plan of their own.",
             remedy="Ask somebody else with the role reviewer or owner.",
-        )
-
-
-def refuse_old(where: str, version: int) -> None:
-    """LedgerError for a ledger whose database does not know approval yet."""
-    if version < FIRST_VERSION:
-        raise LedgerError(
-            f"'{where}' is a ledger of version {version}, which knows no approval.",
-            remedy=f"Run `congenial ledger upgrade {where}` first.",
         )
 
 

@@ -72,21 +72,15 @@ class Budget:
         """`loss` in the budget's unit, rounded up.
 
         Raises GuaranteeError, with what the budget needs, when the loss has no finite amount in it:
-        a Gaussian law has no pure epsilon, a window has no epsilon and no rho without a delta.
+        a Gaussian law has no pure epsilon.
         """
         if self.rho is not None:
-            if loss.mass:
-                raise GuaranteeError(
-                    "a sampler with a window has no rho.",
-                    remedy="Give the budget as epsilon with delta, or use an exact sampler.",
-                )
             return loss.rho + loss.epsilon**2 / 2  # eps implies rho = eps^2 / 2; rhos add
-        if not loss.rho and not loss.mass:
+        if not loss.rho:
             return loss.epsilon  # pure at every delta, and exact
         if self.delta is None:
-            what = "Gaussian noise" if loss.rho else "a sampler with a window"
             raise GuaranteeError(
-                f"{what} has no pure epsilon: the budget needs a delta.",
+                "Gaussian noise has no pure epsilon: the budget needs a delta.",
                 remedy="Give the budget as epsilon with delta, or use a pure mechanism.",
             )
         value = loss.epsilon_at(below(self.delta))
@@ -150,11 +144,10 @@ def in_words(loss: Loss) -> str:
 
 def amount(loss: Loss) -> str:
     """A loss as a trade-off function in words; part by part where no closed form joins them."""
-    if not loss.rho and not loss.mass:
+    if not loss.rho:
         return f"epsilon = {number(loss.epsilon)}"
     parts = {"epsilon": loss.epsilon, "rho": loss.rho}
-    said = " and ".join(f"{name} = {number(part)}" for name, part in parts.items() if part)
-    return f"{said}, with windows" if loss.mass else said
+    return " and ".join(f"{name} = {number(part)}" for name, part in parts.items() if part)
 
 
 def beside(loss: Loss) -> str:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from congenial.ledger.state import LedgerState
 
 Unit = Literal["replace-one", "add-remove", "several rows"]
-FIRST_VERSION = 5  # of the format that knows a change of the unit
 # From which kind of unit to which a ledger may go on.
 _STRONGER: dict[Unit, tuple[Unit, ...]] = {
     "replace-one": ("several rows",),
@@ -164,12 +163,3 @@ def _tells_rows(unit: CountedUnit, figures: Invariants) -> bool:
 
     pairs = unit.adjacency(figures)
     return isinstance(pairs, SeveralRows) and pairs.people_kept
-
-
-def refuse_old_format(where: str, version: int) -> None:
-    """LedgerError for a ledger whose database does not know this event yet."""
-    if version < FIRST_VERSION:
-        raise LedgerError(
-            f"'{where}' is a ledger of version {version}, whose unit cannot be changed.",
-            remedy=f"Run `congenial ledger upgrade {where}` first.",
-        )

@@ -13,7 +13,6 @@ One ledger is one population. It is a history of events; the state is what they 
     grant     somebody's role: none, reader, reviewer, releaser, publisher, owner
     require, propose, approve, refuse, withdraw
               whether plans need an approval, and what was said about them (see `approvals`)
-    upgrade   its format was brought up to date
     repair    an owner voided an event that cannot be read (see `repair`)
 
 Releases are priced together, over the databases that agree with everything published so far, by the
@@ -33,13 +32,12 @@ from congenial.data.arguments import expect
 from congenial.data.schema import Schema
 from congenial.errors import BudgetError, CongenialError, LedgerError
 from congenial.figures.invariants import Invariants
-from congenial.ledger.approvals import refuse_old, refuse_unapproved
+from congenial.ledger.approvals import refuse_unapproved
 from congenial.ledger.budget import Budget
 from congenial.ledger.counted_unit import (
     CountedUnit,
     Unit,
     refuse_change,
-    refuse_old_format,
 )
 from congenial.ledger.ledger_reading import LedgerReading
 from congenial.ledger.refusals import (
@@ -62,7 +60,7 @@ from congenial.ledger.state import (
     opening,
     refuse_other,
 )
-from congenial.ledger.stores.store import VERSION, Log, Upgrade, store_at
+from congenial.ledger.stores.store import Log, store_at
 from congenial.privacy.descriptions import AnyDescription
 from congenial.privacy.guarantee import Guarantee
 
@@ -104,8 +102,7 @@ class Ledger(LedgerReading):
         It is started when it is absent, `schema` is given and `create` is true: "replace-one"
         unless `adjacency` or `max_rows` say so; without a budget it counts but never refuses.
         Events are written in the name of `who`, by default the system's user; on PostgreSQL always
-        in that of the database user. Format 1 is refused until `upgrade`; formats 2 to 4 are used
-        as they are.
+        in that of the database user.
 
         Whatever is given must agree with an existing ledger: another schema or unit is another
         population, another budget is set with `set_budget`. Raises LedgerError otherwise, and for
@@ -134,19 +131,6 @@ class Ledger(LedgerReading):
         """Whether there is anything at `where`; LedgerError when that cannot be found out."""
         return store_at(where, timeout).exists()
 
-    @staticmethod
-    def upgrade(where: str | Path, timeout: float = 10.0, who: str | None = None) -> Upgrade:
-        """Bring the ledger at `where` to the current format, and record that.
-
-        The whole upgrade happens or none of it. A SQLite file is copied beside itself first; on a
-        server it takes the user who owns the tables, and backups are the server's.
-        """
-        store = store_at(where, timeout, who)
-        if not store.exists():
-            raise LedgerError(f"there is no ledger at '{store.where}'.", remedy="Check the place.")
-        before, backup = store.upgrade()
-        return Upgrade(store.where, before, VERSION, backup)
-
     @contextmanager
     def _writing(self, kind: str) -> Iterator[tuple[Log, LedgerState]]:
         """One write transaction and the state it starts from, for those whose role allows it."""
@@ -166,8 +150,6 @@ class Ledger(LedgerReading):
         expect(role, str, "the role", "Give its name.", LedgerError)
         with self._writing("grant") as (log, state):
             roles = dict(state.roles)
-            if role == "reviewer":
-                refuse_old(self.where, self.version)
             if not roles and who != log.who:
                 roles[log.who] = "owner"
                 log.append("grant", None, {"who": log.who, "role": "owner"})
@@ -200,7 +182,6 @@ class Ledger(LedgerReading):
             refuse_change(state, new)
             repricing = reprice(state, replace(state, unit=new))
             if new != state.unit:
-                refuse_old_format(self.where, self.version)
                 if repricing.weaker and not accept_weaker:
                     raise too_weak(state, f"to count under {new.words}", repricing)
                 log.append("unit", None, new.to_dict())

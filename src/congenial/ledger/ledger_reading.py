@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from congenial._exports import Renamed
 from congenial.data.schema import Schema
 from congenial.figures.invariants import Invariants
 from congenial.ledger.approvals import Approvals, refuse_unapproved
@@ -57,11 +56,6 @@ class LedgerReading:
         return self._state().identity
 
     @property
-    def version(self) -> int:
-        """The version of its format when it was opened."""
-        return self._store.version
-
-    @property
     def who(self) -> str:
         """In whose name this process writes to the ledger."""
         return self._store.writer()
@@ -80,8 +74,6 @@ class LedgerReading:
     def figures(self) -> Invariants:
         """Everything published exactly so far."""
         return self._state().figures
-
-    mandates = Renamed("figures")
 
     @property
     def unit(self) -> CountedUnit:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from congenial.data.arguments import expect
 from congenial.errors import LedgerError
-from congenial.ledger.approvals import LONGEST_PLAN, Word, check_because, refuse_old, refuse_review
+from congenial.ledger.approvals import LONGEST_PLAN, Word, check_because, refuse_review
 
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
@@ -21,7 +21,7 @@ class PlanReview:
 
     Somebody proposes, somebody else approves or refuses; with `require`, only approved plans are
     published and released, by somebody who did not approve them. Who may do what follows from
-    roles (`Ledger.grant`). Ledgers of formats before 4 refuse all of it until they are upgraded.
+    roles (`Ledger.grant`).
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -39,7 +39,6 @@ class PlanReview:
 
     def require(self, needed: bool = True) -> None:
         """Have only approved plans published and released from here on, or no longer; owners."""
-        refuse_old(self._ledger.where, self._ledger.version)
         with self._ledger._writing("require") as (log, state):
             if state.approvals.required != needed:
                 log.append("require", None, {"approval": needed})
@@ -49,7 +48,6 @@ class PlanReview:
 
         A text that is too long for the ledger is left out: the digest stands for it.
         """
-        refuse_old(self._ledger.where, self._ledger.version)
         _check_digest(digest)
         with self._ledger._writing("propose") as (log, state):
             if log.who in state.approvals.proposers(digest):
@@ -76,7 +74,6 @@ class PlanReview:
         )
 
     def _say(self, word: Word, digest: str, because: str) -> None:
-        refuse_old(self._ledger.where, self._ledger.version)
         _check_digest(digest)
         reason = check_because(because, word)
         with self._ledger._writing(word) as (log, state):

@@ -29,7 +29,7 @@ LONGEST_REASON = 500
 
 _SPENDS = ("draw", "commit")
 _REVIEW = ("require", "propose", "approve", "refuse", "withdraw")
-_HARMLESS = ("reserve", "abandon", "budget", "grant", "upgrade", "repair", *_REVIEW)
+_HARMLESS = ("reserve", "abandon", "budget", "grant", "repair", *_REVIEW)
 
 
 @dataclass(frozen=True)

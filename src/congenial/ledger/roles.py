@@ -5,7 +5,7 @@
     reviewer   also approve and refuse plans of others; nothing else
     releaser   read, propose plans, reserve, draw, commit and abandon releases
     publisher  also publish exact figures, which nothing protects
-    owner      also review, set the budget, change the unit, require approval, grant roles, upgrade
+    owner      also review, set the budget, change the unit, require approval, grant roles
                the format and void unreadable events
 
 On PostgreSQL a person is a database user, and the database enforces this. In a SQLite file it is
@@ -45,7 +45,6 @@ _NEEDS: dict[str, tuple[Role, str]] = {
     "budget": ("owner", "set the budget"),
     "unit": ("owner", "change whose content is protected"),
     "grant": ("owner", "grant roles"),
-    "upgrade": ("owner", "upgrade the format"),
     "require": ("owner", "require approval"),
     "repair": ("owner", "void an event that cannot be read"),
 }

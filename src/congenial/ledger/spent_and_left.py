@@ -99,7 +99,7 @@ def too_weak(state: LedgerState, what: str, repricing: Repricing) -> LedgerError
 
 def grows(before: Loss, after: Loss) -> bool:
     """Whether any part of the loss is larger than before."""
-    return after.epsilon > before.epsilon or after.rho > before.rho or after.mass > before.mass
+    return after.epsilon > before.epsilon or after.rho > before.rho
 
 
 def footing(state: LedgerState) -> str:

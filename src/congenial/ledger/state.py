@@ -313,8 +313,6 @@ def _after(state: LedgerState, event: Event) -> LedgerState:
         who = payload["who"]
         role = check_grant(state.roles, who, payload["role"])
         return replace(state, roles=state.roles | {who: role})
-    if event.kind == "upgrade":
-        return state
     if event.kind in approval.KINDS:
         return replace(state, approvals=approval.after_event(state.approvals, event))
     if event.kind == "repair":

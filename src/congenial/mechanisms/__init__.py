@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from congenial.mechanisms.distribution.fit import fit_pairs, moment_pairs
     from congenial.mechanisms.distribution.model_checks import with_model_error
     from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
-    from congenial.mechanisms.hierarchy import CongenialHierarchy
     from congenial.mechanisms.joint_tables import JointTables
     from congenial.mechanisms.kernel_gaussian import KernelGaussian
     from congenial.mechanisms.knorm import KNorm
@@ -50,7 +49,6 @@ __all__ = [
     "CongenialChain",
     "CongenialCounts",
     "CongenialGaussian",
-    "CongenialHierarchy",
     "CongenialLargest",
     "CongenialLength",
     "ErrorLaw",

@@ -9,7 +9,6 @@ from congenial.errors import PlanError, StructureError
 from congenial.mechanisms import (  # noqa: F401 - entering the registry
     congenial,
     congenial_chain,
-    hierarchy,
     kernel_gaussian,
     knorm,
     norm_noise,

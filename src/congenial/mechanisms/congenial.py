@@ -210,10 +210,9 @@ class CongenialCounts(Conditioned):
         return rate if not H else _on_grid(Fraction(target.eps) - 2 * H, given)
 
     @property
-    def sampler_error(self) -> tuple[Fraction, Fraction]:
-        """H of the sampler the published figures choose; tau = 0."""
-        H = ConditionedCounts.public_error(self.support, self.description.rate)
-        return Fraction(H), Fraction(0)
+    def sampler_error(self) -> Fraction:
+        """H of the sampler the published figures choose."""
+        return Fraction(ConditionedCounts.public_error(self.support, self.description.rate))
 
     @property
     def sampler(self) -> str:

@@ -46,6 +46,6 @@ class CongenialChain(IntegerNoise):
         return ConditionedNoise(self.cell, self.support, chain=True)
 
     @property
-    def sampler_error(self) -> tuple[Fraction, Fraction]:
+    def sampler_error(self) -> Fraction:
         """Nothing is proved of the chain; the number printed, and its basis, are its limit's."""
-        return Fraction(0), Fraction(0)
+        return Fraction(0)

@@ -65,7 +65,6 @@ class Mechanism(ABC):
     citation: ClassVar[str]
     basis: ClassVar[Basis] = "theorem"
     nonnegative: ClassVar[bool] = False  # whether it conditions on counts >= 0
-    levelled: ClassVar[bool] = False  # whether coarser tables weigh in its law
     additive: ClassVar[bool] = True  # whether the error has one law, whatever the data are
 
     def __init_subclass__(cls) -> None:
@@ -86,7 +85,6 @@ class Mechanism(ABC):
             told.mechanism != cls.name
             or told.family not in cls.families()
             or told.nonnegative != cls.nonnegative
-            or (told.levels and not cls.levelled)
             or (not cls.conditions and (told.support.equalities or told.support.zeros))
         ):
             raise GuaranteeError(
@@ -163,20 +161,15 @@ class Mechanism(ABC):
         return []
 
     @property
-    def sampler_error(self) -> tuple[Fraction, Fraction]:
-        """H and tau of the laws that draw it, from public parameters alone."""
-        laws = self.laws()
-        H, tau = sum(law.log_ratio_error for law in laws), sum(law.mass_lost for law in laws)
-        return Fraction(H), Fraction(tau)
+    def sampler_error(self) -> Fraction:
+        """H of the laws that draw it, from public parameters alone."""
+        return Fraction(sum(law.log_ratio_error for law in self.laws()))
 
     @property
     def priced(self) -> Description:
         """The description with what its sampler costs, where less than that is stated."""
-        told, (error, lost) = self.description, self.sampler_error
-        error, lost = max(error, told.log_ratio_error), max(lost, told.mass_lost)
-        if (error, lost) == (told.log_ratio_error, told.mass_lost):
-            return told
-        return replace(told, log_ratio_error=error, mass_lost=lost)
+        told, error = self.description, self.sampler_error
+        return told if error <= told.log_ratio_error else replace(told, log_ratio_error=error)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -122,7 +122,7 @@ class TablesProblem:
     def _refuse_more(self, description: TablesDescription, found: Design) -> None:
         """A promise that is weaker than was asked for is never made."""
         loss = joint_loss([description], self.adjacency)
-        if max(loss.rho, loss.epsilon) > found.promise or loss.mass:
+        if max(loss.rho, loss.epsilon) > found.promise:
             raise GuaranteeError(
                 f"these tables would promise {loss.tradeoff.words}, more than was asked for.",
                 remedy="Leave out figures or tables; this should be reported.",

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, Protocol
 
-from congenial._exports import Renamed
 from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.figures.invariants import Invariants
@@ -99,8 +98,6 @@ class Pairs(ABC):
     def everything(self) -> Invariants:
         """All that is published exactly of these data, also what no released table shows."""
         return self.figures
-
-    mandates = Renamed("figures")
 
     @property
     def subject(self) -> str:

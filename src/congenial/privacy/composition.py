@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, exp, inf, isqrt, nextafter
+from math import ceil, inf, isqrt, nextafter
 from typing import TYPE_CHECKING, get_args
 
 from congenial.data.arguments import expect
@@ -23,7 +23,6 @@ from congenial.privacy.description import HULLS, Description
 from congenial.privacy.descriptions import AnyDescription, RecordDescription
 from congenial.privacy.numbers import above
 from congenial.privacy.tradeoff import (
-    Approximate,
     Gaussian,
     Nothing,
     Pure,
@@ -50,7 +49,6 @@ class Loss:
     epsilon: Fraction = ZERO
     rho: Fraction = ZERO
     discrete: bool = False
-    mass: Fraction = ZERO
     exact: bool = True
     silent: int = 0  # releases that promise nothing about persons
 
@@ -62,12 +60,6 @@ class Loss:
     @property
     def _counted(self) -> Tradeoff:
         """The promise of the releases that have one."""
-        if self.mass:
-            if self.rho:
-                raise GuaranteeError("windows and Gaussian laws together have no closed form.")
-            # An eps promise sampled with H and tau becomes (eps + 2H, (1 + e^{eps + 2H}) tau).
-            slack = (1 + exp(min(float(self.epsilon), 700.0))) * float(self.mass)
-            return Approximate(self.epsilon, min(slack, 1.0))
         if not self.rho:
             return Pure(self.epsilon)
         if not self.epsilon and not self.discrete:
@@ -135,7 +127,6 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
         + sum((epsilon for epsilon, _ in each), ZERO),
         rho=(square.value / 2 if square else ZERO) + sum((rho for _, rho in each), ZERO),
         discrete=any(d.family == "discrete_gaussian" for d in tables) or any(r for _, r in each),
-        mass=sum((d.mass_lost for d in tables), ZERO),
         exact=(pure is None or pure.exact)
         and (square is None or square.exact)
         and not records
@@ -210,7 +201,6 @@ def added(losses: Sequence[Loss]) -> Loss:
         epsilon=sum((one.epsilon for one in losses), ZERO),
         rho=sum((one.rho for one in losses), ZERO),
         discrete=any(one.discrete for one in losses),
-        mass=sum((one.mass for one in losses), ZERO),
         exact=all(one.exact for one in losses),
         silent=sum(one.silent for one in losses),
     )

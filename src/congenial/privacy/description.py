@@ -19,7 +19,6 @@ from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
 from congenial.figures.invariants import Invariants
-from congenial.privacy.numbers import number
 
 Family = Literal[
     "double_geometric",
@@ -34,7 +33,7 @@ Family = Literal[
 
 Norm = Literal["l1", "l2", "gauge", "length", "linf"]  # l2: squares add up; length: their root
 # How counts are made nonnegative: cell by cell, coarse to fine, or least squares and then rounding.
-Fit = Literal["cells", "nodes", "two stages"]
+Fit = Literal["cells", "nodes"]
 
 VERSION = 1
 # The rate of a law: promises are at most 500, and exp(-700) is a number yet; noise of 1e15 fits no
@@ -104,12 +103,6 @@ def _scale(data: Mapping[str, Any]) -> Fraction:
     return scale
 
 
-def _level(data: Mapping[str, Any]) -> tuple[tuple[str, ...], Fraction]:
-    eps = fraction(data["eps"])
-    _refuse_useless(eps)
-    return tuple(data["table"]), eps
-
-
 def _refuse_useless(rate: Fraction, squared: bool = False) -> None:
     power = 2 if squared else 1
     if rate > STEEPEST**power or 0 < rate < FLATTEST**power:
@@ -142,11 +135,9 @@ class Description:
     the figures on which u is conditioned (none: every cell is free). `nonnegative`: conditioned on
     y >= 0 too, and on every bound in `support` that the table can show, which makes the law of u
     depend on x and has a price. `fit`: how counts were made nonnegative afterwards
-    (`post_processing`): cell by cell, at the nodes of an order from coarse to fine, or in two
-    stages. `levels`: coarser tables C_l with an eps of their own, whose sums weigh in too:
-    p(u) ~ exp(-eps_cell ||u||_1 - sum_l eps_l ||C_l u||_1). `log_ratio_error` (H) bounds
-    |log p~/p| of a whole draw and `mass_lost` (tau) the total variation lost to windows; both are 0
-    for exact samplers. `units`: the table counts units that own several rows.
+    (`post_processing`): cell by cell, or at the nodes of an order from coarse to fine.
+    `log_ratio_error` (H) bounds |log p~/p| of a whole draw; it is 0 for exact samplers.
+    `units`: the table counts units that own several rows.
     """
 
     mechanism: str
@@ -156,9 +147,7 @@ class Description:
     support: Invariants
     post_processing: Literal["none", "project"] = "none"
     nonnegative: bool = False
-    levels: tuple[tuple[tuple[str, ...], Fraction], ...] = ()
     log_ratio_error: Fraction = Fraction(0)
-    mass_lost: Fraction = Fraction(0)
     fit: Fit = "cells"
     units: bool = False
 
@@ -183,16 +172,11 @@ class Description:
                 f"what conditioning {self.family} noise on counts >= 0 costs is not proved.",
                 remedy="Use nonnegative = 'project', which is free, or give epsilon without delta.",
             )
-        if self.log_ratio_error < 0 or self.mass_lost < 0:
+        if self.log_ratio_error < 0:
             raise GuaranteeError(
-                f"'{self.mechanism}' states a negative error of its sampler; H and tau are bounds."
+                f"'{self.mechanism}' states a negative error of its sampler; H is a bound."
             )
-        if any(eps <= 0 for _, eps in self.levels):
-            raise GuaranteeError(
-                f"a level of '{self.mechanism}' has no positive epsilon of its own."
-            )
-        for names in (self.table, *(names for names, _ in self.levels)):
-            self.support.schema.axes(names)  # raises when an axis is unknown
+        self.support.schema.axes(self.table)  # raises when an axis is unknown
 
     @property
     def rate(self) -> Fraction:
@@ -211,20 +195,13 @@ class Description:
         """The density before conditioning on the support, as a formula with what its letters are.
 
         >>> from congenial.data.schema import Schema
-        >>> schema = Schema.from_dict({"a": {"levels": ["p", "q"]}, "b": {"levels": ["r", "s"]}})
-        >>> levels = ((("a",), Fraction(1, 5)),)
-        >>> family, tenth, none = "double_geometric", Fraction(1, 10), Invariants(schema)
-        >>> Description("m", ("a", "b"), family, tenth, none, levels=levels).law
-        'p(u) ~ exp(-eps_cell * ||u||_1 - eps_1 * ||C_1 u||_1) on the integers; C_1 u: sums of u \
-by a, eps_1 = 0.2'
+        >>> none = Invariants(Schema.from_dict({"a": {"levels": ["p", "q"]}}))
+        >>> Description("m", ("a",), "double_geometric", Fraction(1, 10), none).law
+        'p(u) ~ exp(-eps_cell * ||u||_1) on the integers'
         """
         law, told = LAWS[self.family], ""
-        for i, (names, eps) in enumerate(self.levels, start=1):
-            law = law.replace("||_1) on", f"||_1 - eps_{i} * ||C_{i} u||_1) on")
-            sums = f"sums of u by {', '.join(names)}" if names else "the sum of u"
-            told += f"; C_{i} u: {sums}, eps_{i} = {number(eps)}"
         if self.grid:
-            told += f"; then values are rounded to multiples of 2^{math.frexp(self.grid)[1] - 1}"
+            told = f"; then values are rounded to multiples of 2^{math.frexp(self.grid)[1] - 1}"
         return law + told + (f", given that {self.conditions}" if self.nonnegative else "")
 
     @property
@@ -273,7 +250,7 @@ by a, eps_1 = 0.2'
     @property
     def terms(self) -> tuple[tuple[tuple[str, ...], Fraction], ...]:
         """Every table whose norm weighs in the law, with its scale: the released one last."""
-        return (*self.levels, (self.table, self.scale))
+        return ((self.table, self.scale),)
 
     @property
     def norm(self) -> Norm:
@@ -301,12 +278,11 @@ by a, eps_1 = 0.2'
             "parameter": {_PARAMETER[self.norm]: str(self.scale)},
             "support": self.support.to_dict(),
             "nonnegative": self.nonnegative,
-            "levels": [{"table": list(names), "eps": str(eps)} for names, eps in self.levels],
             "base_measure": "uniform",
             "post_processing": self.post_processing,
             **({} if self.fit == "cells" else {"fit": self.fit}),
             **({"units": True} if self.units else {}),
-            "numerics": {"H": str(self.log_ratio_error), "tau": str(self.mass_lost)},
+            "numerics": {"H": str(self.log_ratio_error)},
             "selector": None,
         }
 
@@ -322,16 +298,14 @@ by a, eps_1 = 0.2'
             support=_support(schema, json.dumps(data["support"])),
             post_processing=data["post_processing"],
             nonnegative=bool(data.get("nonnegative", False)),
-            levels=tuple(_level(one) for one in data.get("levels", ())),
             log_ratio_error=fraction(data["numerics"]["H"]),
-            mass_lost=fraction(data["numerics"]["tau"]),
             fit=_fit(data),
             units=bool(data.get("units", False)),
         )
 
 
 def _fit(data: Mapping[str, Any]) -> Fit:
-    """How counts were made nonnegative; bundles of 0.1.0 do not say, and did it cell by cell."""
+    """How counts were made nonnegative."""
     found = data.get("fit", "cells")
     if found not in get_args(Fit) or (found != "cells" and data["post_processing"] != "project"):
         raise BundleError(

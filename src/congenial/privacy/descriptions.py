@@ -142,7 +142,7 @@ class TablesDescription:
         named = [one.table for one in self.measured]
         if len(set(named)) < len(named) or not set(named) <= set(self.tables):
             raise GuaranteeError("a table is measured twice, or measured and not printed.")
-        if any(one.support != self.support or one.levels for one in self.measured):
+        if any(one.support != self.support for one in self.measured):
             raise GuaranteeError("tables measured together are drawn given the same figures.")
         if any(one.units != self.units for one in self.measured):
             raise GuaranteeError("tables measured together count rows, or all of them count units.")

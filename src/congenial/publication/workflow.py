@@ -158,9 +158,7 @@ def publish(
     del table  # confidential, and large
     known = Invariants(plan.schema) if before is None else before.figures
     ledger = opened_or_made(plan, before)
-    repricing = ledger.publish(
-        figures, accept_weaker=accept_weaker, plan_digest=plan.digest
-    )
+    repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
     _write_published(figures, folder, note(plan, ledger))
     new = tuple(one for one in figures.told if one not in known.told)
     return PublishResult(figures, folder, repricing, new)

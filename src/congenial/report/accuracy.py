@@ -37,16 +37,14 @@ class ErrorRow:
 
 
 def error_rows(mechanism: Mechanism, level: float = 0.95) -> list[ErrorRow]:
-    """Errors of the whole table, levels with noise of their own, each one-way margin, and single
-    cells; worst cell of each, single cells last.
+    """Errors of the whole table, each one-way margin, and single cells, worst cell of each.
 
     Empty for a mechanism whose error depends on the data.
     """
     if not mechanism.additive:
         return []
     names = mechanism.description.table
-    levels = [level for level, _ in mechanism.description.levels]
-    wanted: list[tuple[str, ...]] = list(dict.fromkeys([(), *levels, *((one,) for one in names)]))
+    wanted: list[tuple[str, ...]] = [(), *((one,) for one in names)]
     if len(names) > 1:
         wanted.append(names)
     return [_worst(mechanism, margin, level) for margin in wanted]

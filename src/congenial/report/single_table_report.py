@@ -114,11 +114,6 @@ def _afterwards(release: Release) -> str:
             "moved to the nearest table of whole, nonnegative counts with the same published "
             f"sums; {free}"
         )
-    if release.description.fit == "two stages":
-        return (
-            "moved to the nearest nonnegative table with the same published sums in real numbers, "
-            f"then rounded to whole counts with these sums; {free}"
-        )
     return (
         "fitted from coarse to fine to whole, nonnegative counts with the same published sums: "
         f"{fitted_tables(release)}; {free}"
@@ -189,10 +184,6 @@ def _parameters(release: Release) -> Facts:
     rows: Facts = [("Per person (the promise)", _loss_words(release))]
     scale, names = description.scale, release.table
     if description.norm == "l1":
-        rows += [
-            (f"Per sum by {', '.join(level)}" if level else "Total", f"eps = {_exactly(eps)}")
-            for level, eps in description.levels
-        ]
         rows.append(("Per cell (the noise)", f"eps_cell = {_exactly(scale)}"))
         most = release.adjacency.l1(names)
         moved = f"{number(most.value)} ({most.footing})"
@@ -210,14 +201,9 @@ def _parameters(release: Release) -> Facts:
         rows.append(
             ("Most that a compared pair differs by", f"{moved}, sum of squares over all cells")
         )
-    if description.log_ratio_error or description.mass_lost:
-        rows.append(
-            (
-                "Numerics, counted in the promise",
-                f"H = {small(float(description.log_ratio_error))}, "
-                f"tau = {small(float(description.mass_lost))}",
-            )
-        )
+    if description.log_ratio_error:
+        told = f"H = {small(float(description.log_ratio_error))}"
+        rows.append(("Numerics, counted in the promise", told))
     return rows
 
 

@@ -1,8 +1,8 @@
 """How noise is drawn: system randomness, exact discrete laws, noise given sums, and the law of its
 sums.
 
-Draws have exactly the stated law given ideal random bits (H = 0 and tau = 0 in the guarantee),
-unless a law says otherwise in `log_ratio_error` and `mass_lost`. `law` has the protocol, `choice`
+Draws have exactly the stated law given ideal random bits (H = 0 in the guarantee),
+unless a law says otherwise in `log_ratio_error`. `law` has the protocol, `choice`
 the list of all laws and which one draws what.
 """
 

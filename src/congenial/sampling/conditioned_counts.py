@@ -37,7 +37,7 @@ class ConditionedCounts(IntegerLaw):
 
     limits: bounds that m keeps too, as s does. listed: all tables m, where they are known, for
     densities that have no other normaliser. The law, its normaliser and the time a draw takes
-    depend on s. tau = 0; H (`log_ratio_error`) is 0 but for large two-way tables of which a margin
+    depend on s. H (`log_ratio_error`) is 0 but for large two-way tables of which a margin
     is empty.
     """
 
@@ -61,8 +61,6 @@ class ConditionedCounts(IntegerLaw):
 
     is_wide = staticmethod(is_wide)
     public_error = staticmethod(counts_error)
-
-    mass_lost = 0.0
 
     @property
     def log_ratio_error(self) -> float:

@@ -52,11 +52,6 @@ class TiedNoise(IntegerLaw):
         return self._law.log_ratio_error
 
     @property
-    def mass_lost(self) -> float:
-        """tau of the law that draws."""
-        return self._law.mass_lost
-
-    @property
     def steps(self) -> int:
         """How many steps of a chain one draw takes; 0 where draws are exact."""
         return self._law.steps if isinstance(self._law, LatticeChain) else 0
@@ -108,7 +103,7 @@ class ConditionedNoise(IntegerLaw):
     """Noise u on a table: groups sum to zero, ties hold, frozen cells are zero, loose ones are
     free.
 
-    p(u) = prod_i w(u_i) / Z, w double geometric or discrete Gaussian. Exact: H = 0, tau = 0, unless
+    p(u) = prod_i w(u_i) / Z, w double geometric or discrete Gaussian. Exact: H = 0, unless
     ties are left to a `chain`.
     """
 
@@ -140,12 +135,6 @@ class ConditionedNoise(IntegerLaw):
         """H of one draw of the whole table: parts are independent, so theirs add up."""
         ties = sum(law.log_ratio_error * len(places) for law, places in self._ties)
         return ties + sum(one.law.log_ratio_error for one in self._apart)
-
-    @property
-    def mass_lost(self) -> float:
-        """tau of the whole table, at most the sum of the parts'."""
-        ties = sum(law.mass_lost * len(places) for law, places in self._ties)
-        return min(1.0, ties + sum(one.law.mass_lost for one in self._apart))
 
     @cached_property
     def log_Z(self) -> float | None:

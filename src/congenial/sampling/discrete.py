@@ -160,7 +160,6 @@ class IndependentCells(IntegerLaw):
     """p(u) = prod_i w(u_i) / Z, all cells of one exact law."""
 
     log_ratio_error = 0.0
-    mass_lost = 0.0
 
     def __init__(self, cell: CellLaw, cells: int) -> None:
         self.cell, self.cells = cell, cells

@@ -4,7 +4,7 @@
 as needed: when it is known to b bits it lies in [W, W + 1] / 2^b, and x is decided when that
 interval lies in [F(x - 1), F(x)]. The bounds of F (`tables`) are rigorous, tails included. In a
 round with b bits at most (number of boundaries + 2) / 2^b of the draws stay undecided, which tends
-to 0, so the loop ends with probability one and the law is the stated one: H = 0, tau = 0 in the
+to 0, so the loop ends with probability one and the law is the stated one: H = 0 in the
 sense of the guarantee.
 
 **Order of words**, the same for every law. Draws are made in chunks of 2^16. In round 0 each draw

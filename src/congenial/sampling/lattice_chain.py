@@ -30,7 +30,6 @@ class LatticeChain(IntegerLaw):
     """
 
     log_ratio_error = math.inf
-    mass_lost = 1.0
     log_Z: float | None = None
 
     def __init__(self, cell: CellLaw, labels: Ints, equations: Ints) -> None:

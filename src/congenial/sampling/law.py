@@ -1,8 +1,8 @@
-"""What every sampler of integers here is: a law with draws, a density, a normaliser, two errors.
+"""What every sampler of integers here is: a law with draws, a density, a normaliser, an error.
 
 Sampler and density check each other (tests/contracts/test_laws.py, for every law there is), and the
-two errors enter the guarantee: H bounds |log p~(x)/p(x)| over a whole draw, tau the total variation
-lost to windows. Neither has a default, so that no law claims to be exact by saying nothing.
+error enters the guarantee: H bounds |log p~(x)/p(x)| over a whole draw. It has no default, so that
+no law claims to be exact by saying nothing.
 """
 
 from __future__ import annotations
@@ -22,11 +22,6 @@ class IntegerLaw(ABC):
     @abstractmethod
     def log_ratio_error(self) -> float:
         """H: the largest |log p~(x)/p(x)| of a whole draw; inf where nothing is proved."""
-
-    @property
-    @abstractmethod
-    def mass_lost(self) -> float:
-        """tau: the total variation lost to windows; 1 where nothing is proved."""
 
     @property
     @abstractmethod

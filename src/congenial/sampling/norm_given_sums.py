@@ -9,7 +9,7 @@ figures). With the l1 norm this law is that of independent double geometric nois
 (d' = d, less one for each group of known sum with an odd number of cells, whose entries cannot all
 be 1 or -1). Propose double geometric noise at the rate c, rational and at most rate / sqrt(d) or
 rate / d', and keep it with probability exp(-(rate ||u|| - c ||u||_1)). Doubles with certified
-bounds decide what is clear, ball arithmetic the rest: H = 0, tau = 0. The share that is kept falls
+bounds decide what is clear, ball arithmetic the rest: H = 0. The share that is kept falls
 by about a quarter with each free direction for l2, by two thirds for the largest entry. Running
 time depends on the figures, the rate and chance, never on data.
 """
@@ -61,7 +61,6 @@ class NormGivenSums(WeightedLaw):
     """
 
     log_ratio_error = 0.0
-    mass_lost = 0.0
 
     def __init__(self, norm: NoiseNorm, scale: Fraction, support: Support) -> None:
         self.norm, self.support = norm, support

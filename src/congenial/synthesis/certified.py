@@ -16,7 +16,7 @@ column that published totals settle has no theta and no part of M. A model per c
 more, since a record is in one context; a replaced one leaves one context and enters another, which
 is the same 2 M.
 
-The draw of theta is exact (`drawing`), so nothing is added for numerics: H = 0, tau = 0. Assumed is
+The draw of theta is exact (`drawing`), so nothing is added for numerics: H = 0. Assumed is
 what the proof assumes: Theta, prior, models and M were fixed without looking at the data.
 """
 
@@ -285,7 +285,7 @@ class Synthesizer:
             "records": self.records,
             "public": list(self.public),
             "columns": [column.to_dict() for column in self.columns],
-            "numerics": {"H": "0", "tau": "0"},
+            "numerics": {"H": "0"},
         }
 
     @classmethod

@@ -4,7 +4,7 @@ Both laws have weights exp(e_j) with e_j known exactly as rational numbers, and 
 Whole numbers w_j >= K exp(e_j - r) are computed in doubles, rounded up with room to spare (r and K
 are constants). Propose j with probability w_j / sum w, which is exact with whole numbers; accept it
 with probability K exp(e_j - r) / w_j <= 1, which ball arithmetic decides exactly against a lazily
-refined uniform. Accepted proposals have probability ~ exp(e_j): H = 0 and tau = 0. Nearly all
+refined uniform. Accepted proposals have probability ~ exp(e_j): H = 0. Nearly all
 proposals are accepted. No inverse of a distribution function in doubles is involved: it would have
 holes where probabilities are small.
 

@@ -36,8 +36,7 @@ SELECT set_config('lock_timeout', :wait, true),
        set_config('tcp_keepalives_count', '3', true)
 """
 _TAKE_LOCK = "SELECT place FROM writers FOR UPDATE"
-# Where that row is not there yet: no ledger at all, which two may be starting, or one of before
-# version 3, whose writers all use this lock. It is open to anybody until the upgrade.
+# Where that row is not there yet there is no ledger, and two may be starting one.
 _LOCK_SCHEMA = f"""
 SELECT pg_advisory_xact_lock({_LOCK}, CAST(oid AS integer))
 FROM pg_catalog.pg_namespace WHERE nspname = current_schema()
@@ -101,9 +100,6 @@ class PostgresStore(Store):
 
     def _writer(self, connection: sa.Connection) -> str:
         return str(connection.execute(sa.text("SELECT current_user")).scalar_one())
-
-    def _back_up(self, connection: sa.Connection, version: int) -> str:  # noqa: ARG002
-        return ""  # the server's own backups are its administrator's; a failed upgrade is undone
 
     @contextmanager
     def _faults(self) -> Iterator[None]:

@@ -8,7 +8,7 @@ import getpass
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,7 +62,7 @@ class SqliteStore(Store):
             finally:
                 draft.unlink(missing_ok=True)
 
-    def _version(self, connection: sa.Connection) -> int:
+    def _refuse_other(self, connection: sa.Connection) -> None:
         if self.path.stat().st_size == 0:
             raise LedgerError(
                 f"'{self.where}' is an empty file, not a ledger.",
@@ -71,7 +71,7 @@ class SqliteStore(Store):
         # A file cut short in an index would still read well, and fail at the next write.
         if connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar() != "ok":
             raise not_a_ledger(self.where)
-        return super()._version(connection)
+        super()._refuse_other(connection)
 
     def _connect(self) -> sqlite3.Connection:
         # mode=rw: a ledger that vanished is a fault, never a reason to start an empty one.
@@ -98,17 +98,6 @@ class SqliteStore(Store):
 
     def _writer(self, connection: sa.Connection) -> str:  # noqa: ARG002 - a file has no users
         return self.who
-
-    def _back_up(self, connection: sa.Connection, version: int) -> str:  # noqa: ARG002
-        """A copy beside the ledger, made by SQLite itself: to open and close the file here would
-        drop the locks this process holds on it. A second connection reads, since SQLite copies
-        nothing from one that is about to write.
-        """
-        copy = self.path.with_name(f"{self.path.name}.version-{version}-{uuid4().hex[:8]}.backup")
-        os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with closing(self._connect()) as source, closing(sqlite3.connect(copy)) as target:
-            source.backup(target)
-        return str(copy)
 
     @contextmanager
     def _faults(self) -> Iterator[None]:

@@ -5,7 +5,8 @@ noticed when the ledger is next read. What a chain cannot notice is a history cu
 replaced by an older copy: note the last digest elsewhere where that matters.
 
 What is here is common to both databases, and `store_at` tells which of them a place is; how each
-connects, locks and fails is in sqlite.py and postgres.py, and the tables are made in migrations/.
+connects, locks and fails is in sqlite.py and postgres.py, and its tables are in the .sql file
+beside each.
 """
 
 from __future__ import annotations
@@ -19,11 +20,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from congenial.data.arguments import NUMBER, PATH, expect
 from congenial.errors import LedgerError
-from congenial.ledger.migrations import migrate
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from congenial.ledger.stores.figure_files import FigureFiles
 
 POSTGRES = ("postgresql://", "postgres://")
-VERSION = 5
-OLDEST = 2  # still read and written: 2 checks roles and not payloads, 3 knows no approval, 4 keeps
-# the unit it was opened with
+FORMAT = 1
 START = "0" * 64  # stands for the digest before the first event
 
 First = Sequence[tuple[str, Mapping[str, Any]]]
@@ -127,7 +125,6 @@ class Store(ABC):
     def __init__(self, where: str, timeout: float) -> None:
         self.where = where
         self.timeout = timeout
-        self.version = VERSION
         self.files: FigureFiles | None = None  # for large figures; None: they stay in their events
 
     @abstractmethod
@@ -153,10 +150,6 @@ class Store(ABC):
     def _faults(self) -> AbstractContextManager[None]:
         """Turn faults of the database into LedgerErrors without their tracebacks."""
 
-    @abstractmethod
-    def _back_up(self, connection: sa.Connection, version: int) -> str:
-        """Copy the ledger before its tables are changed, and say where to; "" if not here."""
-
     @contextmanager
     def patient(self, times: float) -> Iterator[None]:
         """Within it, another process's write is waited for so many times longer."""
@@ -168,29 +161,9 @@ class Store(ABC):
             self.timeout = usual
 
     def check(self) -> None:
-        """LedgerError unless this is a ledger of a format this software reads and writes."""
+        """LedgerError unless this is a ledger of the format this software reads and writes."""
         with self._faults(), self._begin(write=False) as connection:
-            self.version = version = self._version(connection)
-        if version < OLDEST:
-            raise LedgerError(
-                f"'{self.where}' is a ledger of version {version}; this software needs version "
-                f"{OLDEST} to {VERSION}.",
-                remedy=f"Run `congenial ledger upgrade {self.where}`; nothing was changed so far.",
-            )
-
-    def upgrade(self) -> tuple[int, str]:
-        """Bring the ledger to the current format, in one transaction; the version it had and where
-        the copy is, "" if none was made.
-        """
-        with self._faults(), self._begin(write=True) as connection:
-            version = self._version(connection)
-            if version == VERSION:
-                return version, ""
-            log = self._log(connection)
-            backup = self._back_up(connection, version)
-            migrate(connection, version, VERSION)
-            log.append("upgrade", None, {"before": version, "after": VERSION})
-        return version, backup
+            self._refuse_other(connection)
 
     def read(self) -> tuple[Event, ...]:
         """All events in order, after checking the chain of digests."""
@@ -213,27 +186,42 @@ class Store(ABC):
         return Log(connection, events, who, self.files)
 
     def _build(self, connection: sa.Connection, first: First) -> None:
-        migrate(connection, 0, VERSION)
+        import sqlalchemy as sa
+
+        file = Path(__file__).with_name(f"{connection.dialect.name}.sql")
+        for paragraph in file.read_text().split("\n\n"):
+            if not all(line.startswith("--") for line in paragraph.splitlines()):
+                connection.execute(sa.text(paragraph))
+        connection.execute(_table("ledger", "format").insert().values(format=FORMAT))
         log = Log(connection, (), self._writer(connection))
         for kind, payload in first:
             log.append(kind, None, payload)
 
-    def _version(self, connection: sa.Connection) -> int:
+    def _refuse_other(self, connection: sa.Connection) -> None:
+        """LedgerError for anything but a ledger of this format."""
         import sqlalchemy as sa
 
-        names = set(sa.inspect(connection).get_table_names())
-        version = None
-        if names >= {"ledger", "events"}:
-            version = connection.execute(_table("ledger", "version").select()).scalar()
-        if not isinstance(version, int):
+        there = sa.inspect(connection)
+        if not {"ledger", "events"} <= set(there.get_table_names()):
             raise not_a_ledger(self.where)
-        if version > VERSION:
+        columns = {column["name"] for column in there.get_columns("ledger")}
+        if "version" in columns:
             raise LedgerError(
-                f"'{self.where}' is a ledger of version {version}; this software reads version "
-                f"{VERSION}.",
-                remedy="Upgrade congenial; the ledger was not touched.",
+                f"'{self.where}' was written by a version of congenial from before the first "
+                "publication, which this one does not read.",
+                remedy="Keep the file, and name another place for a new ledger.",
             )
-        return version
+        if "format" not in columns:
+            raise not_a_ledger(self.where)
+        found = connection.execute(_table("ledger", "format").select()).scalar()
+        if not isinstance(found, int):
+            raise not_a_ledger(self.where)
+        if found != FORMAT:
+            raise LedgerError(
+                f"'{self.where}' is a ledger in format {found}; this version of congenial reads "
+                f"format {FORMAT}.",
+                remedy="Open it with the version that wrote it; it was not changed.",
+            )
 
     def _events(self, connection: sa.Connection) -> tuple[Event, ...]:
         table = _table("events", *_COLUMNS)
@@ -269,19 +257,6 @@ def not_a_ledger(where: str) -> LedgerError:
         f"'{where}' is not a ledger of congenial, or is damaged.",
         remedy="Name the ledger itself, or restore the last good copy.",
     )
-
-
-class Upgrade(NamedTuple):
-    """What an upgrade did: versions before and after, and the file it copied, if any.
-
-    `before` equals `after` where the ledger was up to date: nothing was written then. `backup` is
-    empty there and on PostgreSQL, whose backups are the server's.
-    """
-
-    where: str
-    before: int
-    after: int
-    backup: str
 
 
 def store_at(where: str | Path, timeout: float, who: str | None = None) -> Store:

@@ -51,13 +51,9 @@ class ExpectedCounts:
     unknown: str = ""
 
 
-def expected_counts(mechanism: Mechanism, asked: Fit | None = None) -> ExpectedCounts:
-    """What `nonnegative = "project"` will do to a mechanism's draws, from public figures alone; or
-    the fit that was asked for.
-    """
+def expected_counts(mechanism: Mechanism) -> ExpectedCounts:
+    """What `nonnegative = "project"` will do to a mechanism's draws, from public figures alone."""
     description, figures = mechanism.description, mechanism.adjacency.figures
-    if asked == "two stages":
-        return ExpectedCounts(asked, (description.table,), unknown="not simulated for two stages")
     order = None if figures.bounds else node_order_of(description.support, description.table)
     fit: Fit = "cells" if order is None else "nodes"
     tables = (description.table,) if order is None else node_tables(order, description.table)

@@ -23,15 +23,12 @@ from congenial.figures.support import LOOSE, Support, support
 from congenial.figures.ties import Pattern, Tie
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.projection.conforming_tables import ConformingTables
-from congenial.mechanisms.projection.least_squares import least_squares
 from congenial.mechanisms.projection.node_fit import fit_nodes, is_node_fit, node_order_of
-from congenial.mechanisms.projection.whole_tables import nearest, nearest_in, rounded, topdown
+from congenial.mechanisms.projection.whole_tables import nearest, nearest_in
 from congenial.mechanisms.single_table_release import Release
 from congenial.privacy.description import Description, Fit
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.tables.node_order import NodeOrder
-
-_FIRST_STAGE = 1e-4  # by which cells of the first stage may be off
 
 
 def project(
@@ -40,9 +37,7 @@ def project(
     """The release with `values` moved to nonnegative whole counts; the draw is kept in `raw`.
 
     Published sums and bounds hold. `fit`: "nodes", from coarse to fine; "cells", the nearest table
-    in least squares, its ties broken at random; "two stages": least squares in real numbers, then
-    rounded up or down to the nearest in l1 (partially-private-data, section 4.2; the 2020 Census);
-    None: nodes where the figures allow.
+    in least squares, its ties broken at random; None: nodes where the figures allow.
 
     Formal guarantee: post-processing of the draw and of public figures; it costs no privacy. Counts
     near zero become too large on average; estimate from `raw`.
@@ -73,10 +68,6 @@ def project(
     taken: Fit = "nodes" if order is not None else fit or "cells"
     if order is not None:
         values = fit_nodes(order, release.table, release.drawn)
-    elif taken == "two stages":
-        values = topdown(release.drawn, _conforming(release), randomness).reshape(
-            release.drawn.shape
-        )
     else:
         values = nearest_counts(release, randomness)
     return replace(
@@ -129,29 +120,8 @@ def follows_from_draw(release: Release) -> bool:
         return order is not None and is_node_fit(
             order, release.table, release.drawn, release.values
         )
-    if release.description.fit == "two stages":
-        return _is_rounded(release)
     nearest_ = nearest_counts(release)
     return bool(_squares(release.values - release.drawn) == _squares(nearest_ - release.drawn))
-
-
-def _conforming(release: Release) -> ConformingTables:
-    """The nonnegative tables with every published sum and bound."""
-    groups = support(release.description.support, release.table)
-    return _bounded(release.published, groups) or ConformingTables.given(groups)
-
-
-def _is_rounded(release: Release) -> bool:
-    """Whether printed counts are as near to the first stage, in l1, as rounding gets, ties aside.
-
-    The first stage is known to about 1e-5 per cell.
-    """
-    conforming = _conforming(release)
-    real = least_squares(release.drawn, conforming)
-    printed = release.values.reshape(-1)
-    best = rounded(real, conforming)
-    off, least = (float(np.abs(one - real).sum()) for one in (printed, best))
-    return conforming.holds(printed) and abs(off - least) <= _FIRST_STAGE * real.size
 
 
 def _squares(off: Any) -> int:
@@ -160,23 +130,15 @@ def _squares(off: Any) -> int:
     return sum(int(value) ** 2 * int(n) for value, n in zip(found, times, strict=True))
 
 
-def rehearse(
-    mechanism: Mechanism, randomness: Randomness | None = None, fit: Fit | None = None
-) -> Fit:
+def rehearse(mechanism: Mechanism, randomness: Randomness | None = None) -> Fit:
     """Project a made-up draw, so that what cannot be done is known before one is spent.
 
-    Returns the fit to use, `fit` if it is "two stages"; figures too entangled for any are refused.
-    The noise is thrown away and the table is made up from the published figures alone: nothing here
+    Returns the fit to use; figures too entangled for any are refused. The noise is
+    thrown away and the table is made up from the published figures alone: nothing here
     depends on the data.
     """
     randomness = SystemRandomness() if randomness is None else randomness
     description, figures = mechanism.description, mechanism.adjacency.figures
-    if fit == "two stages":
-        if figures.values is not None or not figures.statements:
-            table = made_up_table(mechanism, randomness)
-            drawn = around(mechanism, table + mechanism.noise(randomness, 1)[0], randomness)
-            project(drawn, randomness, fit)
-        return fit
     order = _order(description, figures)
     if order is not None and _fits_nodes(mechanism, order, randomness):
         return "nodes"

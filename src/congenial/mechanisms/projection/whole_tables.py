@@ -108,7 +108,7 @@ def topdown(
     """TopDown's two stages: nonnegative least squares, then controlled rounding.
 
     Not the nearest whole table in general: `nearest_in` is. Kept to compare with what the 2020
-    Census did, and for `nonnegative = "two-stage"`.
+    Census did.
 
     >>> from congenial.sampling.randomness import SeededRandomness
     >>> same_sum = ConformingTables.of([[1, 1, 1]], [4])

@@ -27,7 +27,7 @@ from congenial.sampling.tree.tree_of_sums import TreeOfSums
 class TableLaw:
     """y given T(x) = `truth` under `base` and the loss |.|_1, or the squared l2 loss.
 
-    Exact: draws are independent and follow the stated law with H = 0 and tau = 0.
+    Exact: draws are independent and follow the stated law with H = 0.
     """
 
     def __init__(

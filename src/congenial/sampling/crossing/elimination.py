@@ -9,7 +9,7 @@ is y = E_joined T_joined, which lies in span(E_joined) and span(E_rest) at once:
 
 dimensions, at most 3 here. Messages over states are sums of positive terms over boxes, and draws go
 back through them with exactly known integer weights; they are kept with the exact probability, as
-in `messages`, so the law is the stated one: H = 0, tau = 0. Totals outside the atoms' windows have
+in `messages`, so the law is the stated one: H = 0. Totals outside the atoms' windows have
 a proposal of their own (`atom_totals`), used with a tiny probability.
 """
 
@@ -60,7 +60,6 @@ class CrossingGroups(IntegerLaw):
     """
 
     log_ratio_error = 0.0
-    mass_lost = 0.0
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ Given the one-way margins of a 2 x 2 x 2 table B makes good whatever is left: ab
 three is accepted at any eps_cell. Each equation that neither groups nor B keep costs a factor ~
 eps_cell.
 
-Doubles decide what is certain, ball arithmetic the rest: H = 0, tau = 0. Running time depends on
+Doubles decide what is certain, ball arithmetic the rest: H = 0. Running time depends on
 the equations, eps_cell and chance, never on data.
 """
 
@@ -73,7 +73,6 @@ class ProposedNoise(WeightedLaw):
     """
 
     log_ratio_error = 0.0
-    mass_lost = 0.0
     log_Z = None
 
     def __init__(self, labels: Ints, equations: Ints, eps_cell: Fraction | int) -> None:

@@ -8,8 +8,8 @@ the true S).
 **Thinning.** Every generator has l1 norm at most L (4 for swaps, 6 with hexagons), so gauge(u) >=
 ||u||_1 / L. Propose double geometric noise given the margins at eps / L per cell (`TwoWayNoise`)
 and keep it with probability exp(-eps (gauge(u) - ||u||_1 / L)). A fifth to four fifths are kept.
-Doubles with certified bounds decide what is clear, rationals and ball arithmetic the rest: H = 0,
-tau = 0. Running time depends on the shape, eps and chance, never on data.
+Doubles with certified bounds decide what is clear, rationals and ball arithmetic the rest: H = 0.
+Running time depends on the shape, eps and chance, never on data.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ class KNormNoise(WeightedLaw):
     """
 
     log_ratio_error = 0.0
-    mass_lost = 0.0
 
     def __init__(self, shape: tuple[int, int], eps: Fraction | int, *, records: int = 3) -> None:
         self.eps = positive_rational("eps", eps)

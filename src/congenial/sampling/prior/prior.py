@@ -17,7 +17,7 @@ Where the tables are narrow and many draws are asked for, `prior_tree` draws ins
 **Exactness.** A cell is proposed with integer weights n(c) out of 2^62, n(c) >= scale x w(c) on a
 window, and in a bin for each side beyond it; there w falls, so a uniform place and the weight of
 the edge dominate. A proposal is kept with probability prod_j scale w_j / n_j x w(left) / max w <=
-1: the law of what is kept is p, with H = 0 and tau = 0, whatever the floats are, as long as n
+1: the law of what is kept is p, with H = 0, whatever the floats are, as long as n
 dominates. Doubles decide where they can (weights come from products of ratios, relative error
 below `_error`); otherwise ball arithmetic does. Windows follow the noise, and values beyond them
 have a path, so the support is the public one.
@@ -59,7 +59,7 @@ _PAID = 80_000  # cells proposed in the time that the messages of one cell take
 class CountsGivenTotal(IntegerLaw):
     """Independent counts with weights `cells`, given that they add up to `total`.
 
-    Exact: `log_ratio_error` and `mass_lost` are 0.
+    Exact: `log_ratio_error` is 0.
 
     >>> from congenial.sampling.randomness import SeededRandomness
     >>> law = CountsGivenTotal([CountCell(x, Fraction(1, 2)) for x in (2, 0, 5)], 7)
@@ -69,7 +69,6 @@ class CountsGivenTotal(IntegerLaw):
     """
 
     log_ratio_error = 0.0
-    mass_lost = 0.0
 
     def __init__(self, cells: Sequence[CountCell], total: int) -> None:
         self.cells, self.total = tuple(cells), int(total)

@@ -24,7 +24,6 @@ class Groups(IntegerLaw):
     """
 
     log_ratio_error = 0.0
-    mass_lost = 0.0
 
     def __init__(self, labels: npt.ArrayLike) -> None:
         self.labels = checked_labels(labels)

@@ -18,7 +18,7 @@ with M, S upper bounds every factor of
     n/2^62)
 
 is at most 1. The draw is kept with that probability, in ball arithmetic: the result has *exactly*
-the target law (H = 0, tau = 0 in the guarantee); nothing about it rests on floats being right, only
+the target law (H = 0 in the guarantee); nothing about it rests on floats being right, only
 on their error bounds. Nearly every factor is 1 - O(2^-41): one word decides all of them at once,
 unless it is among the last few; rare outcomes (n < 2^41) are checked one by one. Outcomes outside
 a window (about 2^-60 of the time) take a slow path from there on.

@@ -46,7 +46,6 @@ class TreeOfSums(IntegerLaw):
     """
 
     log_ratio_error = 0.0
-    mass_lost = 0.0
 
     def __init__(
         self, cells: NoisyCells, sums: NestedSums, tilts: Sequence[Fraction] | None = None

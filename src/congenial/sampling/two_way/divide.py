@@ -13,7 +13,7 @@ which the acceptance takes back. Then the last two columns are drawn.
 |R_i - x - s_i2| = |d| + 2 (distance of x from [s_i1 + min(d, 0), s_i1 + max(d, 0)]); cut to
 0 .. R_i that is a row of `Intervals` at rate 2 eps_cell.
 
-Doubles decide what is certain, ball arithmetic the rest: H = 0, tau = 0. How many proposals a draw
+Doubles decide what is certain, ball arithmetic the rest: H = 0. How many proposals a draw
 takes, hence its running time, depends on s.
 """
 

@@ -27,7 +27,7 @@ block k >= 0 of law ~ exp(-k^2 B^2/(2 sigma2)) (s < sigma, so this is an envelop
 o in the block; accept with exp(-(z - c)^2/(2 s^2) + k^2 B^2/(2 sigma2)). All in integers: c = m/D
 with D = (i+1)(j+1). Blocks come from `ExactLaw`; a word gives sign, place and the start of a lazily
 refined uniform for the acceptance. Doubles decide what they can decide with certainty, ball
-arithmetic the rest: H = 0, tau = 0.
+arithmetic the rest: H = 0.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 p(u) ~ exp(-||u||^2/(2 sigma2)) on the integer lattice that the sums leave: A_{k-1} for k cells with
 a fixed sum, A_{r-1} (x) A_{c-1} for a table with both margins. It is rho = Delta_2^2/(2 sigma2)
-zCDP; it is not Gaussian differential privacy. Draws are exact (H = 0, tau = 0), see
+zCDP; it is not Gaussian differential privacy. Draws are exact (H = 0), see
 `klein`; their running time depends on public parameters alone.
 """
 
@@ -118,7 +118,6 @@ class TwoWayGaussian(WeightedLaw):
     """
 
     log_ratio_error = 0.0
-    mass_lost = 0.0
 
     def __init__(self, shape: tuple[int, int], sigma2: Fraction | int) -> None:
         self.sigma2 = positive_rational("sigma2", sigma2)

@@ -132,7 +132,7 @@ class TwoWayCounts(WeightedLaw):
 
     s: the confidential table, integers >= 0 of shape (r, c); it stays inside and is not shown.
     `way` names the method, log_Z is None for "divide and conquer", `log_ratio_error` is H (0 unless
-    way is "columns"); tau = 0 always. Shapes beyond about 10 x 10 are refused.
+    way is "columns"). Shapes beyond about 10 x 10 are refused.
 
     >>> from congenial.sampling.randomness import SeededRandomness
     >>> s = np.array([[3, 0, 2], [1, 4, 0]])
@@ -170,8 +170,6 @@ class TwoWayCounts(WeightedLaw):
     def log_ratio_error(self) -> float:
         """H: the law drawn from is within this of the stated one, in log probability."""
         return self._way.log_ratio_error if self._way else 0.0
-
-    mass_lost = 0.0
 
     def log_weight(self, m: npt.ArrayLike) -> Any:
         """-eps_cell ||m - s||_1, or -inf off the support: the log density up to log Z.

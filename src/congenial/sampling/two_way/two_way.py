@@ -20,7 +20,7 @@ by row, then e with law ~ b^||e||_1 and sum -sum w as the difference of two unif
 (as in `laminar`), v = w + e. N_r is finite too (Pfaff's transformation):
 N_r(n) = b^n C(n+r-1, r-1) (1-z)^-r sum_k (r)_k (r-1)!/((r-1-k)! k! (n+1)_k) (z/(1-z))^k, z = b^2.
 
-Doubles decide what is certain, ball arithmetic the rest: H = 0, tau = 0. Running time depends on
+Doubles decide what is certain, ball arithmetic the rest: H = 0. Running time depends on
 the shape, eps_cell and chance, never on data.
 """
 
@@ -147,7 +147,6 @@ class TwoWayNoise(WeightedLaw):
     """
 
     log_ratio_error = 0.0
-    mass_lost = 0.0
 
     def __init__(self, shape: tuple[int, int], eps_cell: Fraction | int) -> None:
         self.eps_cell = positive_rational("eps_cell", eps_cell)

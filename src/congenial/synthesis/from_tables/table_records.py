@@ -284,7 +284,7 @@ class TableRecords:
             **({"copies": self.copies} if self.copies > 1 else {}),
             **({} if self.records is None else {"records": self.records}),
             **self.rules.to_dict(),
-            "numerics": {"H": "0", "tau": "0"},
+            "numerics": {"H": "0"},
         }
 
     @classmethod
@@ -319,8 +319,7 @@ class TableRecords:
             if len(axes) == 1:
                 raise
             return None
-        H, tau = found.sampler_error
-        return None if H or tau else found
+        return None if found.sampler_error else found
 
     # ---- confidential in, synthetic out ------------------------------------------------------
 

@@ -1,8 +1,7 @@
-"""Double geometric noise on cells and on sums at several levels, as a tree of sums."""
+"""Trees of weighted sums: double geometric noise on cells and on sums at several levels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,25 +10,17 @@ import numpy as np
 from congenial.errors import StructureError
 from congenial.figures.limits import FAR
 from congenial.sampling.discrete import DoubleGeometric
-from congenial.sampling.inversion import Ints
 from congenial.sampling.tree.cells_and_sums import NestedSums, NoisyCells
 from congenial.sampling.tree.tilts import NO_BOUND
 from congenial.sampling.tree.tree_of_sums import TreeOfSums
 
-Level = tuple[Ints, Fraction | None]
 
-
-def noise_at_levels(levels: Sequence[Level], eps_cell: Fraction, cells: int) -> TreeOfSums:
+def noise_at_levels(levels: list[Any], eps_cell: Fraction, cells: int) -> TreeOfSums:
     """p(u) ~ exp(-eps_cell ||u||_1 - sum over sets v of eps_v |x_v|), given x_v = 0 at fixed ones.
 
     A level is a partition of the cells (a number for each; below zero: in no set) with the rate of
     its sets, or None where their sums are fixed. Each must split the sets of those that have fewer.
 
-    >>> from congenial.sampling.randomness import SeededRandomness
-    >>> total, pairs = np.zeros(4, dtype=np.int64), np.array([0, 0, 1, 1])
-    >>> noise = noise_at_levels([(total, None), (pairs, Fraction(1))], Fraction(1), 4)
-    >>> int(noise.draw(SeededRandomness(1)).sum())
-    0
     """
     holder = np.full(cells, -1)  # the smallest set that holds a cell, so far
     parent, rate, fixed = list[int](), list[Fraction](), list[bool]()
@@ -57,7 +48,7 @@ def noise_at_levels(levels: Sequence[Level], eps_cell: Fraction, cells: int) -> 
     return TreeOfSums(NoisyCells(nothing, laws, kind, nothing - NO_BOUND, nothing + NO_BOUND), sums)
 
 
-def _innermost_first(holder: Ints, parent: Any, fixed: Any, rate: list[Fraction]) -> NestedSums:
+def _innermost_first(holder: Any, parent: Any, fixed: Any, rate: list[Fraction]) -> NestedSums:
     """The sets, given with larger ones first, numbered by depth from the deepest up."""
     depth = np.zeros(len(parent), dtype=np.int64)
     for v, above in enumerate(parent):
