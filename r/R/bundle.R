@@ -3,21 +3,20 @@
 INDEX <- "release.json"
 DIGEST <- "DIGEST.txt"
 SIGNATURE <- "release.json.sig"
-FORMATS <- 1:2
+FORMAT <- 1
 
 # Read a bundle; `verify_bundle` checks it.
 read_bundle <- function(folder) {
   index <- read_index(folder)
   files <- setdiff(grep("\\.csv$", names(index$files), value = TRUE), "published.csv")
   files <- files[order(nchar(sub("^([a-z]+-[0-9]*).*", "\\1", files)), files)]  # table-2 before table-10
-  as_written <- startsWith(as.character(index$software), "congenial 0.1.")  # no apostrophes yet
   tables <- lapply(files, function(name) {
-    columns <- read_text_columns(file.path(folder, name), as_written)
+    columns <- read_text_columns(file.path(folder, name))
     with_numbers(columns, number_places(index, columns))
   })
   structure(
     list(
-      folder = folder, format = index$format, name = index$name, kind = index$kind, promise = index$promise,
+      folder = folder, name = index$name, kind = index$kind, promise = index$promise,
       publishable = isTRUE(index$publishable), description = index$description,
       schema = read_json(folder, "schema.json"),
       published = read_json(folder, "published.json"), tables = setNames(tables, files)
@@ -38,11 +37,10 @@ read_index <- function(folder) {
     stop("there is no bundle in '", folder, "'. Give the bundle's own folder, the one with ", INDEX, ".", call. = FALSE)
   }
   index <- read_json(folder, INDEX)
-  if (!(as.numeric(index$format) %in% FORMATS)) {
-    stop("'", folder, "' has bundle format ", format(index$format), "; this package reads formats 1 and 2. ",
-      "Read it with Python: congenial.read(folder), software ", index$software, ".", call. = FALSE)
+  if (!identical(as.numeric(index$bundle), FORMAT)) {
+    stop("'", folder, "' is not a bundle in the format that this package reads. ",
+      "Read it with the version of congenial that wrote it.", call. = FALSE)
   }
-  if (is.null(index$kind)) index$kind <- "table"  # there was no other kind at first
   names <- names(index$files)
   if (any(basename(names) != names | names %in% c(".", ".."))) {
     stop(INDEX, " lists files outside the bundle's folder. Do not use this bundle.", call. = FALSE)
@@ -59,9 +57,9 @@ COUNTS <- c("count", "count_as_drawn")
 ERRORS <- c("sd", "low", "high")
 NUMBERS <- c(COUNTS, "estimate", ERRORS, "value", "standard_error", "uniform")
 
-# Columns of numbers in the files of counts; tables of format 2 say how far counts may be off.
+# Columns of numbers in the files of counts: tables say how far counts may be off.
 count_columns <- function(bundle) {
-  told <- bundle$kind == "table" && bundle$format > 1 && !isTRUE(bundle$description$nonnegative)
+  told <- bundle$kind == "table" && !isTRUE(bundle$description$nonnegative)
   if (told) c(COUNTS, ERRORS) else COUNTS
 }
 
@@ -110,8 +108,7 @@ is_as_released <- function(folder, name, expected) {
 
 # The exact figures and public bounds, one row for each value.
 published_figures <- function(bundle) {
-  as_written <- startsWith(as.character(read_index(bundle$folder)$software), "congenial 0.1.")
-  found <- read_text_columns(file.path(bundle$folder, "published.csv"), as_written)
+  found <- read_text_columns(file.path(bundle$folder, "published.csv"))
   with_numbers(found, match("value", names(found)))
 }
 

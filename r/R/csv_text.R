@@ -15,12 +15,11 @@ original_text <- function(cells) {
   cells
 }
 
-# Columns as text, labels as they were; `as_written` for files from before there were apostrophes.
-read_text_columns <- function(path, as_written = FALSE) {
+# Columns as text, labels as they were.
+read_text_columns <- function(path) {
   found <- read.csv(
     path, colClasses = "character", check.names = FALSE, encoding = "UTF-8", na.strings = character(0)
   )
-  if (as_written) return(found)
   names(found) <- original_text(names(found))
   found[] <- lapply(found, original_text)
   found

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
 
@@ -29,8 +28,7 @@ from tests.kinds.test_estimate_plan import PLAN as ESTIMATE_PLAN
 from tests.kinds.test_table_records_plan import written as records_plan
 from tests.kinds.test_two_by_two_plan import PLAN as TEST_PLAN
 from tests.kinds.test_two_by_two_plan import write_people
-
-WRITTEN = Path(__file__).parents[1] / "compatibility" / "written_by_0_1_0"
+from tests.plans import released
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
 
 
 def make_several(folder: Path) -> None:
-    """Kinds that are younger than the bundles of 0.1.0 are made here."""
+    """Several tables."""
     plan = Plan.load(several_plan(folder))
     workflow.publish(plan)
     workflow.release(plan, "people")
@@ -137,12 +135,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
 
     def of(example: Example) -> Path:
         where = place / example.file
-        if example.file in MADE:
-            if not where.exists():
-                where.mkdir()
-                MADE[example.file](where)
-        elif not where.exists():
-            ZipFile(WRITTEN / f"{example.file}.zip").extractall(where)
+        if not where.exists():
+            where.mkdir()
+            MADE.get(example.file, lambda place: released(place, example.file))(where)
         return where / "bundles" / example.bundle
 
     return of

@@ -61,7 +61,7 @@ def test_from_a_plan_to_a_verified_bundle(bundle: Path) -> None:
     told = run("verify", bundle, "--json")
     assert told["holds"]
     index = json.loads((bundle / "release.json").read_text())
-    assert index["format"] == 2
+    assert index["bundle"] == 1
     assert set(index["folders"]) == {FINEST, "table-2-county-sex", "table-3-county-sex-age"}
     assert [one.name for one in bundle.parent.iterdir()] == ["nation"]
     assert list((bundle.parent.parent / "runs").iterdir()) == []

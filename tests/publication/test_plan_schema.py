@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import pytest
 from typer.testing import CliRunner
@@ -15,10 +13,11 @@ from congenial.cli import app
 from congenial.data.schema import KEYS
 from congenial.publication.demo_population import PLAN
 from congenial.publication.json_schema import plan_schema
+from tests.plans import PLANS
 
 jsonschema = pytest.importorskip("jsonschema", reason="comes with the extra `report`")
 
-FIXTURES = Path(__file__).parents[1] / "compatibility" / "written_by_0_1_0"
+EVERY = {"demo": PLAN} | PLANS
 
 
 def told() -> Any:
@@ -46,16 +45,7 @@ def test_no_key_asks_for_what_toml_cannot_write() -> None:
     assert ": null" not in text
 
 
-def of_fixture(path: Path) -> str:
-    """The plan that version 0.1.0 was given, in a folder that it left behind."""
-    with ZipFile(path) as folder:
-        return folder.read("plan.toml").decode()
-
-
-PLANS = {"demo": PLAN} | {path.stem: of_fixture(path) for path in sorted(FIXTURES.glob("*.zip"))}
-
-
-@pytest.mark.parametrize("text", PLANS.values(), ids=PLANS)
+@pytest.mark.parametrize("text", EVERY.values(), ids=EVERY)
 def test_plans_are_taken(text: str) -> None:
     assert faults(tomllib.loads(text)) == []
 

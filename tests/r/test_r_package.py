@@ -8,7 +8,6 @@ import math
 import re
 import shutil
 import subprocess
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,10 @@ from congenial.exports.exported_tables import exported_bundle
 from congenial.mechanisms import calibrate_tables
 from congenial.publication import bundle as bundles
 from congenial.publication.bundle_texts import published_rows
+from tests.plans import released
 
 RSCRIPT = shutil.which("Rscript")
 PACKAGE = Path(__file__).parents[2] / "r"
-FORMER = Path(__file__).parents[1] / "compatibility" / "written_by_0_1_0" / "given-public.zip"
 SEED = 20261117
 LEVEL = 0.8
 FILE_LEVEL = 0.9
@@ -101,9 +100,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     drawn["tables"] = joint.release(TABLE, cg.SeededRandomness(SEED), name="tables")
     for name, release in drawn.items():
         bundles.write(release, folder / name, "the promise", "the report").publish()
-    with zipfile.ZipFile(FORMER) as archive:
-        archive.extractall(folder / "former")
-    return {name: folder / name for name in drawn} | {"former": folder / "former/bundles/naive"}
+    (folder / "given").mkdir()
+    released(folder / "given", "given-public")
+    return {name: folder / name for name in drawn} | {"values": folder / "given/bundles/naive"}
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +181,7 @@ def _damaged(sound: Path, folder: Path) -> dict[str, str]:
     index = copies["rewritten"] / "release.json"
     index.write_text(index.read_text().replace("the promise", "another promise"))
     later = shutil.copytree(sound, folder / "later") / "release.json"
-    later.write_text(later.read_text().replace('"format": 2', '"format": 3'))
+    later.write_text(later.read_text().replace('"bundle": 1', '"bundle": 2'))
     return {what: str(copy) for what, copy in copies.items()}
 
 
@@ -250,7 +249,7 @@ def test_several_tables(written: Any, answers: Any) -> None:
     off = [abs(one - other) for one, other in pairs]
     assert all(a <= ROUNDED * sd for a, sd in zip(off, columns["sd"], strict=True))
     assert told["files"] == ["table-1-county-sd.csv", "table-2-state.csv", "table-3-sd.csv"]
-    assert "error" in answers["bundles"]["former"]["table"]
+    assert "error" in answers["bundles"]["values"]["table"]
 
 
 def test_what_has_no_law_in_r_is_refused_with_a_way_out(written: Any, answers: Any) -> None:
@@ -293,13 +292,13 @@ def test_texts_of_csv_cells(answers: Any) -> None:
     assert answers["texts"] == list(TEXTS)
 
 
-def test_published_figures_and_bundles_of_former_software(written: Any, answers: Any) -> None:
+def test_published_figures_and_values_given_public_information(written: Any, answers: Any) -> None:
     told = answers["bundles"]["congenial"]["figures"]
     release = cg.read(written["congenial"])
     rows = published_rows(release.published)
     assert list(zip(*told["columns"], strict=True)) == [row[:4] for row in rows]
-    former = cg.read(written["former"])
-    assert column(answers["bundles"]["former"]["raw"], "count") == list(former.values)
+    values = cg.read(written["values"])
+    assert column(answers["bundles"]["values"]["raw"], "count") == list(values.values)
 
 
 def test_pieces_for_dapper(written: Any, answers: Any) -> None:

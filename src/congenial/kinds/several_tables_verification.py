@@ -19,9 +19,7 @@ from congenial.mechanisms.several_tables_release import TablesRelease, by_table
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.descriptions import TablesDescription
 from congenial.tables.design_document import DesignChecks, recheck
-from congenial.tables.intervals import END_RULES
 from congenial.tables.joint_estimator import Answer
-from congenial.tables.linear_estimates import finest
 
 RESIDUAL = 1e-6  # of a standard deviation, by which recomputed estimates may differ
 
@@ -53,9 +51,7 @@ def verify(files: Files, release: TablesRelease) -> list[Check]:
         FITTED: lambda: _close(release, release.estimates, again().estimates),
         "standard deviations follow from the noise": lambda: _deviations(made, release),
         "printed counts are the whole counts fitted to the estimates": lambda: (
-            _counts(release, again())
-            or _unprinted(release, again())
-            or made.estimator.as_near(again().fitted, release.counts)
+            _counts(release, again()) or made.estimator.as_near(again().fitted, release.counts)
         ),
     }
     detail = f"within {RESIDUAL:g} standard deviations, by "
@@ -66,11 +62,7 @@ def verify(files: Files, release: TablesRelease) -> list[Check]:
 
 
 def _same(files: Files, release: TablesRelease) -> bool:
-    """Written anew, with intervals by the rule of today or, all of them, by one of before."""
-    return any(
-        all(files.same(name, content) for name, content in release.payload(rule).items())
-        for rule in END_RULES
-    )
+    return all(files.same(name, content) for name, content in release.payload().items())
 
 
 def _follows(made: JointTables, release: TablesRelease) -> bool:
@@ -114,12 +106,6 @@ def _deviations(made: JointTables, release: TablesRelease) -> bool:
         bool(np.allclose(made.estimator.deviations(names).values, told, rtol=RESIDUAL, atol=1e-9))
         for names, told in zip(release.tables, release.deviations, strict=True)
     )
-
-
-def _unprinted(release: TablesRelease, again: Answer) -> bool:
-    """No counts where tables leave their common cells open: earlier versions printed none there."""
-    bare = all(one is None for one in release.counts)
-    return bare and not again.fitted.tell(finest(again.fitted.measurements))
 
 
 def _counts(release: TablesRelease, again: Answer) -> bool:

@@ -52,7 +52,7 @@ def _fitted(release: Release) -> dict[str, Callable[[], bool]]:
 
 def _errors(release: Release) -> list[Check]:
     """How far cells may be off, worked out again."""
-    if not release.with_errors or not release.mechanism.additive:
+    if not release.mechanism.additive:
         return []
     holds = release.errors.follow_from(
         release.mechanism, release.published, release.drawn, release.fitted
@@ -83,8 +83,8 @@ def _bounded(release: Release) -> bool:
 
 
 def _same_table(files: Files, release: Release) -> bool:
-    found = expected_table(release.schema, release.description, release.with_errors)
-    return bool(found.read(files["table.parquet"]).equals(release.as_in_file()))
+    found = expected_table(release.schema, release.description)
+    return bool(found.read(files["table.parquet"]).equals(release.to_arrow()))
 
 
 def expected_report(release: Release, promise: str, page: str) -> str:

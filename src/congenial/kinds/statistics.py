@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import (
     BeforeValidator,
     Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
     model_validator,
 )
 
@@ -101,14 +99,6 @@ class StatisticsSection(NamedSection):
                     "data: write persons = 'not protected', or give other people's data"
                 )
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_new_keys(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Keys that 0.1.0 did not have are written only where they are used: older plans keep
-        their digest and their stream.
-        """
-        plain: dict[str, Any] = handler(self)
-        return {k: v for k, v in plain.items() if v is not None or k not in ("laws", "apart")}
 
     def _one_source_of_laws(self) -> None:
         """Laws are fitted (`protect` and `modelling`), or stated (`laws`); not both."""

@@ -7,7 +7,7 @@ so that `verify` works it out again.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,21 +27,15 @@ ERRORS = ("sd", "low", "high")
 AGAIN = 1e-6  # relative error of a standard deviation that is worked out again
 
 
-def number_columns(description: Description, errors: bool) -> list[str]:
+def number_columns(description: Description) -> list[str]:
     """The columns of a table's files that are no labels.
 
     Values that were projected come with those drawn. Counts drawn given their signs have an error
     that depends on the data, and so no columns that say how large it is.
     """
-    known = [*ERRORS] if errors and not description.nonnegative else []
+    known = [] if description.nonnegative else [*ERRORS]
     drawn = ["count_as_drawn"] if description.post_processing == "project" else []
     return ["count", *known, *drawn]
-
-
-def has_errors(description: Description, names: Sequence[str]) -> bool:
-    """Whether a file of these columns has those of errors; files of format 1 have not."""
-    known = number_columns(description, errors=True)
-    return list(names[-len(known) :]) == known
 
 
 @dataclass(frozen=True)

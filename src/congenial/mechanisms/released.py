@@ -71,7 +71,6 @@ class Released(ABC):
     """
 
     kind: ClassVar[str]
-    with_errors: bool = True  # false where files lack `sd`, `low` and `high` that they could have
 
     if TYPE_CHECKING:
 

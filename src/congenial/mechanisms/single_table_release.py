@@ -13,13 +13,13 @@ import numpy as np
 
 from congenial._notebook import MOST_ROWS, intervals_picture
 from congenial.data.csv_text import rounded, table_csv
-from congenial.data.engines.checked_parquet import Expected, as_parquet, column_names, numbers
+from congenial.data.engines.checked_parquet import Expected, as_parquet, numbers
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index as cell_index  # used by those who read releases
 from congenial.data.table import select
 from congenial.figures.sum_ranges import indexed_ranges
 from congenial.figures.support import Support, support
-from congenial.mechanisms.cell_errors import CellErrors, has_errors, interval_ends, number_columns
+from congenial.mechanisms.cell_errors import CellErrors, interval_ends, number_columns
 from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
 from congenial.mechanisms.released import (
     EXACT_LAW,
@@ -79,7 +79,6 @@ class Release(Released):
     randomness: str
     publishable: bool
     raw: Any = field(default=None, repr=False)
-    with_errors: bool = field(default=True, repr=False)  # in its files; those of format 1 lack them
 
     @property
     def table(self) -> tuple[str, ...]:
@@ -279,15 +278,9 @@ class Release(Released):
         """One row per cell: labels, `count`, `sd`, `low` and `high` (a 90 % interval) where the law
         of the noise allows them, and `count_as_drawn` when counts were projected.
         """
-        return self._as_table(number_columns(self.description, errors=True))
-
-    def as_in_file(self) -> Any:
-        """The same as the bundle's files have it: those of format 1 lack `sd`, `low`, `high`."""
-        return self._as_table(number_columns(self.description, self.with_errors))
-
-    def _as_table(self, columns: Sequence[str]) -> Any:
         import pyarrow as pa
 
+        columns = number_columns(self.description)
         errors = self.errors.columns if "sd" in columns else {}
         values = {"count": self.values, **errors}
         values |= {} if self.raw is None else {"count_as_drawn": self.raw}
@@ -297,11 +290,11 @@ class Release(Released):
 
     def payload(self) -> dict[str, bytes]:
         """The files of a bundle that hold the table."""
-        return {"table.parquet": as_parquet(self.as_in_file()), "table.csv": self.as_csv()}
+        return {"table.parquet": as_parquet(self.to_arrow()), "table.csv": self.as_csv()}
 
     def as_csv(self) -> bytes:
         """The table as a CSV file for readers: codes, and labels beside them where there are."""
-        return table_csv(rounded(with_words(self.as_in_file(), self.schema, self.table)))
+        return table_csv(rounded(with_words(self.to_arrow(), self.schema, self.table)))
 
     @classmethod
     def from_payload(
@@ -317,14 +310,11 @@ class Release(Released):
         """Inverse of `payload`; refuses a table that is not the schema's."""
         shape = tuple(a.size for a in guarantee.adjacency.schema.axes(description.table))
         content = payload["table.parquet"]
-        errors = has_errors(description, column_names("table.parquet", content))
-        wanted = number_columns(description, errors)
-        found = expected_table(guarantee.adjacency.schema, description, errors).read(
-            content, wanted
-        )
+        wanted = number_columns(description)
+        found = expected_table(guarantee.adjacency.schema, description).read(content, wanted)
         counts = {n: numbers(found[n]).reshape(shape) for n in wanted if n.startswith("count")}
         values, raw = counts["count"], counts.get("count_as_drawn")
-        made = cls(name, description, guarantee, values, randomness, publishable, raw, errors)
+        made = cls(name, description, guarantee, values, randomness, publishable, raw)
         if "sd" in wanted:
             vars(made)["errors"] = CellErrors.read(found)  # as the cached property would keep it
         return made
@@ -350,14 +340,11 @@ class Release(Released):
         return f"Release '{self.name}': " + " x ".join(f"{a.name} ({a.size})" for a in axes)
 
 
-def expected_table(schema: Schema, description: Description, errors: bool) -> Expected:
-    """What table.parquet must hold: one row per cell, labels, counts of the law's type.
-
-    errors: whether the files say how far each cell may be off.
-    """
+def expected_table(schema: Schema, description: Description) -> Expected:
+    """What table.parquet must hold: one row per cell, labels, counts of the law's type."""
     import pyarrow as pa
 
-    axes, named = schema.axes(description.table), number_columns(description, errors)
+    axes, named = schema.axes(description.table), number_columns(description)
     number = pa.float64() if description.continuous else pa.int64()
     labels = label_names([axis.name for axis in axes], named)
     columns = [(label, pa.string()) for label in labels]

@@ -4,7 +4,7 @@ Counts >= 0 on a table with both margins, of which three rows (or columns) have 
 a dynamic programme over columns in doubles (`sampling.two_way.margin_counts`): a sum of positive
 terms with relative error (terms + 700) 2^-52 per column. Which table is drawn in this way, and H,
 follow from its margins, so the promise, a bundle's reader and a ledger that has no sampler at hand
-can all work it out; descriptions written by 0.1.0 state 0.
+can all work it out.
 """
 
 from __future__ import annotations

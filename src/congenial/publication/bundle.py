@@ -30,13 +30,9 @@ from congenial.privacy.descriptions import read_description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import absurd_promise
 
-# 2 is as 1, and has `sd`, `low` and `high` in the files of tables and statistics, and where there
-# are folders the digests of their files (`folders`), by folder and name.
-FORMAT = 2
-FORMATS = (1, FORMAT)
+FORMAT = 1
 INDEX = "release.json"
 DIGEST = "DIGEST.txt"
-UNNAMED = "table"  # the kind of a bundle that does not name one: there was no other at first
 COMMON = (
     "schema.json",
     "published.json",
@@ -190,7 +186,7 @@ def index_of(release: Released, promise: str, files: Mapping[str, str]) -> dict[
     """What release.json says; `files` are the digests by name."""
     folders = folders_of(release)
     return {
-        "format": FORMAT,
+        "bundle": FORMAT,
         "kind": release.kind,
         "name": release.name,
         "software": f"congenial {__version__}",
@@ -254,7 +250,7 @@ def assemble(
     where: Path,
 ) -> Released:
     """The release that an index, two JSON files and the files it names describe."""
-    release_class = _class_of(index.get("kind", UNNAMED))
+    release_class = _class_of(index.get("kind"))
     try:
         schema = Schema.from_dict(parsed("schema.json"), None)
         published = Invariants.from_dict(schema, parsed("published.json"))
@@ -363,12 +359,10 @@ def read_index(folder: Path) -> dict[str, Any]:
             remedy=f"Give the bundle's own folder, the one with {INDEX}.",
         )
     index = _parse(folder / INDEX)
-    if not isinstance(index, dict) or index.get("format") not in FORMATS:
-        told = index.get("format") if isinstance(index, dict) else None
+    if not isinstance(index, dict) or index.get("bundle") != FORMAT:
         raise BundleError(
-            f"'{folder}' has bundle format {told!r}; this software reads formats "
-            f"{' and '.join(map(str, FORMATS))}.",
-            remedy="Use the version of congenial that wrote it.",
+            f"'{folder}' is not a bundle in the format that this version of congenial reads.",
+            remedy="Read it with the version that wrote it, or get it from its publisher again.",
         )
     return index
 

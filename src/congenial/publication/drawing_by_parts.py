@@ -115,7 +115,6 @@ def _unfinished(folder: Path, place: Path, ledger: Ledger, run: PartedRun) -> Do
 
     What belongs to no draw is removed, so that a new run begins with the data as they are.
     """
-    _refuse_earlier(folder)
     if not place.exists():
         return None
     told = _told(place)
@@ -145,18 +144,6 @@ def _unfinished(folder: Path, place: Path, ledger: Ledger, run: PartedRun) -> Do
     if status == "reserved":  # it stopped between run.json and the mark
         Reservation(ledger, release).mark_drawn()
     return told
-
-
-def _refuse_earlier(folder: Path) -> None:
-    """Refuse beside a run of a version that kept its private folder among the bundles."""
-    earlier = folder.with_name(f".{folder.name}.run")
-    if earlier.exists():
-        raise BundleError(
-            f"'{earlier}' holds a run that an earlier version began, and that may be paid for. "
-            "Nothing was drawn now.",
-            remedy="Finish it with that version; or give it up with `congenial ledger abandon`. "
-            "Then remove the folder: it holds CONFIDENTIAL counts.",
-        )
 
 
 def _published(drawn: Any, folder: Path, words: str, offer: Offer, claim: Claim) -> str:

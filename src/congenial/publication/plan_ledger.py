@@ -16,7 +16,7 @@ from typing import Any
 
 from congenial.data.server_address import refuse_unconfirmed
 from congenial.data.source import POSTGRES_SCHEMES
-from congenial.errors import BundleError, CongenialError, LedgerError
+from congenial.errors import BundleError, LedgerError
 from congenial.figures.invariants import Invariants
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.state import Entry
@@ -92,13 +92,8 @@ def refuse_other_ledger(plan: Plan, ledger: Ledger) -> None:
 
 
 def _refuse_other_figures(plan: Plan, ledger: Ledger) -> None:
-    """Notes of version 0.1.0 do not tell ledgers apart: there the figures must be in this one."""
     recorded = _recorded(plan)
-    if recorded is None:
-        return
-    identity = recorded.get("ledger")
-    same = _holds(ledger, recorded) if identity is None else identity == ledger.identity
-    if not same:
+    if recorded is not None and recorded.get("ledger") != ledger.identity:
         raise LedgerError(
             f"'{_file(plan)}' was recorded in another ledger than '{ledger.where}': what was spent "
             "on these data is counted there.",
@@ -132,14 +127,6 @@ def _holds_bundle(entries: Sequence[Entry], bundle: Path) -> bool:
         for one in entries
         if one.was_drawn
     )
-
-
-def _holds(ledger: Ledger, recorded: dict[str, Any]) -> bool:
-    try:
-        figures = Invariants.from_dict(ledger.schema, recorded)
-    except (CongenialError, KeyError, TypeError, ValueError, AttributeError):
-        return False
-    return set(figures.told) <= set(ledger.figures.told)
 
 
 def _released(plan: Plan) -> list[Path]:

@@ -27,9 +27,7 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle import (
     COMMON,
     DIGEST,
-    FORMAT,
     INDEX,
-    UNNAMED,
     FilesOf,
     as_json,
     checked_folders,
@@ -47,16 +45,12 @@ from congenial.sampling.keyed_randomness import KeyedRandomness
 from congenial.sampling.randomness import SystemRandomness
 
 _AMOUNT = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
-_REASONS = (
-    "Gaussian noise has no pure epsilon: the budget needs a delta",
-    "a sampler with a window has no pure epsilon: the budget needs a delta",
-    "a sampler with a window has no rho",
-)
+_REASONS = ("Gaussian noise has no pure epsilon: the budget needs a delta",)
 ADDED = "nothing was added"
 DIGESTS = "comparing files with their digests"
 
 FIELDS = {  # of release.json
-    *("format", "kind", "name", "software", "created", "description", "guarantee", "promise"),
+    *("bundle", "kind", "name", "software", "created", "description", "guarantee", "promise"),
     *("randomness", "publishable", "files"),
 }
 SIGNED = "the bundle is signed by the key you gave"
@@ -130,7 +124,7 @@ def _folders(
     """Whether the files in folders are as released, each read once, a little at a time."""
     found = []
     files = _Files(folder, index)
-    one = None if part is None else by_name(index.get("kind", UNNAMED)).part_file(files, part)
+    one = None if part is None else by_name(index.get("kind")).part_file(files, part)
     for name, inside in sorted(checked_folders(index).items()):
         looked = [file for file in sorted(inside) if one in (None, file)]
         place = folder / name
@@ -205,9 +199,7 @@ def _content(
             _plain_index(index) and _one_line_each(release),
         ),
     ]
-    columns = "its files have the columns of its format"
     documents = "its documents are written as read"
-    checks.append(Check(columns, index["format"] == FORMAT and release.with_errors))
     checks.append(Check(documents, _documents(folder, index, release)))
     if not (release.publishable and release.randomness in PUBLISHABLE):
         checks.append(Check(SYSTEM, False, release.randomness[:100]))

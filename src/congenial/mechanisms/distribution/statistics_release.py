@@ -28,7 +28,6 @@ from congenial.privacy.tradeoff import Approximate, Pure
 VALUES = "statistics.csv"
 PERSONS = "persons.json"
 COLUMNS = ("statistic", "value", "sd", "low", "high")
-COLUMNS_OF_FORMAT_1 = ("statistic", "value", "standard_error")
 DIGITS = 6  # to which half-widths are written, rounded up
 KNOWN_LAW = "the law of the noise is known and does not depend on the confidential data"
 
@@ -53,7 +52,6 @@ class StatisticsRelease(RecordRelease):
 
     values: tuple[float, ...]
     person_guarantee: Guarantee | None = None
-    with_errors: bool = True
 
     def __post_init__(self) -> None:
         if len(self.values) != len(self.statistics):
@@ -234,9 +232,7 @@ class StatisticsRelease(RecordRelease):
 
     def payload(self) -> dict[str, bytes]:
         """Files for a bundle besides the common ones."""
-        columns = COLUMNS if self.with_errors else COLUMNS_OF_FORMAT_1
-        rows = [row[: len(columns)] for row in self._rows()]
-        files = {VALUES: rows_csv([columns, *rows]).encode()}
+        files = {VALUES: rows_csv([COLUMNS, *self._rows()]).encode()}
         if self.person_guarantee is not None:
             files[PERSONS] = (json.dumps(self.person_guarantee.to_dict(), indent=1) + "\n").encode()
         return files
@@ -257,8 +253,7 @@ class StatisticsRelease(RecordRelease):
         if told:
             schema = common["description"].schema
             persons = Guarantee.from_dict(Invariants(schema), told)
-        errors = not rows or "low" in rows[0]
-        made = cls(**common, values=values, person_guarantee=persons, with_errors=errors)
+        made = cls(**common, values=values, person_guarantee=persons)
         with np.errstate(all="ignore"):
             known = made.noise.total_covariance.diagonal()  # refuses a law that cannot be read
         sound = np.isfinite(known).all() and 0 <= made.grid < np.inf

@@ -1,10 +1,18 @@
-"""Small plans that between them ask for every kind of release, mechanism, promise and reading.
-
-They are what `write_fixtures.py` gave to version 0.1.0; each fixture holds a copy of its plan, so
-nothing here is read by the tests.
+"""Small plans that between them ask for every kind of release, mechanism and promise, and made-up
+data for them.
 """
 
 from __future__ import annotations
+
+import csv
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from congenial.publication import workflow
+from congenial.publication.plan import Plan
+
+Row = Sequence[object]
 
 _PEOPLE = """
 [data]
@@ -68,22 +76,17 @@ _PLAIN_RELEASES = (
     _table("approximate", "epsilon = 1\ndelta = 1e-6"),
     _table("laplace", 'epsilon = 0.5\nmechanism = "plain_laplace"'),
     _table("gaussian", 'mu = 0.5\nmechanism = "plain_gaussian"'),
-    _table("levels", 'epsilon = 1\nlevels = [[], ["state"]]\nshares = [1, 2, 3]'),
 )
 _NESTED_RELEASES = (
     _table("auto", 'epsilon = 0.5\nbasis = "theorem"'),
-    _table("existential", 'epsilon = 0.5\nreading = "existential"'),
-    _table("projected", 'epsilon = 0.25\nnonnegative = "project"\nby = ["county"]'),
+    _table("projected", 'epsilon = 0.25\nnonnegative = "project"'),
     _table("conditioned", 'epsilon = 1\nnonnegative = "condition"'),
     _table("rho", "rho = 0.1"),
-    _table("rho-existential", 'rho = 0.1\nreading = "existential"\nnonnegative = "project"'),
     _table("approximate", "epsilon = 1\ndelta = 1e-6"),
     _table("kernel", 'mu = 0.5\nmechanism = "kernel_gaussian"'),
-    _table("levels", 'epsilon = 1\nlevels = [["county"]]', '"county", "age"'),
 )
 _CROSSING_RELEASES = (
     _table("auto", "epsilon = 0.5"),
-    _table("existential", 'epsilon = 0.5\nreading = "existential"'),
     _table("projected", 'epsilon = 0.5\nnonnegative = "project"'),
     _table("conditioned", 'epsilon = 1\nnonnegative = "condition"'),
     _table("rho", "rho = 0.1"),
@@ -241,5 +244,59 @@ SYNTHETIC = {
 
 PLANS = TABLES | VALUES | STATISTICS | SYNTHETIC
 
-BEFORE = _PEOPLE + _table("early", "epsilon = 0.5") + _BUDGET
-AFTER = _PEOPLE + _CROSSING + _table("late", "epsilon = 0.5") + _BUDGET
+
+# ---- made-up data ----
+
+
+def _save(path: Path, header: Row, rows: Iterator[Row] | Sequence[Row]) -> None:
+    with path.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+
+
+def write_data(folder: Path) -> None:
+    """A few people, patients and records; the same on every run."""
+    made = random.Random(7)
+    people = [
+        (i, i // 3, made.choices("ABC", (5, 3, 2))[0], sex, age)
+        for i in range(60)
+        for sex, age in [(made.choice("fm"), made.randrange(64))]
+    ]
+    people += [(60 + i, 20 + i, made.choice("AB"), made.choice("fm"), 70) for i in range(6)]
+    _save(folder / "people.csv", ("id", "household", "county", "sex", "age"), people)
+    _save(folder / "earlier.csv", ("county", "count"), [("A", 31), ("B", 20), ("C", 0)])
+    for name, first, many in (("patients", 0, 60), ("modelling", 1000, 400)):
+        rows = [_patient(made, first + i) for i in range(many)]
+        _save(folder / f"{name}.csv", ("patient", "ward", "age", "readmitted"), rows)
+    records = [_record(made, i) for i in range(40)]
+    header = ("id", "household", "region", "kids", "ill", "income", "rent")
+    _save(folder / "records.csv", header, records)
+
+
+def _patient(made: random.Random, number: int) -> Row:
+    sick = made.random() < 0.3
+    age = min(max(int(made.gauss(64 if sick else 52, 16)), 0), 109)
+    again = made.random() < (0.4 if sick else 0.15)
+    return number, "oncology" if sick else "other", age, "yes" if again else "no"
+
+
+def _record(made: random.Random, number: int) -> Row:
+    kids = "" if made.random() < 0.1 else min(int(made.expovariate(0.7)), 6)
+    income = round(made.gammavariate(1.2, 150)) - 20
+    region = made.choices(("north", "south", "west"), (5, 3, 2))[0]
+    return number, number // 2, region, kids, made.randrange(3), income, made.randrange(5, 90)
+
+
+def write_plan(folder: Path, name: str) -> Plan:
+    """A plan of `PLANS` with its data beside it."""
+    write_data(folder)
+    (folder / "plan.toml").write_text(PLANS[name])
+    return Plan.load(folder / "plan.toml")
+
+
+def released(folder: Path, name: str) -> None:
+    """Publish the figures of a plan and draw all of its releases."""
+    plan = write_plan(folder, name)
+    if plan.publish:
+        workflow.publish(plan)
+    for section in plan.release:
+        workflow.release(plan, section.name)
