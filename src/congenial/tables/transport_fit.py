@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, field
+from math import e, pi
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ STEPS = 300
 GOAL = 1e-6  # largest violation of a sum at which the real fit stops
 ENOUGH = 1e-2  # largest violation that rounding to whole numbers takes
 TIES = 1e-6  # fractions nearer to each other than this are told apart by chance
+STEP, OFF = 16 / pi, 1 / e  # of targets, as numbers by which ties are broken
 GRID = 2.0**-26  # of real cells before rounding: sums of their differences are exact
 
 
@@ -81,7 +83,7 @@ def whole_fit(children: Children) -> Ints:
     x, worst = real_fit(children)
     whole = np.zeros(x.shape, dtype=np.int64)
     allowed = children.allowed
-    x = np.rint((x + TIES * _chances(children.targets)) / GRID) * GRID
+    x = without_ties(x, children.targets)
     for block in np.unique(children.blocks):
         inside = np.flatnonzero(children.blocks == block)
         if worst > ENOUGH and block >= 0 and children.columns is not None:
@@ -112,12 +114,19 @@ def _less(sums: Ints, have: Floats) -> Floats:
     return np.asarray(np.minimum(1.0, sums / np.maximum(have, 1e-300)))
 
 
+def without_ties(x: Floats, targets: Floats) -> Floats:
+    """x on a grid, moved by so little that fractions which were equal differ, everywhere alike."""
+    return np.asarray(np.rint((x + TIES * _chances(targets)) / GRID) * GRID)
+
+
 def _chances(targets: Floats) -> Floats:
     """Numbers between 0 and 1 by which ties are broken: no cell is favoured over many releases.
 
-    A function of the targets, so that whoever has these can fit again.
+    A function of the targets, so that whoever has these can fit again. Their last bits differ
+    between processors, and estimates are often simple fractions: rounded to steps that no fraction
+    is the middle of, both give the same numbers.
     """
-    seed = zlib.crc32(np.rint(16 * targets).astype(np.int64).tobytes())
+    seed = zlib.crc32(np.rint(targets * STEP + OFF).astype(np.int64).tobytes())
     return np.random.default_rng(seed).random(targets.shape)
 
 

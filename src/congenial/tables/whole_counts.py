@@ -23,7 +23,13 @@ from congenial.tables.crossing_targets import nonnegative_cells
 from congenial.tables.linear_estimates import Estimates, completed, in_order
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import Atoms, NodeOrder, node_order
-from congenial.tables.transport_fit import TIES, Children, as_near_as_the_fit, whole_fit
+from congenial.tables.transport_fit import (
+    TIES,
+    Children,
+    as_near_as_the_fit,
+    whole_fit,
+    without_ties,
+)
 from congenial.tables.whole_general import LARGEST, PublicProgramme, fit_by_programme
 
 Way = NodeOrder | PublicProgramme  # from coarse to fine, or by integer programmes
@@ -335,9 +341,10 @@ class _OpenSums:
 
     def whole(self) -> Ints:
         """The nearest whole numbers."""
+        real = without_ties(self.real, self.real)
         if self.total is None:
-            return np.rint(self.real).astype(np.int64)
-        return _within_bounds(self.real, self.low, self.high, self.total)
+            return np.rint(real).astype(np.int64)
+        return _within_bounds(real, self.low, self.high, self.total)
 
     def as_near(self, chosen: Ints) -> bool:
         """Whether other whole numbers between the ends are as near, ties and rounding aside."""
