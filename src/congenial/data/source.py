@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from congenial.data.file_format import FileFormat, PlannedSource, UnitFile
 from congenial.data.schema import closest
-from congenial.data.server_address import refuse_unconfirmed
 from congenial.data.sql import ColumnType, Dialect
 from congenial.errors import MOST_NAMES, DataError, some_of
 
@@ -127,6 +126,8 @@ def _open_read(source: PlannedSource, columns: Sequence[str]) -> Source:
         return _open_joined(source, source.units, columns)
     check_format(source)
     if isinstance(source.address, str) and source.address.startswith(POSTGRES_SCHEMES):
+        from congenial.data.server_address import refuse_unconfirmed
+
         refuse_unconfirmed(source.address)
     if source.file_format == FileFormat() or not isinstance(source.address, Path):
         return open_source(source.address, columns)

@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from congenial.data.server_address import refuse_unconfirmed
 from congenial.data.source import POSTGRES_SCHEMES
 from congenial.errors import BundleError, LedgerError
 from congenial.figures.invariants import Invariants
@@ -41,6 +40,8 @@ def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | Non
     Refused where it is missing though figures beside the plan were recorded in one.
     """
     if plan.ledger.startswith(POSTGRES_SCHEMES):
+        from congenial.data.server_address import refuse_unconfirmed
+
         refuse_unconfirmed(plan.ledger)
     if not Ledger.exists(plan.ledger, timeout):
         refuse_fresh_start(plan)
