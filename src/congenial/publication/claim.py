@@ -161,9 +161,8 @@ def run_folder(plan: Plan, folder: Path) -> Path:
     another place than usual `runs/NAME-...`. A project that is moved as a whole keeps it.
     """
     place = os.path.relpath(folder.resolve(), plan.folder.resolve())
-    ending = (
-        "" if Path(place) == Path(BUNDLES, folder.name) else f"-{bundle.sha256(place.encode())[:8]}"
-    )
+    usual = Path(place) == Path(BUNDLES, folder.name)
+    ending = "" if usual else f"-{bundle.sha256(place.encode())[:8]}"
     return plan.folder.absolute() / RUNS / f"{folder.name}{ending}"
 
 
