@@ -99,6 +99,9 @@ def measured(source: Path, bundle: Path, model: str) -> dict[str, Any]:
     }
 
 
+SMALLEST = {"STEPS": 25}
+
+
 def run() -> list[dict[str, Any]]:
     """A row for each version and model, and how many times the former the present one is."""
     with tempfile.TemporaryDirectory() as name:
