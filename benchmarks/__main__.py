@@ -1,4 +1,8 @@
-"""Run every benchmark and print its rows: python -m benchmarks [NAME ...] [--data DIR] [--json]."""
+"""Run every benchmark and print its rows: python -m benchmarks [NAME ...] [--data DIR] [--json].
+
+Sizes are constants of a benchmark's module; with --smallest they are those in its SMALLEST, which
+shows only that it still runs.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,31 @@ import inspect
 import json
 import pkgutil
 import time
+from contextlib import ExitStack
 from typing import Any
+from unittest import mock
 
 import benchmarks
 
 
 def names() -> list[str]:
     return sorted(m.name for m in pkgutil.iter_modules(benchmarks.__path__) if m.name != "__main__")
+
+
+def measured(name: str, data: str | None = None, *, smallest: bool = False) -> list[dict[str, Any]]:
+    """The rows of one benchmark."""
+    module = importlib.import_module(f"benchmarks.{name}")
+    sizes = getattr(module, "SMALLEST", {}) if smallest else {}
+    known = inspect.signature(module.run).parameters
+    keywords = {key: value for key, value in sizes.items() if key in known}
+    if "data" in known:
+        keywords["data"] = data
+    constants = {key: value for key, value in sizes.items() if key not in known}
+    with ExitStack() as stack:
+        if constants:
+            stack.enter_context(mock.patch.multiple(module, **constants))
+        found: list[dict[str, Any]] = module.run(**keywords)
+    return found
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -33,14 +55,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"any of {', '.join(names())}; default: all")
     parser.add_argument("--data", help="folder with real data, for the benchmarks that use it")
+    parser.add_argument("--smallest", action="store_true", help="only see whether they run")
     parser.add_argument("--json", action="store_true", help="one JSON document instead of tables")
     asked = parser.parse_args()
     found: dict[str, list[dict[str, Any]]] = {}
     for name in asked.names or names():
-        run = importlib.import_module(f"benchmarks.{name}").run
-        keywords = {"data": asked.data} if "data" in inspect.signature(run).parameters else {}
         start = time.perf_counter()
-        found[name] = run(**keywords)
+        found[name] = measured(name, asked.data, smallest=asked.smallest)
         if not asked.json:
             seconds = time.perf_counter() - start
             print(f"\n{name} ({seconds:.0f} s)\n{table(found[name])}", flush=True)

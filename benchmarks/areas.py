@@ -23,6 +23,7 @@ import numpy as np
 SEED = 20200401
 AGES = (0, 5, 10, 15, 18, 20, 21, 22, 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80, 85)
 COMMANDS = {"check": ("check",), "publish": ("publish", "--yes"), "release": ("release",)}
+SIZES = (10_000, 100_000)
 PLAN = """
 [data]
 source = "people.parquet"
@@ -114,9 +115,12 @@ def rows_of(name: str, counts: Any, more: str = "") -> list[dict[str, Any]]:
     return found
 
 
+SMALLEST = {"SIZES": (20,), "COMMANDS": {"check": ("check",)}}
+
+
 def run(data: str | None = None) -> list[dict[str, Any]]:
     """One row per number of areas and command."""
-    sizes = [10_000, 100_000, *map(int, filter(None, [os.environ.get("AREAS")]))]
+    sizes = [*SIZES, *map(int, filter(None, [os.environ.get("AREAS")]))]
     found = [row for size in sizes for row in rows_of("made up", made_up(size))]
     if data is not None:
         found += rows_of("counties, whole counts", counties(data), 'nonnegative = "project"')

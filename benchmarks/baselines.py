@@ -21,6 +21,8 @@ from congenial.papers.post_processing import ConformingTables, least_squares, ne
 from congenial.sampling import DoubleGeometric, SeededRandomness
 
 EPS = Fraction(1, 4)
+MARGINS = (20, 30)
+COUNTIES, GROUPS = 300, 3000
 
 
 def seconds(action: Callable[[], Any]) -> float:
@@ -37,13 +39,14 @@ def margins(rows: int, columns: int) -> Any:
 
 def cases() -> dict[str, tuple[Any, Any]]:
     rng = np.random.default_rng(1)
-    counties = sp.kron(sp.identity(300, dtype=np.int64), sp.csr_matrix(A), format="csr")
-    nested = sp.kron(sp.identity(3000, dtype=np.int64), np.ones((1, 46), np.int64), format="csr")
+    (r, c), identity = MARGINS, sp.identity
+    counties = sp.kron(identity(COUNTIES, dtype=np.int64), sp.csr_matrix(A), format="csr")
+    nested = sp.kron(identity(GROUPS, dtype=np.int64), np.ones((1, 46), np.int64), format="csr")
     return {
         "2 x 23, three crossing figures": (sp.csr_matrix(A), TABLE1),
-        "20 x 30, both margins": (margins(20, 30), rng.poisson(5, 600)),
-        "300 counties x 46, crossing": (counties, rng.poisson(20, 300 * 46)),
-        "3,000 groups x 46, totals": (nested, rng.poisson(20, 3000 * 46)),
+        f"{r} x {c}, both margins": (margins(r, c), rng.poisson(5, r * c)),
+        f"{COUNTIES} counties x 46, crossing": (counties, rng.poisson(20, COUNTIES * 46)),
+        f"{GROUPS:,} groups x 46, totals": (nested, rng.poisson(20, GROUPS * 46)),
     }
 
 
@@ -74,6 +77,9 @@ def whole_displacement(y: Any, conforming: ConformingTables) -> Any:
     from congenial.mechanisms.projection.least_squares import _displacement
 
     return _displacement(y, conforming)
+
+
+SMALLEST = {"MARGINS": (3, 4), "COUNTIES": 2, "GROUPS": 3}
 
 
 def run() -> list[dict[str, Any]]:

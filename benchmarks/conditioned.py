@@ -26,6 +26,10 @@ from congenial.sampling.crossing.elimination import CrossingGroups
 from congenial.sampling.tree.tree_of_sums import TreeOfSums
 
 EPS = Fraction(1, 2)
+TABLES, PRINTED_STEPS, STEPS = 200_000, 400_000, 1_000_000
+DRAWS, TIMED = 600_000, 400_000
+STATES, LEAVES = (1, 10, 50), (3000, 333)
+BOUNDED = ((10, 100_000), (100, 100_000), (1000, 100_000), (1000, 500))  # groups, totals
 
 
 def seconds(action: Callable[[], Any]) -> float:
@@ -51,7 +55,7 @@ def conforming_rows(noise, s):
     return kept
 
 
-def rejection_rate(randomness: Randomness, tables: int = 200_000) -> float:
+def rejection_rate(randomness: Randomness, tables: int) -> float:
     """Proposals from the unconditioned mechanism per second x their known chance to conform."""
     law = DoubleGeometric(EPS)
     conforming_rows(np.zeros((1, 46), np.int64), TABLE1)
@@ -88,7 +92,7 @@ def whole_proposals(noise, s, state, law, uniforms):
     return accepted
 
 
-def printed_rate(randomness: Randomness, steps: int = 400_000) -> float:
+def printed_rate(randomness: Randomness, steps: int) -> float:
     """Steps per second of the chain as printed, which looks at a proposal when it is whole."""
     law, state = DoubleGeometric(PROPOSAL), np.zeros(46, np.int64)
     uniforms = np.random.default_rng().random(steps)
@@ -101,7 +105,7 @@ def printed_rate(randomness: Randomness, steps: int = 400_000) -> float:
     return max(steps / seconds(once) for _ in range(3))
 
 
-def chain_rate(chain: Algorithm1, randomness: Randomness, steps: int = 1_000_000) -> float:
+def chain_rate(chain: Algorithm1, randomness: Randomness, steps: int) -> float:
     """Steps per second of the chain that gives a proposal up at its first negative cell."""
     chain.run(randomness, 1000)
     return max(steps / seconds(lambda: chain.run(randomness, steps)) for _ in range(3))
@@ -110,8 +114,8 @@ def chain_rate(chain: Algorithm1, randomness: Randomness, steps: int = 1_000_000
 def paper_rows(randomness: Randomness) -> list[dict[str, Any]]:
     """Effective draws are of the l1 distance, and exact: see `papers.congenial_dp.chain`."""
     exact = CrossingGroups(ATOMS, TABLE1, EQUATIONS, DoubleGeometric(EPS))
-    draws = exact.draw_many(randomness, 600_000)
-    n = 400_000
+    draws = exact.draw_many(randomness, DRAWS)
+    n = TIMED
     ours = max(n / seconds(lambda: exact.draw_many(randomness, n)) for _ in range(3))
     distance, rates = np.abs(draws - TABLE1).sum(axis=1), {"exact draw": ours}
     for eps in (PROPOSAL, Fraction(11, 20)):
@@ -120,9 +124,9 @@ def paper_rows(randomness: Randomness) -> list[dict[str, Any]]:
         share = effective_share(weights, distance)
         told = f"proposal {float(eps)}: {acceptance(weights):.2%} accepted, {share:.2%} effective"
         if eps == PROPOSAL:
-            rates[f"paper's chain, {told}"] = printed_rate(randomness) * share
-        rates[f"... given up early, {told}"] = chain_rate(chain, randomness) * share
-    rates["rejection"] = rejection_rate(randomness)
+            rates[f"paper's chain, {told}"] = printed_rate(randomness, PRINTED_STEPS) * share
+        rates[f"... given up early, {told}"] = chain_rate(chain, randomness, STEPS) * share
+    rates["rejection"] = rejection_rate(randomness, TABLES)
     return [
         {
             "part": "2 x 23, three sums, s >= 0",
@@ -153,7 +157,7 @@ def timed(
 
 def tree_rows(randomness: Randomness) -> list[dict[str, Any]]:
     rng, rows = np.random.default_rng(1), []
-    for states in (1, 10, 50):
+    for states in STATES:
         sizes = rng.integers(150, 517, 60 * states)
 
         def build(states: int = states, sizes: Any = sizes) -> TreeOfSums:
@@ -164,7 +168,7 @@ def tree_rows(randomness: Randomness) -> list[dict[str, Any]]:
 
         cells = int(sizes.sum())
         rows.append(timed("noise at every node", f"{cells:,} leaves", cells, build, randomness))
-    labels = np.repeat(np.arange(3000), 333)
+    labels = np.repeat(np.arange(LEAVES[0]), LEAVES[1])
     rows.append(
         timed(
             "leaf noise, fixed totals",
@@ -179,7 +183,7 @@ def tree_rows(randomness: Randomness) -> list[dict[str, Any]]:
 
 def bounded_rows(randomness: Randomness) -> list[dict[str, Any]]:
     rng, rows = np.random.default_rng(2), []
-    for groups, total in ((10, 100_000), (100, 100_000), (1000, 100_000), (1000, 500)):
+    for groups, total in BOUNDED:
         counts = rng.multinomial(total, rng.dirichlet(np.ones(46)), size=groups).reshape(-1)
 
         def build(groups: int = groups, counts: Any = counts) -> TreeOfSums:
@@ -188,6 +192,10 @@ def bounded_rows(randomness: Randomness) -> list[dict[str, Any]]:
         what = f"{groups:,} groups of 46, totals {total:,}"
         rows.append(timed("s >= 0 given totals", what, groups * 46, build, randomness))
     return rows
+
+
+SMALLEST = {"TABLES": 50, "PRINTED_STEPS": 50, "STEPS": 50, "DRAWS": 400, "TIMED": 50}
+SMALLEST |= {"STATES": (1,), "LEAVES": (3, 4), "BOUNDED": ((2, 50),)}
 
 
 def run() -> list[dict[str, Any]]:

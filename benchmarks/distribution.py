@@ -27,6 +27,9 @@ from congenial.papers.item import Study
 from congenial.sampling.randomness import SeededRandomness
 
 NAMES = "abcde"
+INSTANCES, TIMES = 200, 3
+PAIRS = (5, 8, 20)  # statistics, laws, pairs
+PEOPLE = 25_000
 SCHEMA = Schema.from_dict(
     {name: {"integers": [0, 100]} for name in NAMES} | {"group": {"levels": ["in", "out"]}}
 )
@@ -59,7 +62,7 @@ def random_pairs(
     return DistributionPairs.given(query, made, every)
 
 
-def picks(instances: int = 200) -> dict[str, Any]:
+def picks(instances: int) -> dict[str, Any]:
     """How often the pick is worse than some mechanism that applies."""
     random, worse = np.random.default_rng(1), 0
     for case in range(instances):
@@ -71,12 +74,12 @@ def picks(instances: int = 200) -> dict[str, Any]:
 
 
 def times() -> list[dict[str, Any]]:
-    pairs = random_pairs(np.random.default_rng(2), 5, 8, 20)
+    pairs = random_pairs(np.random.default_rng(2), *PAIRS)
     calibrate_distribution(pairs, 1, DELTA)
     random = np.random.default_rng(3)
     table = pa.table(
-        {name: random.integers(0, 101, 25_000) for name in NAMES}
-        | {"group": random.choice(["in", "out"], 25_000)}
+        {name: random.integers(0, 101, PEOPLE) for name in NAMES}
+        | {"group": random.choice(["in", "out"], PEOPLE)}
     )
     hide = share("group = 'in'", between=(0.45, 0.55))
     with Microdata.open(table, SCHEMA) as data:
@@ -85,14 +88,18 @@ def times() -> list[dict[str, Any]]:
             fit_pairs(hide, QUERY, data, records=100, randomness=SeededRandomness(1))
 
         fit()
-        fitting = best_of(fit, 3)
+        fitting = best_of(fit, TIMES)
     return [
         {
-            "what": "calibration, 5 statistics, 20 pairs (s)",
-            "value": best_of(lambda: calibrate_distribution(pairs, 1, DELTA), 3),
+            "what": f"calibration, {PAIRS[0]} statistics, {PAIRS[2]} pairs (s)",
+            "value": best_of(lambda: calibrate_distribution(pairs, 1, DELTA), TIMES),
             "target": 1.0,
         },
-        {"what": "fit, 2 x 1,000 subsets of 100 of 25,000 (s)", "value": fitting, "target": 2.0},
+        {
+            "what": f"fit, 2 x 1,000 subsets of 100 of {PEOPLE:,} (s)",
+            "value": fitting,
+            "target": 2.0,
+        },
     ]
 
 
@@ -124,9 +131,12 @@ def on_adult(data: Path) -> list[dict[str, Any]]:
     return rows
 
 
+SMALLEST = {"INSTANCES": 2, "TIMES": 1, "PAIRS": (2, 3, 3), "PEOPLE": 400}
+
+
 def run(data: str | None = None) -> list[dict[str, Any]]:
     """Measure everything; one row per target."""
-    rows = [picks(), *times()]
+    rows = [picks(INSTANCES), *times()]
     if data is not None and (Path(data) / FILE).is_file():
         rows += on_adult(Path(data))
     return rows

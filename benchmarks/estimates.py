@@ -35,6 +35,8 @@ from congenial.publication.demo_population import EDGES, STATES
 SEED = 20260401
 LEVEL = 0.9
 RELEASES = 200
+SIMULATED = 1000
+PEOPLE, LAWS = ("sparse", "dense"), ("epsilon", "rho")
 SCHEMA = cg.Schema.from_dict(
     {
         "county": {"levels": ["A", "B", "C"]},
@@ -184,8 +186,8 @@ def plain_bootstrap(world: World, releases: int = RELEASES, level: float = LEVEL
 
 
 def worlds() -> Iterator[World]:
-    for people in ("sparse", "dense"):
-        for law in ("epsilon", "rho"):
+    for people in PEOPLE:
+        for law in LAWS:
             for figures in FIGURES:
                 yield World(figures, law, people)
 
@@ -209,7 +211,10 @@ def speed() -> list[dict[str, Any]]:
     _ = release.mechanism.noise(cg.SeededRandomness(1), 10)  # compiled kernels
     rows = []
     for what, work in (
-        ("1,000 simulated tables", lambda: release.mechanism.noise(cg.SeededRandomness(2), 1000)),
+        (
+            f"{SIMULATED:,} simulated tables",
+            lambda: release.mechanism.noise(cg.SeededRandomness(2), SIMULATED),
+        ),
         ("24 shares and 24 medians, first time", lambda: release.estimate(asked)),
         ("24 shares and 24 medians, again", lambda: release.estimate(asked)),
         ("the same jointly", lambda: release.estimate(asked, jointly=True)),
@@ -231,6 +236,10 @@ def command(bundle: Path, runs: int = 3) -> list[dict[str, Any]]:
         after = os.times()
         spent.append(sum(after[2:4]) - sum(before[2:4]))  # of children: user and system
     return [{"estimate": "the same from the command line, processor time", "seconds": min(spent)}]
+
+
+SMALLEST = {"releases": 1, "SIMULATED": 10, "PEOPLE": ("dense",), "LAWS": ("rho",)}
+SMALLEST |= {"FIGURES": {"nested": FIGURES["nested"]}}
 
 
 def run(releases: int = RELEASES) -> list[dict[str, Any]]:

@@ -32,6 +32,7 @@ from congenial.sampling.randomness import SeededRandomness
 SEED = 20261117
 BLOCKS, MOST = 40, 8
 RHO = 0.5
+HOUSEHOLDS, COUNTED, TOGETHER, ROWS = 20_000, 1_000_000, MOST, (1, 5, 10)
 SIZES = (0.28, 0.34, 0.16, 0.13, 0.06, 0.02, 0.006, 0.004)  # of households, 1 to 8 people
 QUARTERS = 0.03  # people in group quarters, as units of one row
 
@@ -129,7 +130,7 @@ def promise_rows() -> list[dict[str, Any]]:
     six = {f"a{i}": {"integers": [1, size]} for i, size in enumerate((2, 3, 4, 5, 6, 7))}
     of, found = Schema.from_dict(six), []
     public = Invariants(of, tuple(margin(name) for name in of.names))
-    for most in (1, 5, 10):
+    for most in ROWS:
         start = time.process_time()
         pairs = SeveralRows(public, most)
         found.append(
@@ -144,7 +145,7 @@ def promise_rows() -> list[dict[str, Any]]:
     return found
 
 
-def tabulation_rows(households: int = 1_000_000) -> list[dict[str, Any]]:
+def tabulation_rows(households: int) -> list[dict[str, Any]]:
     """Units of a Parquet file counted and checked, beside a plain GROUP BY of the engine."""
     import duckdb
 
@@ -181,6 +182,10 @@ def _cpu(work: Callable[[], None]) -> float:
     return time.process_time() - start
 
 
+SMALLEST = {"HOUSEHOLDS": 500, "COUNTED": 500, "TOGETHER": 2, "ROWS": (1,)}
+
+
 def run() -> list[dict[str, Any]]:
     """All rows."""
-    return [*study_rows(), *together_rows(), *promise_rows(), *tabulation_rows()]
+    together = together_rows(TOGETHER)
+    return [*study_rows(HOUSEHOLDS), *together, *promise_rows(), *tabulation_rows(COUNTED)]

@@ -24,6 +24,7 @@ from congenial.publication import bundle
 COUNTIES = 67
 SEED = 1
 EPS = "0.1"
+REJECTION, EXACT, AUGMENTATION = 1000, 100_000, 4000  # draws
 RATE = 0.006  # events per person: about the monthly cases of a mild wave
 PRIOR = Gamma(1.0, 100.0)  # one event per 100 people and wide
 
@@ -67,18 +68,21 @@ def row(what: str, one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]
     }
 
 
+SMALLEST = {"COUNTIES": 3, "REJECTION": 100, "EXACT": 100, "AUGMENTATION": 400}
+
+
 def run() -> list[dict[str, Any]]:
     """Effective draws of all 67 rates per second, and the ratio to the rejection sampler."""
     table, population = world()
     free = cg.calibrate("auto", cg.Guarantee.pure(EPS, under=ReplaceOne(table.schema)))
     release = read_back(free.release(table, cg.SeededRandomness(SEED)), "free")
-    slow = measured(release, population, "rejection", 1000)
-    fast = measured(release, population, "exact", 100_000)
-    chain = measured(release, population, "augmentation", 4000)
+    slow = measured(release, population, "rejection", REJECTION)
+    fast = measured(release, population, "exact", EXACT)
+    chain = measured(release, population, "augmentation", AUGMENTATION)
     figures = cg.SemiAdjacent(cg.publish(table, cg.total()))
     given = cg.calibrate("auto", cg.Guarantee.pure(EPS, under=figures))
     total = read_back(given.release(table, cg.SeededRandomness(SEED)), "total")
-    tied = measured(total, population, "augmentation", 4000)
+    tied = measured(total, population, "augmentation", AUGMENTATION)
     close = np.max(np.abs(slow["mean"] / fast["mean"] - 1))
     rows = [
         row("rejection, county by county", slow, slow),

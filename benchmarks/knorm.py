@@ -29,6 +29,7 @@ INTEGERS = {  # shape: draws, target per second under A_2
     (8, 8): (40, None),
     (10, 10): (8, 2),
 }
+REAL_DRAWS, PROPOSALS = 100_000, {(3, 3): 200_000, (4, 4): 30_000}
 REALS = {((3, 3), 2): None, ((3, 3), 3): None, ((4, 4), 2): 1e5, ((4, 4), 3): None}
 
 
@@ -90,9 +91,9 @@ def real_rows(randomness: Randomness) -> list[dict[str, Any]]:
     rows = []
     for (shape, records), target in REALS.items():
         noise = KNormReal.table(shape, EPS, records)
-        ours = rate(lambda k, noise=noise: noise.draw_many(randomness, k), 100_000)
+        ours = rate(lambda k, noise=noise: noise.draw_many(randomness, k), REAL_DRAWS)
         cones = table_cones(shape, records)
-        cube, share = cube_rejection(cones, randomness, 30_000 if shape == (4, 4) else 200_000)
+        cube, share = cube_rejection(cones, randomness, PROPOSALS[shape])
         rows.append(
             {
                 "part": "real, by cones",
@@ -104,6 +105,10 @@ def real_rows(randomness: Randomness) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+SMALLEST = {"INTEGERS": {(3, 3): (20, None)}, "REALS": {((3, 3), 2): None}}
+SMALLEST |= {"REAL_DRAWS": 100, "PROPOSALS": {(3, 3): 1000}}
 
 
 def run() -> list[dict[str, Any]]:

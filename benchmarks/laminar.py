@@ -24,6 +24,8 @@ from congenial.sampling import (
 )
 
 EPS = Fraction(1, 4)
+DRAWS, PROPOSALS, PLAIN_DRAWS, OPENDP_DRAWS = 300_000, 2_000_000, 2_000_000, 10_000
+CELLS = (46, 460, 4_600, 46_000, 460_000, 1_000_000)
 SIZES = (8, 38)  # a 2 x 23 table given its total and the count of those aged 18 and over
 
 
@@ -74,7 +76,7 @@ def rejection_rate(restart_all: bool, proposals: int, randomness: Randomness) ->
 def conditional_rows(randomness: Randomness) -> list[dict[str, Any]]:
     noise = GroupedNoise.of_sizes(SIZES, EPS)
     noise.draw_many(randomness, 100)
-    n = 300_000
+    n = DRAWS
     ours = n / seconds(lambda: noise.draw_many(randomness, n))
     rows = [
         {"part": "2 x 23 given two sums", "what": "exact draw", "per_second": ours, "ratio": 1.0}
@@ -83,7 +85,7 @@ def conditional_rows(randomness: Randomness) -> list[dict[str, Any]]:
         ("rejection, whole table", True),
         ("rejection, group by group", False),
     ):
-        rate = rejection_rate(restart_all, 2_000_000, randomness)
+        rate = rejection_rate(restart_all, PROPOSALS, randomness)
         rows.append(
             {
                 "part": "2 x 23 given two sums",
@@ -98,7 +100,7 @@ def conditional_rows(randomness: Randomness) -> list[dict[str, Any]]:
 def growth_rows(randomness: Randomness) -> list[dict[str, Any]]:
     rows = []
     for groups in (1, 1000):
-        for cells in (46, 460, 4_600, 46_000, 460_000, 1_000_000):
+        for cells in CELLS:
             if cells < 2 * groups:
                 continue
             noise = GroupedNoise(np.arange(cells) % groups, EPS)
@@ -137,7 +139,7 @@ def float_inverse(law: ExactLaw, n: int) -> None:
 
 
 def noise_rows(randomness: Randomness) -> list[dict[str, Any]]:
-    rows, n = [], 2_000_000
+    rows, n = [], PLAIN_DRAWS
     for kind, law in (
         ("double geometric", DoubleGeometric(EPS)),
         ("discrete Gaussian", DiscreteGaussian(Fraction(16))),
@@ -146,7 +148,7 @@ def noise_rows(randomness: Randomness) -> list[dict[str, Any]]:
         ours = n / seconds(lambda law=law: law.draw(randomness, n))
         rates = {
             "exact draw": ours,
-            "opendp (exact)": opendp_rate(kind, 10_000),
+            "opendp (exact)": opendp_rate(kind, OPENDP_DRAWS),
             "numpy inverse cdf (53 bits, own generator)": n
             / seconds(lambda law=law: float_inverse(law, n)),
         }
@@ -154,6 +156,10 @@ def noise_rows(randomness: Randomness) -> list[dict[str, Any]]:
             if rate is not None:
                 rows.append({"part": kind, "what": what, "per_second": rate, "ratio": ours / rate})
     return rows
+
+
+SMALLEST = {"DRAWS": 200, "PROPOSALS": 20_000, "PLAIN_DRAWS": 2000, "OPENDP_DRAWS": 20}
+SMALLEST |= {"CELLS": (46, 2000)}
 
 
 def run() -> list[dict[str, Any]]:

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from congenial import Schema, Table, publish, total
-from congenial.cli.check import examine
 from congenial.figures.invariants import Invariants
 from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.reservation import append_reserve
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
+from congenial.publication.check_document import examine
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
 
@@ -41,6 +41,8 @@ def history(file: Path, releases: int) -> None:
             log.append("commit", release, {"bundle_digest": ""})
 
 
+RELEASES = (100, 400, 1600)
+FIGURES = (1_000, 10_000, 100_000)
 PLAN = """
 [schema]
 place = {{ integers = [1, {places}] }}
@@ -72,11 +74,14 @@ def checked(folder: Path, places: int) -> float:
     return time.perf_counter() - start
 
 
+SMALLEST = {"RELEASES": (3,), "FIGURES": (5,)}
+
+
 def run() -> list[dict[str, Any]]:
     """One row per size of history, and one per number of figures."""
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
-        for releases in (100, 400, 1600):
+        for releases in RELEASES:
             file = Path(folder) / f"{releases}.sqlite"
             history(file, releases)
             start = time.perf_counter()
@@ -94,7 +99,7 @@ def run() -> list[dict[str, Any]]:
                     "one more event (s)": added - priced,
                 }
             )
-        for figures in (1_000, 10_000, 100_000):
+        for figures in FIGURES:
             seconds = checked(Path(folder) / f"check {figures}", figures)
             rows.append({"figures": figures, "cells": 4 * figures, "check (s)": seconds})
     return rows

@@ -35,6 +35,7 @@ PRIOR = MixturePrior(least_sd=0.05)
 RUN = Run(chains=2, warmup=1500, thin=4)
 DRAWS = 4000  # kept, in all chains
 TARGET = 1000
+NUTS = (150, 50)  # draws of adaptation, and after it
 
 
 def simulated() -> tuple[Any, Any]:
@@ -181,11 +182,15 @@ def expenditure(data: str) -> tuple[Any, Any]:
     return design, np.arcsinh(sample_.records[:, -1])
 
 
+SMALLEST = {"SIZES": (2, 3), "N": 60, "K": 3, "DRAWS": 40, "NUTS": (4, 8)}
+SMALLEST |= {"RUN": Run(chains=2, warmup=10, thin=1)}
+
+
 def run(data: str | None = None) -> list[dict[str, Any]]:
     """Gibbs and NUTS on simulated records in one run; Gibbs on real ones if there are any."""
     design, y = simulated()
     ours, draws = gibbs("simulated", design, y)
-    theirs = nuts(design, y, draws, warmup=150, draws=50)
+    theirs = nuts(design, y, draws, *NUTS)
     rows = [ours]
     if theirs is not None:
         for key, row in (

@@ -26,6 +26,7 @@ from congenial.publication.verification import verify
 
 SIZES = "10000,100000"
 SEED = 1
+SMALLEST = {"SIZES": "60"}
 EVERY = 0.1  # seconds between two looks at memory
 CROSSING = """[publish]
 "Female" = { count = "sex = 'female'", by = ["block"] }

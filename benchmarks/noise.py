@@ -25,6 +25,7 @@ from congenial.sampling import (
 
 DRAWS = 10_000_000
 OPENDP_DRAWS = 20_000
+BEYOND_DRAWS, GROUPS = 1_000_000, 1000
 PLAIN = {
     "double geometric, eps 1/4": DoubleGeometric(Fraction(1, 4)),
     "discrete Gaussian, sigma 4": DiscreteGaussian(Fraction(16)),
@@ -91,7 +92,7 @@ def rate_rows(randomness: Randomness) -> list[dict[str, Any]]:
         ]
     for name, law in BEYOND.items():  # by rejection, without a table
         law.draw(randomness, 1000)
-        rate = 1e6 / seconds(lambda law=law: law.draw(randomness, 1_000_000))
+        rate = BEYOND_DRAWS / seconds(lambda law=law: law.draw(randomness, BEYOND_DRAWS))
         rows.append({"part": name, "what": "exact draw", "per_second": rate, "ratio": 1.0})
     return rows
 
@@ -112,7 +113,7 @@ def source_rows(randomness: Randomness) -> list[dict[str, Any]]:
 def set_up_rows(randomness: Randomness) -> list[dict[str, Any]]:
     """Tables for 1,000 distinct group sizes, against ball arithmetic for a few of them."""
     eps = Fraction(1, 4)
-    sizes = np.arange(2, 1002)
+    sizes = np.arange(2, 2 + GROUPS)
     noise = GroupedNoise.of_sizes(sizes, eps)
     GroupedNoise.of_sizes((3, 2000), eps).draw(randomness)
     start = time.perf_counter()
@@ -122,11 +123,15 @@ def set_up_rows(randomness: Randomness) -> list[dict[str, Any]]:
 
     few = [SharedTotal(int(k), Fraction(1, 4)) for k in sizes[::100]]
     balls = len(few) / seconds(lambda: [cdf_bounds.boundaries(law, 1) for law in few], 1)
-    part = "set-up, group sizes 2 .. 1001"
+    part = f"set-up, group sizes 2 .. {1 + GROUPS}"
     return [
         {"part": part, "what": "sizes, first draw included", "per_second": ours, "ratio": 1.0},
         {"part": part, "what": "ball arithmetic", "per_second": balls, "ratio": ours / balls},
     ]
+
+
+SMALLEST = {"DRAWS": 1000, "OPENDP_DRAWS": 20, "BEYOND_DRAWS": 100, "GROUPS": 3}
+SMALLEST |= {"PLAIN": PLAIN, "WIDER": {}}
 
 
 def run() -> list[dict[str, Any]]:

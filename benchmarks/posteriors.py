@@ -31,6 +31,7 @@ from congenial.mechanisms.joint_tables import JointTables
 
 SEED = 5
 EDGES = [0, 5, 10, 15, 18, 20, 21, 22, 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80, 85]
+AREAS = 24
 SLOPES = ("sex", "age")
 ONE: dict[str, Any] = {
     "multinomial": Multinomial(),
@@ -93,6 +94,10 @@ def rows(part: str, release: Any, models: dict[str, Any], said: float, draws: in
         }
 
 
+SMALLEST = {"draws": 100, "AREAS": 2, "ONE": {"poisson": Poisson()}}
+SMALLEST |= {"SEVERAL": {"poisson": Poisson()}}
+
+
 def run(draws: int = 4000) -> list[dict[str, Any]]:
     """One row per model."""
     table, under = world(3, 300_000)
@@ -100,7 +105,7 @@ def run(draws: int = 4000) -> list[dict[str, Any]]:
     one = made.release(table, cg.SeededRandomness(SEED))
     said = usual_minutes(138, sampler_of_cells(made))
     found = list(rows("138 cells", one, ONE, said, draws))
-    table, under = world(24, 300_000)
+    table, under = world(AREAS, 300_000)
     tables = [table.names, ("area", "age"), ("sex", "age"), ("age",)]
     scales = [Fraction(100), Fraction(400), Fraction(1000), Fraction(2000)]
     several = JointTables.of(under, tables, "discrete_gaussian", scales)

@@ -42,6 +42,9 @@ def people(n: int, columns: int, levels: int) -> dict[str, Any]:
     return {f"c{at}": one for at, one in enumerate(found)}
 
 
+SMALLEST = {"SIZES": ((200, 3, 3, 2),)}
+
+
 def run() -> list[dict[str, Any]]:
     """One row for each size."""
     return [_row(*size) for size in SIZES]

@@ -19,6 +19,11 @@ from congenial.pairs.graver import graver
 from congenial.pairs.sensitivity import sensitivity
 
 SEED = 20240901
+SHAPES = (*((2,) * k for k in (2, 3, 4, 5, 6, 8, 10)), *((k,) * 6 for k in (3, 4, 5)))
+TWO_WAY = (((2, 2, 2), 40), ((2, 3, 3), 30), ((3, 3, 3), 30), ((3, 3, 3), 3000))  # shape, people
+WIDE = 300
+HULLS = ((3, 3), (3, 4), (4, 4))
+GRAVER = ((3, 3), (3, 4), (4, 4), (4, 5))
 
 
 def schema_of(levels: Sequence[int]) -> Schema:
@@ -53,9 +58,8 @@ def measured(what: str, public: Invariants) -> dict[str, Any]:
 
 def one_way_rows() -> list[dict[str, Any]]:
     """Growth with attributes (two levels each) and with levels (six attributes)."""
-    shapes = [(2,) * k for k in (2, 3, 4, 5, 6, 8, 10)] + [(k,) * 6 for k in (3, 4, 5)]
     rows = []
-    for shape in shapes:
+    for shape in SHAPES:
         schema = schema_of(shape)
         margins = tuple(margin(name) for name in schema.names)
         name = " x ".join(map(str, shape)) if len(shape) < 4 else f"{shape[0]}^{len(shape)}"
@@ -68,7 +72,7 @@ def one_way_rows() -> list[dict[str, Any]]:
 def other_rows() -> list[dict[str, Any]]:
     """Overlapping and weighted figures: enumeration, Graver bound, and listed differences."""
     rows = []
-    for shape, people in (((2, 2, 2), 40), ((2, 3, 3), 30), ((3, 3, 3), 30), ((3, 3, 3), 3000)):
+    for shape, people in TWO_WAY:
         schema = schema_of(shape)
         names = schema.names
         pairs = [margin(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
@@ -78,16 +82,16 @@ def other_rows() -> list[dict[str, Any]]:
     schema = schema_of((4,))
     weights = linear({"v0 = 1": 5, "v0 = 2": 3, "v0 = 3": 2})
     rows.append(measured("weighted total, n = 60", publish(table_of(schema, 60), total(), weights)))
-    schema = schema_of((300, 300))
+    schema = schema_of((WIDE, WIDE))
     both = Invariants(schema, (margin("v0"), margin("v1")))
-    rows.append(measured("300 x 300, margins planned", both))
+    rows.append(measured(f"{WIDE} x {WIDE}, margins planned", both))
     return rows
 
 
 def hull_rows() -> list[dict[str, Any]]:
     """Listing S and finding the corners of its hull."""
     rows = []
-    for shape in ((3, 3), (3, 4), (4, 4)):
+    for shape in HULLS:
         schema = schema_of(shape)
         start = time.process_time()
         both = SemiAdjacent(Invariants(schema, (margin("v0"), margin("v1"))))
@@ -108,7 +112,7 @@ def hull_rows() -> list[dict[str, Any]]:
 def graver_rows() -> list[dict[str, Any]]:
     """The completion alone, on tables with both margins."""
     rows = []
-    for r, c in ((3, 3), (3, 4), (4, 4), (4, 5)):
+    for r, c in GRAVER:
         matrix = np.vstack(
             [np.kron(np.eye(r), np.ones((1, c))), np.kron(np.ones((1, r)), np.eye(c))]
         )
@@ -122,6 +126,10 @@ def graver_rows() -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+SMALLEST = {"SHAPES": ((2, 3),), "TWO_WAY": (((2, 2, 2), 40),), "WIDE": 3}
+SMALLEST |= {"HULLS": ((3, 3),), "GRAVER": ((2, 3),)}
 
 
 def run() -> list[dict[str, Any]]:

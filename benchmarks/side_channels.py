@@ -140,6 +140,9 @@ def measure(release: Callable[[Table, Counted], Any], tables: Pair) -> dict[str,
     }
 
 
+SMALLEST = {"RUNS": 2}
+
+
 def run() -> list[dict[str, Any]]:
     """The rows of the comparison."""
     rows = []

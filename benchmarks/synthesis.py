@@ -41,7 +41,7 @@ SCHEMA = Schema.from_dict({"family_income": {"edges": EDGES}})
 NORMAL = NormalColumn(Grid(50, 500, 46), Grid(60, 300, 25), "root")
 MODEL = Spike(NORMAL, "0", Grid(0.02, 0.3, 15))
 EPSILONS = ("1/10", "1/4", "1/2", "1", "2", "4")
-REPLICATES, SEED = 100, 7
+REPLICATES, SEED, QUICK = 100, 7, False
 
 
 def simulated() -> Table:
@@ -109,10 +109,13 @@ def paper_rows() -> list[dict[str, Any]]:
     rows = []
     for name in ("figure-1", "figure-2"):
         start = time.perf_counter()
-        ITEMS[name].run(Study(seed=SEED))
+        ITEMS[name].run(Study(seed=SEED, quick=QUICK))
         seconds = time.perf_counter() - start
         rows.append({"data": "simulated", "likelihood": f"section 4.4, {name}", "seconds": seconds})
     return rows
+
+
+SMALLEST = {"EPSILONS": ("1",), "REPLICATES": 2, "QUICK": True}
 
 
 def run(data: str | None = None) -> list[dict[str, Any]]:

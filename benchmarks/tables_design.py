@@ -26,6 +26,9 @@ from congenial.tables.information import Information
 SEED = 20240901
 ADULT = (10, 9, 10, 16, 10, 7, 15, 6, 5, 2, 10, 10, 10, 42)
 HALF = Fraction(1, 2)  # rho: sums of precisions times sensitivities are at most 1
+MARGINS = (("Adult", ADULT, 3), ("Adult", ADULT, 2), ("20 x 4 levels", (4,) * 20, 2))
+CENSUS, DISTRICTS = ((3143, 51), (24, 4)), ((9178, 67),)  # units, groups
+TYPES = ((2, 3), (2, 3000), (3, 3), (3, 60), (4, 3))  # margins, levels
 
 
 def flat(sizes: tuple[int, ...]) -> Schema:
@@ -51,11 +54,7 @@ def least_error(sizes: tuple[int, ...], tables: list[tuple[int, ...]], weights: 
 
 def marginal_rows() -> list[dict[str, Any]]:
     rows = []
-    for name, sizes, most in (
-        ("Adult", ADULT, 3),
-        ("Adult", ADULT, 2),
-        ("20 x 4 levels", (4,) * 20, 2),
-    ):
+    for name, sizes, most in MARGINS:
         schema, tables = flat(sizes), ways(sizes, most)
         work = Workload.of(schema, [[f"v{i}" for i in t] for t in tables])
         start = time.perf_counter()
@@ -125,7 +124,8 @@ def districts(units: int, groups: int) -> tuple[str, Invariants, list[list[str]]
 
 def geography_rows() -> list[dict[str, Any]]:
     rows = []
-    for name, figures, tables in (census(3143, 51), census(24, 4), districts(9178, 67)):
+    places = [*(census(*size) for size in CENSUS), *(districts(*size) for size in DISTRICTS)]
+    for name, figures, tables in places:
         work = Workload.of(figures.schema, tables)
         start = time.perf_counter()
         types = difference_types(SemiAdjacent(figures), work)
@@ -149,7 +149,7 @@ def geography_rows() -> list[dict[str, Any]]:
 def type_rows() -> list[dict[str, Any]]:
     """Growth of the enumeration with margins and levels."""
     rows = []
-    for margins, levels in ((2, 3), (2, 3000), (3, 3), (3, 60), (4, 3)):
+    for margins, levels in TYPES:
         schema = flat((levels,) * margins)
         figures = Invariants(schema, tuple(margin(name) for name in schema.names))
         pairs = [list(pair) for pair in combinations(schema.names, 2)]
@@ -165,6 +165,10 @@ def type_rows() -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+SMALLEST = {"MARGINS": (("3 levels", (2, 3, 2), 2),), "CENSUS": ((4, 2),)}
+SMALLEST |= {"DISTRICTS": ((4, 2),), "TYPES": ((2, 3),)}
 
 
 def run() -> list[dict[str, Any]]:

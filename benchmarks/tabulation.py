@@ -27,6 +27,7 @@ COUNTIES = 3_143
 AGES = 116
 PER_FILE = 5_000_000
 ROUNDS = 2
+SIZES = (1_000_000, 10_000_000)
 METHODS = ("counting", "plain GROUP BY", "same SQL in DuckDB")
 
 
@@ -128,11 +129,14 @@ def measure(methods: tuple[str, ...], folder: Path, rows: int) -> list[dict[str,
     ]
 
 
+SMALLEST = {"SIZES": (1000,), "ROUNDS": 1, "METHODS": METHODS[:2]}
+
+
 def run(large: bool = False, spark: bool = False) -> list[dict[str, Any]]:
     """One row per size and method, with the ratio to DuckDB's plain GROUP BY."""
     rows = []
     methods = (*METHODS, "spark local[2]") if spark else METHODS
-    for size in (1_000_000, 10_000_000, *((100_000_000,) if large else ())):
+    for size in (*SIZES, *((100_000_000,) if large else ())):
         with tempfile.TemporaryDirectory() as folder:
             generate(Path(folder), size)
             part = measure(methods, Path(folder), size)

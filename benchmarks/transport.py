@@ -62,8 +62,8 @@ def line_rows(rng: np.random.Generator) -> list[dict[str, Any]]:
     x = np.sort(rng.normal(size=LINE))
     y = np.sort(rng.normal(0.1, 1.1, size=LINE))
     shorter = np.sort(rng.normal(size=LINE - 1))
-    rows = []
-    for name, other in (("1e6 and 1e6 points", y), ("1e6 and 999,999 points", shorter)):
+    rows, equal = [], f"{LINE:,} and {LINE:,} points"
+    for name, other in ((equal, y), (f"{LINE:,} and {LINE - 1:,} points", shorter)):
         distance(sample(x), sample(other), delta=0.4)  # compile
         took = seconds(lambda other=other: distance(sample(x), sample(other)), 5)
         rows.append({"part": name, "what": "W_inf, sorted samples", "milliseconds": 1e3 * took})
@@ -73,7 +73,7 @@ def line_rows(rng: np.random.Generator) -> list[dict[str, Any]]:
     took = seconds(lambda: np.abs(x - y).max(), 5)
     rows.append(
         {
-            "part": "1e6 and 1e6 points",
+            "part": equal,
             "what": "plain numpy, equal sizes",
             "milliseconds": 1e3 * took,
         }
@@ -124,6 +124,9 @@ def programme_rows(rng: np.random.Generator) -> list[dict[str, Any]]:
             row = {"part": part, "what": f"linear programme, {what}", "milliseconds": 1e3 * slow}
             rows.append(row | {"ratio": slow / ours})
     return rows
+
+
+SMALLEST = {"LINE": 100, "PLANE": 20, "PROGRAMME": 6}
 
 
 def run() -> list[dict[str, Any]]:

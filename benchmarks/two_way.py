@@ -24,6 +24,15 @@ from congenial.sampling.two_way.margin_counts import TwoWayCounts
 from congenial.sampling.two_way.two_way import TwoWayNoise
 
 EPS = Fraction(1, 4)
+GAUSSIANS = (  # shape, sigma2, draws
+    ((10, 12), Fraction(4), 2000),
+    ((100, 100), Fraction(4), 200),
+    ((300, 300), Fraction(4), 30),
+    ((300, 300), Fraction(10**6), 30),
+    ((10, 12), Fraction(49, 100), 2000),
+)
+GROUPED = 20_000  # draws
+NOISES = (((2, 50), 3000), ((3, 3), 5000), ((3, 100), 200), ((6, 6), 500), ((10, 10), 20))
 
 
 def rate(sampler: Any, randomness: Randomness, n: int) -> float:
@@ -49,32 +58,20 @@ def row(part: str, what: str, per_second: float, **more: Any) -> dict[str, Any]:
 
 def gaussian_rows(randomness: Randomness) -> list[dict[str, Any]]:
     rows = []
-    for shape, sigma2, n in (
-        ((10, 12), Fraction(4), 2000),
-        ((100, 100), Fraction(4), 200),
-        ((300, 300), Fraction(4), 30),
-        ((300, 300), Fraction(10**6), 30),
-        ((10, 12), Fraction(49, 100), 2000),
-    ):
+    for shape, sigma2, n in GAUSSIANS:
         ours = rate(TwoWayGaussian(shape, sigma2), randomness, n)
         plain = plain_rate(DiscreteGaussian(sigma2), shape[0] * shape[1], randomness, n)
         what = f"{shape[0]} x {shape[1]}, sigma2 = {sigma2}"
         rows.append(row("Gaussian, both margins", what, ours, ratio=plain / ours))
-    ours = rate(GroupedGaussian.of_sizes((8, 38), 16), randomness, 20_000)
-    other = rate(GroupedNoise.of_sizes((8, 38), EPS), randomness, 20_000)
+    ours = rate(GroupedGaussian.of_sizes((8, 38), 16), randomness, GROUPED)
+    other = rate(GroupedNoise.of_sizes((8, 38), EPS), randomness, GROUPED)
     rows.append(row("Gaussian, two sums", "46 cells", ours, ratio=other / ours))
     return rows
 
 
 def noise_rows(randomness: Randomness) -> list[dict[str, Any]]:
     rows = []
-    for shape, n in (
-        ((2, 50), 3000),
-        ((3, 3), 5000),
-        ((3, 100), 200),
-        ((6, 6), 500),
-        ((10, 10), 20),
-    ):
+    for shape, n in NOISES:
         sampler = TwoWayNoise(shape, EPS)
         ours = rate(sampler, randomness, n)
         plain = plain_rate(DoubleGeometric(EPS), shape[0] * shape[1], randomness, 100)
@@ -106,6 +103,10 @@ def counts_rows(randomness: Randomness) -> list[dict[str, Any]]:
         label = f"{what} ({sampler.way})"
         rows.append(row("double geometric, m >= 0", label, ours, ratio=unsigned / ours))
     return rows
+
+
+SMALLEST = {"GAUSSIANS": (((2, 3), Fraction(4), 5),), "GROUPED": 20, "NOISES": (((2, 3), 5),)}
+SMALLEST |= {"tables": lambda: [("2 x 3", np.array([[1, 2, 0], [3, 1, 2]]), 5)]}
 
 
 def run() -> list[dict[str, Any]]:

@@ -34,6 +34,7 @@ EPSILONS = (Fraction(1, 100), Fraction(1))
 DRAWS = 10_000
 FEW = 100
 SECONDS = 0.2  # of chain per month and setting
+MONTHS = (3_000, 600_000, 24)  # cases of the first and the last of so many months
 STEPS = (1, 8, 64, 512, 4096)
 
 
@@ -68,7 +69,7 @@ def months(data: str | None) -> list[tuple[Any, Any, Any]]:
         return [(found.cases[t - 1], found.cases[t], found.deaths[t]) for t in range(1, 24)]
     rng = np.random.default_rng(SEED)
     share = rng.dirichlet(np.full(67, 0.5))
-    cases = [rng.poisson(share * size) for size in np.geomspace(3_000, 600_000, 24)]
+    cases = [rng.poisson(share * size) for size in np.geomspace(*MONTHS)]
     return [(a, b, rng.binomial(b, 0.02)) for a, b in pairwise(cases)]
 
 
@@ -118,6 +119,10 @@ def timed(every: list[CountsGivenTotal], draws: int) -> tuple[float, float]:
             law.draw_many(randomness, draws)
         took.append(time.process_time() - begun)
     return took[1] / draws, max(took[0] - took[1], 0.0)
+
+
+SMALLEST = {"EPSILONS": (Fraction(1),), "DRAWS": 4, "FEW": 2, "SECONDS": 0.001}
+SMALLEST |= {"STEPS": (1,), "MONTHS": (300, 600, 3)}
 
 
 def run(data: str | None = None) -> list[dict[str, Any]]:
