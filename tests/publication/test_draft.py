@@ -14,6 +14,7 @@ from congenial.data.suggestions import quoted
 from congenial.errors import DataError, PlanError
 from congenial.publication.draft import AHEAD, MOST_LEVELS, columns_of, draft, write_draft
 from congenial.publication.plan import Plan
+from tests.commands import refused, run
 from tests.data.test_derive import write_workbook
 
 MARKER = "S3CR3T-9137"
@@ -245,3 +246,61 @@ def test_two_ids_are_for_the_curator_to_choose_from(tmp_path: Path) -> None:
     plan = Plan.load(tmp_path / "plan.toml")
     assert (plan.data.unit, plan.release[0].table) == (None, ["sex"])
     assert "names a person: admission_id, patient_id?" in (tmp_path / "plan.toml").read_text()
+
+
+def test_a_messy_file_from_draft_to_bundle(tmp_path: Path) -> None:
+    """Semicolons, Latin-1, ages such as 90+, an impossible date, a patient who is there twice."""
+    rows = ["Fall;Patient;Geschlecht;Geburt;Alter;Diagnose;Klinik"]
+    for at in range(60):
+        age = "90+" if at % 7 == 0 else str(at)
+        born = "31.02.1950" if at == 3 else f"01.{1 + at % 12:02}.{1960 + at}"
+        patient = 58 if at == 59 else at
+        words = (f"F{at:03}", f"P{patient:03}", "wmW"[at % 3], born, age, "AB"[at % 2], "Zürich")
+        rows.append(";".join(words))
+    (tmp_path / "admissions.csv").write_text("\r\n".join(rows) + "\r\n", encoding="latin-1")
+    (tmp_path / "icd.csv").write_text("code,name\nA,Appendicitis\nB,Bronchitis\n")
+    plan = tmp_path / "plan.toml"
+    run("init", tmp_path / "admissions.csv", "--unit", "Patient", "--out", plan)
+    text = plan.read_text()
+    assert 'table = ["Geschlecht", "Alter"]' in text
+    assert 'encoding = "cp1252"' in text
+
+    def change(line: str, new: str) -> None:
+        nonlocal text
+        (old,) = [one for one in text.splitlines() if one.startswith(line)]
+        text = text.replace(f"\n{old}\n", f"\n{new}\n")
+        plan.write_text(text)
+
+    change("[schema]", '[derive]\nJahre = { age = "Geburt", at = 2023-01-01 }\n\n[schema]')
+    change("# Geburt", 'Jahre = { edges = [0, 18], top = "18+", whole = true, bottom = "none" }')
+    change("Geschlecht =", 'Geschlecht = { levels = ["w", "m"] }')
+    change("Alter =", 'Alter = { edges = [0, 18, 90], top = "90+" }')
+    change("Diagnose =", 'Diagnose = { labels_file = "icd.csv" }')
+    change("Klinik =", 'Klinik = { levels = ["Zürich"] }')
+    change("table =", 'table = ["Diagnose", "Alter"]')
+    run("check", plan)
+    found = run("data", plan, "--json", code=1)
+    assert {(one["column"], one["kind"], one["rows"]) for one in found["problems"]} == {
+        ("Geschlecht", "not in the schema", 20),
+        ("Geburt", "not a date", 60),
+        ("Patient", "unit repeated", 2),
+    }
+    words = refused(plan, "release", 3)
+    assert "twice by mistake" in words
+    assert "P058" not in words
+    change("[derive]", '[derive]\nGeschlecht = { tidy = "Geschlecht", case = "lower" }')
+    change("unit =", 'unit = "Patient"\nmax_rows = 2')
+    date = 'age = "Geburt", at = 2023-01-01, format = "%d.%m.%Y"'
+    change("Jahre = { age", f"Jahre = {{ {date} }}")
+    (problem,) = run("data", plan, "--json", code=1)["problems"]
+    assert (problem["kind"], problem["rows"]) == ("not a date", 1)
+    assert 'invalid = "missing" in derive.Jahre' in problem["remedy"]
+    change("Jahre = { age", f'Jahre = {{ {date}, invalid = "missing" }}')
+    change(
+        "Jahre = { edges", 'Jahre = { edges = [0, 18], top = "18+", bottom = "-", missing = "?" }'
+    )
+    run("data", plan)
+    run("release", plan)
+    run("verify", tmp_path / "bundles/first-table")
+    table = (tmp_path / "bundles/first-table/table.csv").read_text()
+    assert '"A","Appendicitis","90+"' in table

@@ -70,8 +70,7 @@ def _parts(file: Path, sheet: str | None, columns: Sequence[str] | None) -> Iter
         sheets = line.get("sheets", sheets)
         if "problem" in line:
             raise _error(line["problem"], file.name, sheet, sheets)
-        if "header" in line or "rows" in line:
-            yield line.get("header", line.get("rows"))
+        yield from (line[key] for key in ("header", "rows") if key in line)
 
 
 def _error(problem: str, file: str, sheet: str | None, sheets: int) -> DataError:
