@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy import stats
 
 import congenial as cg
 from congenial.errors import InferenceError
 from congenial.inference import cell_estimates, estimate
 from congenial.inference.estimates.combined_estimates import MANY, CombinedEstimates
 from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.tables_calibration import calibrate_tables
 from tests.inference.test_estimates import AXES, COUNTS, FIGURES, RELEASE, SCHEMA, SEED, one
+from tests.tables.settings import dense
 
 
 def several(seed=1):
@@ -75,3 +79,53 @@ def test_quantiles_of_all_groups_are_asked_for_at_once(monkeypatch):
         monkeypatch.setattr(CombinedEstimates, name, counted)
     assert len(estimate(several(), "median(age) by county")) == 3
     assert sorted(asked) == [("errors", 12), ("known", 3)]
+
+
+# ---- intervals under pure epsilon ----------------------------------------------------------------
+
+ALPHA = 1e-6  # false-alarm rate of each level
+DRAWS = 20_000
+NORMAL = pytest.mark.xfail(
+    strict=True,
+    raises=AssertionError,
+    reason="intervals of several tables take errors to be normal, and sums of double geometric "
+    "noise have longer tails; they will be replaced by the simulated law that `estimate` uses",
+)
+
+
+@lru_cache
+def under_pure_epsilon():
+    """Two tables at epsilon = 1/10, counts so large that no interval is cut, and one cell."""
+    schema = cg.Schema.from_dict({"a": {"levels": list("pqr")}, "b": {"levels": ["x", "y"]}})
+    table = cg.Table(schema, schema.names, [[4000, 5000], [6000, 7000], [3000, 2000]])
+    under = cg.SemiAdjacent(cg.publish(table, cg.total()))
+    made = calibrate_tables(cg.Guarantee.pure("1/10", under=under), [["a", "b"], ["a"]])
+    release = made.release(table, cg.SeededRandomness(SEED), "pure")
+    work = release.estimator.measurements
+    oracle, source = dense(work, table), cg.SeededRandomness(SEED + 1)
+    shares = oracle.inverse(work.precisions)[0]  # of every table's noise in the cell's error
+    errors = np.zeros(DRAWS)
+    for part, m, p in zip(made.mechanisms, oracle.maps, work.precisions, strict=True):
+        errors += part.noise(source, DRAWS).reshape(DRAWS, -1) @ (p * m @ shares)
+    return release, errors
+
+
+@pytest.mark.parametrize(
+    "level", [0.9, pytest.param(0.99, marks=NORMAL), pytest.param(0.999, marks=NORMAL)]
+)
+def test_intervals_under_pure_epsilon_keep_their_level(level):
+    release, errors = under_pure_epsilon()
+    found = release.interval("a = 'p' and b = 'x'", level)
+    reach = (found.high - found.low) / 2 + 1  # ends are rounded, and cells reach to their counts
+    inside = int(np.count_nonzero(np.abs(errors) <= reach))
+    assert stats.binom.cdf(inside, DRAWS, level) > ALPHA
+    assert errors.std() == pytest.approx(release.deviation("a = 'p' and b = 'x'"), rel=0.05)
+
+
+@NORMAL
+@pytest.mark.parametrize("level", [0.9, 0.99])
+def test_interval_and_estimate_agree_under_pure_epsilon(level):
+    release, _ = under_pure_epsilon()
+    found = release.interval("a = 'p' and b = 'x'", level)
+    asked = one("count(a = 'p' and b = 'x')", release, level=level)
+    assert (found.low, found.high) == pytest.approx((asked.low, asked.high), abs=1)

@@ -15,7 +15,7 @@ from congenial.figures.support import support
 from congenial.mechanisms.parted_steps import LEVEL, numbers, part_folder, part_name
 from congenial.mechanisms.parted_tables import Share
 from congenial.mechanisms.tables_files import TableFile
-from congenial.tables.intervals import END_RULES, ends_by_rule
+from congenial.tables.intervals import ends
 from congenial.tables.part_estimator import Above, Below, PartEstimates
 
 RESIDUAL = 1e-6  # of a standard deviation, by which recomputed estimates may differ
@@ -138,15 +138,12 @@ def fitted(part: PublishedPart, settled: PartEstimates, counts: Mapping[int, Int
 def close(told: dict[str, Any], again: dict[str, Any], ranges: SumRanges) -> bool:
     """Whether estimates are the same up to rounding, and intervals those of what is printed.
 
-    Their ends follow the rule of today or, all of them, one of before; `ranges`: what can be.
+    `ranges`: what can be.
     """
     off = np.abs(told["estimate"] - again["estimate"])
     same = bool(np.all(off <= RESIDUAL * told["sd"] + 1e-9 * (1 + np.abs(again["estimate"]))))
-    given = (told["estimate"], told["sd"], LEVEL, told["count"])
-    return same and any(
-        np.array_equal(told["low"], low) and np.array_equal(told["high"], high)
-        for low, high in (ends_by_rule(rule, *given, ranges) for rule in END_RULES)
-    )
+    low, high = ends(told["estimate"], told["sd"], LEVEL, told["count"], ranges)
+    return same and np.array_equal(told["low"], low) and np.array_equal(told["high"], high)
 
 
 def printed_top(part: PublishedPart) -> Above:

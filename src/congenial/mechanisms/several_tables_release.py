@@ -34,7 +34,7 @@ from congenial.mechanisms.single_table_release import INTERVAL, Release
 from congenial.mechanisms.tables_files import TableFile, file_name, said
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.tables.intervals import EndRule, ends, ends_by_rule
+from congenial.tables.intervals import ends
 from congenial.tables.joint_estimator import JointEstimator
 from congenial.tables.linear_estimates import Estimates, estimate
 from congenial.tables.measurements import Floats
@@ -213,15 +213,10 @@ class TablesRelease(Released):
         basis = BASES[self.estimator.covariance.basis]
         return Interval(value, float(low[0]), float(high[0]), level, deviation == 0, basis)
 
-    def interval_ends(self, at: int, level: float, rule: EndRule = "cut") -> tuple[Floats, Floats]:
-        """Ends of the intervals of every cell of a printed table, in its shape.
-
-        rule: those of files written before are not cut to the figures ("widened"), or do not reach
-        to the printed counts either ("plain").
-        """
+    def interval_ends(self, at: int, level: float) -> tuple[Floats, Floats]:
+        """Ends of the intervals of every cell of a printed table, in its shape."""
         ranges = table_ranges(self._figures, self.tables[at])
-        given = (self.estimates[at], self.deviations[at], level, self.counts[at])
-        return ends_by_rule(rule, *given, ranges)
+        return ends(self.estimates[at], self.deviations[at], level, self.counts[at], ranges)
 
     @cached_property
     def _figures(self) -> Invariants:
@@ -276,11 +271,11 @@ class TablesRelease(Released):
 
     # ---- files -------------------------------------------------------------------------------
 
-    def payload(self, rule: EndRule = "cut") -> dict[str, bytes]:
-        """The files of a bundle that hold the tables; `rule` is that of `interval_ends`."""
+    def payload(self) -> dict[str, bytes]:
+        """The files of a bundle that hold the tables."""
         files: dict[str, bytes] = {}
         for at in range(len(self.tables)):
-            files |= self._file(at).written(self._columns(at, rule))
+            files |= self._file(at).written(self._columns(at))
         return files
 
     @classmethod
@@ -308,8 +303,8 @@ class TablesRelease(Released):
         whole = self.counts[at] is not None
         return TableFile(self.schema, self.tables, at, whole, names in measured)
 
-    def _columns(self, at: int, rule: EndRule = "cut") -> dict[str, Any]:
-        low, high = self.interval_ends(at, FILE_LEVEL, rule)
+    def _columns(self, at: int) -> dict[str, Any]:
+        low, high = self.interval_ends(at, FILE_LEVEL)
         named: dict[str, Any] = {"count": self.counts[at]}
         named |= {"estimate": self.estimates[at], "sd": self.deviations[at]}
         named |= {"low": low.astype(np.int64), "high": high.astype(np.int64)}

@@ -29,8 +29,8 @@ from congenial.tables.promise import Law
 
 NEAR = 1e-6  # relative difference of recomputed numbers
 APPROXIMATED = (
-    "of variances as if blocks were equal and nested; the standard deviations printed are not so "
-    "simplified"
+    "of variances as if blocks were equal and crossed evenly; the standard deviations printed are "
+    "not so simplified"
 )
 
 

@@ -1,7 +1,6 @@
 """How wide an interval around an estimate is, by what it rests on, and its ends as printed.
 
-Printed ends are "cut" to what published figures allow and widened to printed counts. Files written
-before have ends that are "widened" and not cut, or "plain", neither of both.
+Printed ends are cut to what published figures allow and widened to printed counts.
 
 "approximation": as if errors were normal. "bound": for discrete Gaussian noise errors are
 sub-Gaussian, P(|error| > h) <= 2 exp(-h^2 / (2 sd^2)), about 1.5 times as wide at 90 %; for double
@@ -23,8 +22,6 @@ from congenial.tables.measurements import Floats
 from congenial.tables.noise_variance import Family
 
 Rests = Literal["bound", "approximation"]
-EndRule = Literal["cut", "widened", "plain"]
-END_RULES: tuple[EndRule, ...] = ("cut", "widened", "plain")
 COUNTS = SumRanges(np.zeros((), np.int64), np.array(FAR))  # at least 0, and nothing else is known
 
 
@@ -68,11 +65,3 @@ def ends(
     low, high = ranges.ends(np.asarray(estimates), half)
     low, high = np.floor(low), np.ceil(high)
     return (low, high) if counts is None else (np.minimum(low, counts), np.maximum(high, counts))
-
-
-def ends_by_rule(
-    rule: EndRule, estimates: Any, deviations: Any, level: float, counts: Any, ranges: SumRanges
-) -> tuple[Floats, Floats]:
-    """The same as files have them that follow a rule."""
-    widened = None if rule == "plain" else counts
-    return ends(estimates, deviations, level, widened, ranges if rule == "cut" else COUNTS)
