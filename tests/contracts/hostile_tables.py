@@ -38,7 +38,7 @@ def table_calls() -> Iterator[tuple[str, Call]]:
     half = {"types": TYPES, "precisions": (Fraction(1), Fraction(2))}
     yield "joint_rho", (tables.joint_rho, half)
     yield "law_and_promise", (tables.law_and_promise, {"rho": Fraction(1), "epsilon": None})
-    model = variance_model(WORK, NOTHING)
+    model = variance_model(WORK, NOTHING, TYPES)
     best: dict[str, Any] = {"workload": WORK, "types": TYPES, "model": model}
     yield "design", (tables.design, best | {"promise": Fraction(1), "aim": None, "law": "gaussian"})
     near = best | {"limits": {0: 9.0}, "law": "gaussian"}

@@ -151,7 +151,9 @@ class Dense:
 def dense(work: Measurements, table: Table) -> Dense:
     """The oracle, built cell by cell from the schema alone."""
     unit = np.eye(table.counts.size, dtype=np.int64)
-    tables = [Table(SCHEMA, SCHEMA.names, one.reshape(table.counts.shape)) for one in unit]
+    tables = [
+        Table(table.schema, table.schema.names, one.reshape(table.counts.shape)) for one in unit
+    ]
     maps = [
         np.array([one.marginal(names).counts.reshape(-1) for one in tables]).T.astype(float)
         for names in work.workload.tables
@@ -159,7 +161,7 @@ def dense(work: Measurements, table: Table) -> Dense:
     figures = work.figures
     rows = [np.zeros((0, len(unit)))]
     for statement in (*figures.equalities, *figures.zeros):
-        one = Invariants(SCHEMA, (statement,))
+        one = Invariants(table.schema, (statement,))
         columns = np.array([one._figures(each)[0].reshape(-1) for each in tables]).T
         if statement.relation == "zero":
             columns = unit[columns[0] != 0]

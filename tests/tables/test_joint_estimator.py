@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.data.workload import Partition, Workload
+from congenial.data.workload import Workload
 from congenial.figures.invariants import publish
 from congenial.figures.statements import total
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.difference_types import difference_types
 from congenial.tables.design_document import variance_model
 from congenial.tables.joint_estimator import NOT_YET, JointEstimator
-from congenial.tables.nested_stand_in import stand_ins
 from congenial.tables.whole_counts import fit_whole_counts
 
 COUNTIES = 90
@@ -83,29 +83,11 @@ def test_tables_that_cut_across_others_print_estimates() -> None:
     assert 1.2 * spread(errors["estimate"]) < spread(errors["kept"])
 
 
-def test_stand_ins_nest_and_have_as_many_blocks() -> None:
-    random = np.random.default_rng(5)
-    for _ in range(50):
-        levels = int(random.integers(4, 30))
-        parts = [Partition.levels(levels)]
-        for _ in range(4):
-            labels = random.integers(0, random.integers(1, levels), levels)
-            parts.append(Partition.of(np.unique(labels, return_inverse=True)[1]))
-        found = stand_ins(parts)
-        assert all(found[one].size == one.size for one in parts)
-        chain = sorted(set(found.values()), key=lambda one: one.size)
-        assert all(fine.refines(coarse) for coarse, fine in pairwise(chain))
-
-
-def test_stand_ins_leave_a_chain_as_it_is() -> None:
-    chain = [Partition.of([0, 0, 0, 1, 1]), Partition.of([0, 0, 1, 2, 3]), Partition.levels(5)]
-    assert all(stand_ins(chain)[one] == one for one in chain)
-
-
 def test_a_design_knows_about_how_precise_tables_that_cross_are() -> None:
     """Mean variances of the stand-in are near those that are solved for, and it says what it is."""
     one = estimator()
-    model = variance_model(one.workload, one.figures)
+    types = difference_types(SemiAdjacent(one.figures), one.workload)
+    model = variance_model(one.workload, one.figures, types)
     assert model.approximate
     told = model.variances(np.array(one.measurements.precisions))
     solved = [float(np.mean(one.deviations(names).values ** 2)) for names in NAMES]

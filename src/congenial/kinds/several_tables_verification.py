@@ -62,6 +62,7 @@ def verify(files: Files, release: TablesRelease) -> list[Check]:
 
 
 def _same(files: Files, release: TablesRelease) -> bool:
+    """Whether the files are those that would be written now."""
     return all(files.same(name, content) for name, content in release.payload().items())
 
 

@@ -136,7 +136,8 @@ def fitted(part: PublishedPart, settled: PartEstimates, counts: Mapping[int, Int
 
 
 def close(told: dict[str, Any], again: dict[str, Any], ranges: SumRanges) -> bool:
-    """Whether estimates are the same up to rounding, and intervals those of what is printed;
+    """Whether estimates are the same up to rounding, and intervals those of what is printed.
+
     `ranges`: what can be.
     """
     off = np.abs(told["estimate"] - again["estimate"])

@@ -89,7 +89,7 @@ class TablesProblem:
                 "nothing is left to protect: the published figures fix every table.",
                 remedy="Publish the tables exactly, or name a finer one.",
             )
-        self.model: Information = variance_model(self.workload, adjacency.figures)
+        self.model: Information = variance_model(self.workload, adjacency.figures, self.types)
 
     def mechanism(self, found: Design, aim: str, keep: Sequence[str] = ()) -> JointTables:
         """What draws a design; `aim` is how error was shared, in words."""

@@ -25,24 +25,23 @@ from congenial.tables.aims import LargestRatio, Objective, PowerMean
 from congenial.tables.certificate import DesignCertificate
 from congenial.tables.design import NO_CERTIFICATE, Design
 from congenial.tables.information import Information
-from congenial.tables.nested_stand_in import nested_information
 from congenial.tables.promise import Law
 
 NEAR = 1e-6  # relative difference of recomputed numbers
 APPROXIMATED = (
-    "of variances as if blocks were equal and nested; the standard deviations printed are not so "
-    "simplified"
+    "of variances as if blocks were equal and crossed evenly; the standard deviations printed are "
+    "not so simplified"
 )
 
 
-def variance_model(workload: Workload, figures: Invariants) -> Information:
+def variance_model(workload: Workload, figures: Invariants, types: DifferenceTypes) -> Information:
     """The variances that a design makes small; `approximate` where they have no closed form."""
     figures = summed_out(figures, workload.axes)
-    kept = figures.tells_total
+    kept, moved = figures.tells_total, tuple(map(any, zip(*types.squares, strict=True)))
     try:
-        return Information.of(workload, figures, people_kept=kept)
+        return Information.of(workload, figures, people_kept=kept, moved=moved)
     except StructureError:
-        return nested_information(workload, figures, people_kept=kept)
+        return Information.of(workload, figures, people_kept=kept, moved=moved, approximate=True)
 
 
 def document(found: Design, model: Information, aim: str) -> dict[str, Any]:
@@ -137,7 +136,7 @@ def _recheck(
     told: Mapping[str, Any], workload: Workload, adjacency: Adjacency, drawn: Sequence[Fraction]
 ) -> DesignChecks:
     types, law = difference_types(adjacency, workload), told["law"]
-    model = variance_model(workload, adjacency.figures)
+    model = variance_model(workload, adjacency.figures, types)
     found = Design(
         workload,
         types,

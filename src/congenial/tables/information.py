@@ -9,6 +9,10 @@ that contain A. One attribute may have blocks of any size (geography): per A its
 by two passes over a tree, up and down. Exact figures have infinite information on the steps that
 they contain, with blocks of any size.
 
+Regions and urban areas of the same counties cut across each other: their partitions are no chain.
+Each then has steps of its own, taken to be orthogonal to the others', as they are where regions and
+urban areas are crossed evenly. That is good enough to choose precisions, and designs say so.
+
 Variances are those of continuous noise: upper bounds for discrete Gaussian noise given figures.
 Derivatives go backwards through both passes: exact to rounding, for twice the work of a variance.
 """
@@ -180,7 +184,9 @@ class Information:
 
     `chains[j]` are the partitions of attribute j, one block first. `tree` is the attribute whose
     blocks may be unequal, or None. `approximate`: tables show further attributes in unequal blocks,
-    taken to be equal; good enough to choose precisions, not to state variances.
+    taken to be equal, or in partitions that cut across each other; good enough to choose
+    precisions, not to state variances. `moved`: the tables that look-alikes move (None: all); what
+    only the others show is not measured, and has no variance here.
     """
 
     workload: Workload
@@ -188,6 +194,7 @@ class Information:
     chains: tuple[tuple[Partition, ...], ...]
     tree: int | None
     approximate: bool = False
+    moved: tuple[bool, ...] | None = None
 
     @classmethod
     def of(
@@ -197,6 +204,7 @@ class Information:
         *,
         people_kept: bool = True,
         approximate: bool = False,
+        moved: tuple[bool, ...] | None = None,
     ) -> Information:
         """The model of a workload under exact figures.
 
@@ -208,7 +216,14 @@ class Information:
         at = [names.index(name) for name in workload.axes]
         margins = tuple(Margin(tuple(one.partitions[k] for k in at)) for one in known)
         chains = tuple(_chain(workload, margins, k) for k in range(len(at)))
-        unequal = _unequal(workload)
+        crossing = [k for k, chain in enumerate(chains) if not _nests(chain)]
+        unequal = [axis for axis in _unequal(workload) if axis not in crossing]
+        if crossing and not approximate:
+            raise StructureError(
+                f"partitions of '{workload.axes[crossing[0]]}' do not nest; variances have no "
+                "closed form.",
+                remedy="Use a model of variances that solves for them.",
+            )
         if len(unequal) > 1 and not approximate:
             named = " and ".join(repr(workload.axes[axis]) for axis in unequal)
             raise StructureError(
@@ -216,7 +231,7 @@ class Information:
                 remedy="Use a model of variances that solves for them.",
             )
         tree = max(unequal, key=lambda axis: workload.finest[axis], default=None)
-        return cls(workload, margins, chains, tree, len(unequal) > 1)
+        return cls(workload, margins, chains, tree, bool(crossing) or len(unequal) > 1, moved)
 
     # ---- steps ---------------------------------------------------------------------------------
 
@@ -227,6 +242,21 @@ class Information:
     def _steps(self, margin: Margin) -> tuple[int, ...]:
         """How far along its chain each attribute but the tree is shown."""
         return tuple(self.chains[k].index(margin.partitions[k]) for k in self._others)
+
+    @cached_property
+    def _refines(self) -> list[NDArray[np.bool_]]:
+        """For each attribute but the tree: whether a partition (rows) contains a step (columns)."""
+        return [
+            np.array([[one.refines(step) for step in self.chains[k]] for one in self.chains[k]])
+            for k in self._others
+        ]
+
+    def _inside(self, margin: Margin) -> NDArray[np.bool_]:
+        """Which products of steps a table contains."""
+        found = np.ones(len(self._products), dtype=bool)
+        for column, step in enumerate(self._steps(margin)):
+            found &= self._refines[column][step][self._products[:, column]]
+        return found
 
     def _level(self, margin: Margin) -> int:
         tree = self.tree
@@ -241,7 +271,8 @@ class Information:
         """Products of steps that some table contains, one step per attribute but the tree."""
         found = set()
         for margin in self.workload.margins:
-            found |= set(product(*(range(step + 1) for step in self._steps(margin))))
+            steps = zip(self._refines, self._steps(margin), strict=True)
+            found |= set(product(*(np.flatnonzero(one[step]).tolist() for one, step in steps)))
         return np.array(sorted(found), dtype=np.int64).reshape(len(found), len(self._others))
 
     @cached_property
@@ -249,8 +280,11 @@ class Information:
         """Dimension of each product of steps."""
         found = np.ones(len(self._products))
         for column, k in enumerate(self._others):
-            sizes = np.array([one.size for one in self.chains[k]])
-            found *= np.diff(sizes, prepend=0)[self._products[:, column]]
+            own: list[int] = []
+            for step, one in enumerate(self.chains[k]):
+                coarser = zip(self._refines[column][step], own, strict=False)
+                own.append(max(1, one.size - sum(size for inside, size in coarser if inside)))
+            found *= np.array(own)[self._products[:, column]]
         return found
 
     @cached_property
@@ -258,9 +292,8 @@ class Information:
         """Finest cells per block of each table (rows), where it contains a product of steps."""
         rows = []
         for margin in self.workload.margins:
-            inside = np.all(self._products <= np.array(self._steps(margin)), axis=1)
             per_block = prod(self.chains[k][-1].size / margin.shape[k] for k in self._others)
-            rows.append(inside * per_block)
+            rows.append(self._inside(margin) * per_block)
         return np.array(rows)
 
     @cached_property
@@ -280,8 +313,9 @@ class Information:
         """Which levels of the tree figures tell, for each product of steps."""
         found = np.zeros((len(self._products), len(self._nodes.counts)), dtype=bool)
         for margin in self.figures:
-            inside = np.all(self._products <= np.array(self._steps(margin)), axis=1)
-            found[inside, self._level(margin)] = True
+            found[self._inside(margin), self._level(margin)] = True
+        if self.moved is not None:
+            found[~self._contains[np.array(self.moved)].any(axis=0)] = True
         return found
 
     @cached_property
@@ -345,19 +379,15 @@ def _last(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _chain(workload: Workload, figures: Sequence[Margin], axis: int) -> tuple[Partition, ...]:
-    """All partitions of an attribute that occur, one block first, each refined by the next."""
-    levels = workload.finest[axis]
-    found = {Partition.whole(levels)}
+    """All partitions of an attribute that occur, one block first, then by their sizes."""
+    found = {Partition.whole(workload.finest[axis])}
     found |= {one.partitions[axis] for one in (*figures, *workload.margins)}
-    chain = sorted(found, key=lambda one: one.size)
-    for coarse, fine in pairwise(chain):
-        if not fine.refines(coarse):
-            raise StructureError(
-                f"partitions of '{workload.axes[axis]}' into {coarse.size} and {fine.size} blocks "
-                "do not nest; variances have no closed form.",
-                remedy="Use a model of variances that solves for them.",
-            )
-    return tuple(chain)
+    return tuple(sorted(found, key=lambda one: (one.size, one.blocks)))
+
+
+def _nests(chain: Sequence[Partition]) -> bool:
+    """Whether each partition is refined by the next."""
+    return all(fine.refines(coarse) for coarse, fine in pairwise(chain))
 
 
 def _unequal(workload: Workload) -> list[int]:
