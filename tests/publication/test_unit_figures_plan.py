@@ -82,7 +82,7 @@ def test_from_plan_to_verified_bundle(tmp_path: Path) -> None:
         assert (pairs.units, pairs.slots) == (4, 8)  # 2 + k - l and 3k - l, k = 3, l = 1
         promise = release.guarantee.explain()
         assert "Published exactly: People by county; Households by block." in promise
-        assert "any block and tenure that the figures allow" in promise
+        assert "two possible contents of your unit equally likely" in promise
         report = (bundle / "report.html").read_text()
         assert "Number of units, for each block" in report
     ledger = open_ledger(plan, create=False)

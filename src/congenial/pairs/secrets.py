@@ -1,8 +1,8 @@
 """SecretPairs: two answers of one person, seen by somebody who knows the public figures.
 
 The promise of partially private data (partially-private-data, Definition 3): whoever knows z
-and holds one of the stated beliefs learns little about one person's answer from the release. It says
-nothing about what z reveals by itself. How much noise that takes is worked out in
+and holds one of the stated beliefs learns little about one person's answer from the release. It
+says nothing about what z reveals by itself. How much noise that takes is worked out in
 transport/secrets; which promises may be put together is decided here, by the corrected composition
 rules (the printed ones are false, see docs/errata).
 """

@@ -68,7 +68,9 @@ def theorem13(study: Study) -> dict[str, Any]:  # noqa: ARG001 - nothing to vary
             "people, the number of ones with double geometric noise.",
             "The theorem is stated for every prior. It needs beliefs that are independent between "
             "people: someone who thinks that all three answer alike learns from the others' noise "
-            "too, up to e^(3 epsilon) in the odds.",
+            "too, up to e^(3 epsilon) in the odds. Where exact figures force other records to "
+            "change with one, independent beliefs are not enough either: with one resident in each "
+            "of n areas and exact totals the odds can move by e^(n epsilon / 2).",
             f"Sharper for a pure promise: a belief of 1 % becomes at most {belief(0.01, 1.0):.2%} "
             "at epsilon = 1 (`congenial.privacy.belief`), not 2.72 %.",
         ],
