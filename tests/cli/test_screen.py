@@ -254,7 +254,9 @@ WORDS = ("(c, g)", "mechanism", "share downweighted", "error of P90, certified",
 
 
 @pytest.mark.parametrize("columns", [3, 8, 14])
-def test_no_word_of_a_wide_table_is_broken(columns: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_word_of_a_wide_table_is_broken(
+    columns: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Columns that do not fit into 100 follow below, with those that tell the rows apart."""
     names = [f"{WORDS[i % 5]} {i}" for i in range(columns)]
     rows = [["(0.7, 0.0)", k, *(f"{k}{i}.1234" for i in range(2, columns))] for k in (7, 8)]

@@ -66,7 +66,12 @@ def table2(study: Study) -> dict[str, Any]:
             margin = float(errors.std(ddof=1)) / math.sqrt(len(errors))
             rows.append(
                 [
-                    name, epsilon, printed, float(errors.mean()), margin, noise.expected_norm(),
+                    name,
+                    epsilon,
+                    printed,
+                    float(errors.mean()),
+                    margin,
+                    noise.expected_norm(),
                     which,
                 ]
             )

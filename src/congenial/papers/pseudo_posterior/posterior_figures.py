@@ -24,7 +24,12 @@ from congenial.synthesis.record_model import Floats, generator_of
 
 CERTIFIED = "Certified (a theorem)"
 SHARES = {"2.5 %": 0.025, "25 %": 0.25, "50 %": 0.5, "75 %": 0.75, "97.5 %": 0.975}
-FIGURE4 = {"Unweighted": "78.7", "DPweighted": "10.1", "EMweighted": "10.2", "Countweighted": "11.17"}
+FIGURE4 = {
+    "Unweighted": "78.7",
+    "DPweighted": "10.1",
+    "EMweighted": "10.2",
+    "Countweighted": "11.17",
+}
 NAMED = ("Data", "Unweighted", "DPweighted", "EMweighted", "Countweighted", CERTIFIED)
 SPREAD = (
     "the picture shows the density of the bounds over records, from the 0.1 to the 99.9 % quantile"
