@@ -14,8 +14,9 @@ TABLE, PAGE = HERE / "papers.toml", HERE / "papers.md"
 HEAD = """# The five papers, statement by statement
 
 Every numbered statement, what it says in our words, and where it lives: an item of
-`congenial reproduce` (`PAPER ITEM`), a command, a public Python name, a test, or a page. Where a printed
-statement is wrong the [errata](errata.md) are named, and the place computes the corrected one.
+`congenial reproduce` (`PAPER ITEM`), a command, a public Python name, a test, or a page. Where a
+printed statement is wrong the [errata](errata.md) are named, and the place computes the corrected
+one.
 Tables and figures with the printed numbers beside ours are on the pages of each paper, and
 `congenial reproduce PAPER --page` writes them anew.
 """

@@ -123,6 +123,68 @@ def test_whole_numbers_have_no_ticks_between_them():
 
 
 @pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
+def test_a_series_keeps_its_colour_where_others_are_left_out():
+    spec = {"kind": "line", "x": "x", "y": "y", "by": "method", "named": ("z", "c[0]", "a.b")}
+    whole = chart(RESULT | {"chart": spec}).to_dict()["encoding"]["color"]["scale"]
+    part = RESULT | {"rows": RESULT["rows"][2:]}
+    less = chart(part | {"chart": spec}).to_dict()["encoding"]["color"]["scale"]
+    hues = dict(zip(whole["domain"], whole["range"], strict=True))
+    assert less == {"domain": ["c[0]"], "range": [hues["c[0]"]]}
+
+
+def luminance(hue: str) -> float:
+    """Relative luminance of #rrggbb (WCAG 2)."""
+    parts = [int(hue[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
+def test_numbers_of_cells_can_be_read_on_their_colours():
+    """A contrast of 3 or more for large bold digits, on the darkest cells and on white ones."""
+    drawn = chart(catalogue.run("semi-dp", "figure-1", Study())).to_dict()
+    boxes, words = drawn["layer"]
+    ink = words["encoding"]["color"]
+    assert "> 0.5" in ink["condition"]["test"]
+    assert words["mark"]["fontSize"] >= 14
+    low, white, high = boxes["encoding"]["color"]["scale"]["range"]
+    for ground, digits in (
+        (low, ink["condition"]["value"]), (high, ink["condition"]["value"]), (white, ink["value"]),
+    ):  # fmt: skip
+        light, dark = sorted((luminance(ground), luminance(digits)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 3, (ground, digits)
+
+
+@pytest.mark.parametrize(
+    ("paper", "name"), [("semi-dp", "figure-3"), ("pseudo-posterior", "figure-1")]
+)
+def test_panels_that_are_compared_have_one_axis(paper, name):
+    found = catalogue.run(paper, name, Study(quick=True))["chart"]
+    assert found["facet"]
+    assert not found.get("y_free")
+
+
+@pytest.mark.parametrize(
+    ("paper", "name", "panels"),
+    [
+        ("distribution-privacy", "figure-2", 3),
+        ("distribution-privacy", "figure-3", 2),
+        ("partially-private-data", "figure-2", 4),
+        ("partially-private-data", "prior-sweep", 2),
+    ],
+)
+def test_panels_of_real_data_that_are_compared_have_one_axis(paper, name, panels, shared):
+    result = catalogue.run(paper, name, Study(data=shared / "data", quick=True))
+    found = result["chart"]
+    table = found.get("data", result)
+    at = table["columns"].index(found["facet"])
+    assert len({row[at] for row in table["rows"]}) == panels
+    assert not found.get("y_free")
+    if (paper, name) == ("distribution-privacy", "figure-2"):
+        assert found["y_log"]
+
+
+@pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
 def test_a_logarithmic_picture_leaves_0_out_and_the_result_keeps_it(monkeypatch):
     found = {
         "columns": ["x", "y"],

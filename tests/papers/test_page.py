@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from congenial.cli import app
 from congenial.papers import catalogue
 from congenial.papers import printed_pages as page
-from congenial.papers.distribution_privacy import distribution_tables
+from congenial.papers.distribution_privacy import distribution_figures, distribution_tables
 from congenial.papers.item import Study
 from congenial.papers.pseudo_posterior import fits
 from congenial.report import pictures
@@ -117,6 +117,25 @@ def test_a_reduced_run_is_a_reason_too():
     assert one.reason.endswith("and this run is reduced")
     whole = result | {"notes": []}
     assert "reduced" not in page.beside(whole)[0].reason
+
+
+@pytest.mark.parametrize(
+    ("item", "printed"), [("figure-3", ["0.12", "0.28"]), ("figure-5", ["18.31", "18.03"])]
+)
+def test_numbers_in_the_text_about_a_figure_are_compared_too(shared, item, printed):
+    study = Study(data=shared / "data", quick=True, seed=1)
+    compared = page.beside(catalogue.run("distribution-privacy", item, study))
+    assert [one.printed for one in compared] == printed
+    for one in compared:
+        assert one.ours == pytest.approx(float(one.printed), rel=0.35)  # 200 subsets, 4 gaps
+        assert one.agrees or one.why
+
+
+def test_a_gap_is_below_until_the_first_that_is_not():
+    rows = [["p", "m", gap, error] for gap, error in ((0.1, 3), (0.2, 9), (0.3, 8), (0.4, 12))]
+    rows += [["p", "never", 0.1, 11]]
+    assert distribution_figures._below(rows, 8.5) == {("p", "m"): 0.1}
+    assert distribution_figures._below(rows, 10) == {("p", "m"): 0.3}
 
 
 def test_a_section_has_caption_picture_numbers_table_and_notes():

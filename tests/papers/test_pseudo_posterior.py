@@ -185,8 +185,8 @@ def test_one_synthesizer_has_one_colour_in_every_figure(shared):
         found = catalogue.run(PAPER, name, study)["chart"]
         at = found["data"]["columns"].index(found["by"])
         points = [{"by": row[at]} for row in found["data"]["rows"]]
-        scale = chart_axes.colour(found, points)["color"].scale
-        for series, hue in zip(scale.domain, scale.range, strict=True):
+        scale = chart_axes.colour(found, points)["color"].to_dict()["scale"]
+        for series, hue in zip(scale["domain"], scale["range"], strict=True):
             assert hues.setdefault(series, hue) == hue, series
     assert len(set(hues.values())) == len(hues) == 6
 

@@ -113,7 +113,7 @@ def _three_panels(rows: list[list[Any]]) -> list[list[Any]]:
 
 def figure3(study: Study) -> dict[str, Any]:
     """L2 error against the gap, epsilon = 1, beside the Gaussian mechanism for one person."""
-    adult, rows = Adult.read(study), []
+    adult, rows = Adult.read(study), list[list[Any]]()
     gaps = [Fraction(k, 50) for k in ((1, 5, 10, 20) if study.quick else range(1, 21))]
     one_person = group_noise("G", 1.0, DELTA, people=1).expected_norm()
     for name in GAPS:

@@ -81,7 +81,7 @@ def figure1(study: Study) -> dict[str, Any]:
 
 
 def _in_order(study: Study) -> list[tuple[Any, Any]]:
-    """Method by method, l1 before l2, the smallest epsilon first: panels read from left to right."""
+    """Method by method, l1 before l2, the smallest epsilon first: panels from left to right."""
     return [
         ((method, loss, epsilon), pa.released(study, loss)[method, epsilon])
         for method in pa.METHODS

@@ -41,7 +41,7 @@ QUICK = MixtureRegression(
     3,
     "asinh",
     MixturePrior(least_sd=0.05),
-    Run(chains=2, warmup=1500, thin=20, r_hat=1.2, effective=20, judged="predictive"),
+    Run(chains=2, warmup=3000, thin=60, r_hat=1.2, effective=20, judged="predictive"),
 )
 
 

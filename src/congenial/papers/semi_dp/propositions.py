@@ -132,10 +132,11 @@ def definition10(study: Study) -> dict[str, Any]:  # noqa: ARG001
             "Subspace privacy projects off the row space of the figures (the definition read with "
             "the span of S instead would compare nothing) and replaces one record, whether or not "
             "the figures still hold.",
-            "Its number is never the larger one, and is not a promise: it compares datasets of which at most one "
-            "agrees with the published figures, and none that differ in several records.",
-            "Remark 27: the noise is the same, since both projections are the same matrix. Only the "
-            "promise differs.",
+            "Its number is never the larger one, and is not a promise: it compares datasets of "
+            "which at most one agrees with the published figures, and none that differ in several "
+            "records.",
+            "Remark 27: the noise is the same, since both projections are the same matrix. Only "
+            "the promise differs.",
         ],
     }  # fmt: skip
 
@@ -149,7 +150,7 @@ def conforming_counts(matrix: Ints, sums: Sequence[int], people: int) -> Ints:
     bars = combinations(range(people + cells - 1), cells - 1)
     ends = np.array([(-1, *bar, people + cells - 1) for bar in bars])
     tables = np.diff(ends, axis=1) - 1
-    return tables[(tables @ matrix.T == np.asarray(sums)).all(axis=1)]
+    return np.asarray(tables[(tables @ matrix.T == np.asarray(sums)).all(axis=1)])
 
 
 def beyond_s(tables: Ints, records: int) -> tuple[int, int, int]:
