@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 import traceback
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from congenial.data.engines import checkpoint, parquet_count
-from congenial.data.engines.parquet_count import ParquetCount, Progress
+from congenial.data.engines import parquet_count
+from congenial.data.engines.parquet_count import Progress
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata, tabulate
 from congenial.errors import DataError
@@ -192,90 +191,3 @@ def test_progress(folder: Path) -> None:
     assert seen[-1].total == 3 * N
     assert seen[-1].rows_per_second > 0
     assert Progress(0, 1, 0.0).rows_per_second == 0
-
-
-def interrupted(folder: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count until the last file fails."""
-    whole = ParquetCount._row_group
-
-    def fails_late(self: ParquetCount, file: int, *rest: Any) -> int:
-        if file == 2:
-            raise OSError("S3CR3T")
-        return whole(self, file, *rest)
-
-    with monkeypatch.context() as patch, Microdata.open(folder, SCHEMA) as data:
-        patch.setattr(ParquetCount, "_row_group", fails_late)
-        with pytest.raises(DataError, match="cannot be read to the end") as caught:
-            data.tabulate(["county"], resume=state)
-    assert "S3CR3T" not in str(caught.value)
-
-
-def files_read(folder: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[set[int], Any]:
-    read: set[int] = set()
-    whole = ParquetCount._row_group
-
-    def noted(self: ParquetCount, file: int, *rest: Any) -> int:
-        read.add(file)
-        return whole(self, file, *rest)
-
-    with monkeypatch.context() as patch, Microdata.open(folder, SCHEMA) as data:
-        patch.setattr(ParquetCount, "_row_group", noted)
-        return read, data.tabulate(["county"], resume=state).counts
-
-
-def test_goes_on_where_it_stopped(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected, state = tabulate(folder, SCHEMA, ["county"]).counts, tmp_path / "state"
-    interrupted(folder, state, monkeypatch)
-    assert stat.S_IMODE(state.stat().st_mode) == 0o700
-    assert [stat.S_IMODE(one.stat().st_mode) for one in state.iterdir()] == [0o600]
-    read, counts = files_read(folder, state, monkeypatch)
-    assert read == {2}
-    assert np.array_equal(counts, expected)
-    assert not state.exists()
-
-
-def test_starts_anew_when_a_file_changed(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    state = tmp_path / "state"
-    interrupted(folder, state, monkeypatch)
-    pq.write_table(records(np.random.default_rng(SEED + 1), 77), folder / "0.parquet")
-    read, counts = files_read(folder, state, monkeypatch)
-    assert read == {0, 1, 2}
-    assert counts.sum() == 2 * N + 77
-
-
-def test_a_damaged_state_is_dropped(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    state = tmp_path / "state"
-    interrupted(folder, state, monkeypatch)
-    next(state.iterdir()).write_bytes(b"PK\x03\x04 cut off")
-    read, counts = files_read(folder, state, monkeypatch)
-    assert read == {0, 1, 2}
-    assert counts.sum() == 3 * N
-
-
-def test_state_must_be_private_and_fit(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shared = tmp_path / "shared"
-    shared.mkdir(mode=0o755)
-    data = Microdata.open(folder, SCHEMA)
-    with pytest.raises(DataError, match="open to others"):
-        data.tabulate(["county"], resume=shared)
-    with pytest.raises(DataError, match="cannot be resumed"):
-        Microdata.open(pa.table({"county": ["01"]}), Schema(SCHEMA.attributes[:1])).tabulate(
-            resume=tmp_path / "state"
-        )
-
-    def full(*_: Any, **__: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(checkpoint.np, "savez", full)
-    with pytest.raises(DataError, match="No space left on device") as caught:
-        data.tabulate(["county"], resume=tmp_path / "state")
-    assert caught.value.__context__ is None
-    assert list((tmp_path / "state").iterdir()) == []

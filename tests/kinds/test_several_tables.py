@@ -189,7 +189,6 @@ def long(*told: str) -> Any:
     [
         ("epsilon = 1.5", "epsilon = 1.5"),
         long("epsilon = 1\ndelta = 1e-6", "rho = "),
-        long('rho = 0.1\nreading = "existential"', "rho = 0.1 "),
         ('rho = 0.1\naim = "even"', "rho = 0.1 "),
         long('rho = 0.1\naim = "largest"', "rho = 0.1 "),
         ('rho = 0.1\nweights = { "county, sex, age" = 3, "age" = 0.5 }', "rho = 0.1 "),

@@ -33,7 +33,6 @@ pytestmark = pytest.mark.usefixtures("without_pictures")
         ("rho = 0.5", "rho = 1\nweights = { sex = 1 }", PlanError, "none of the tables"),
         ("rho = 0.5", 'rho = 1\ntable = ["age"]', PlanError, "table goes with tables = 'auto'"),
         ("rho = 0.5", 'rho = 1\nmechanism = "congenial"', PlanError, "leave it out"),
-        ("rho = 0.5", 'rho = 1\nreading = "literal"', PlanError, "'robust' or 'existential'"),
         ('["age"]]', '["age"], ["age"]]', StructureError, "named twice"),
         ('["age"]]', '["age"], ["sex", "county"]]', StructureError, "sex, county is named twice"),
         ('["age"]]', '["height"]]', SchemaError, "height"),

@@ -103,7 +103,7 @@ def test_a_promise_about_something_else_keeps_the_unit(place: str) -> None:
     ledger.publish(ROWS)
     spend(ledger, described())
     (entry,) = ledger.entries()
-    entry.guarantee["adjacency"]["reading"] = "existential"
+    entry.guarantee["adjacency"]["metric"] = "secret pairs"
     with pytest.raises(LedgerError, match="no price for units with several rows is proved"):
         ledger.change_unit("several rows", 2, accept_weaker=True)
 

@@ -76,7 +76,7 @@ def test_the_whole_way_from_raw_data(tmp_path: Path) -> None:
 def test_the_check_is_private_and_says_so(tmp_path: Path) -> None:
     raw(tmp_path)
     faulty = DERIVED.replace('levels = ["f", "m"]', 'levels = ["f"]')
-    plan = write_plan(tmp_path, faulty.replace("source", "resume = 'kept'\nsource"))
+    plan = write_plan(tmp_path, faulty)
     with (tmp_path / "people.csv").open("a", encoding="cp1252") as file:
         file.write(f"99^{MARK}^02.02.1990^x\n")
     quiet = run("data", plan, code=1)

@@ -12,7 +12,7 @@ import congenial
 from congenial import Budget, Ledger
 from congenial.data.schema import Unit
 from congenial.data.tabulate import Microdata
-from congenial.errors import CongenialError, DataError, LedgerError
+from congenial.errors import DataError, LedgerError
 from congenial.pairs.several_rows import SeveralRows
 from congenial.publication import verification, workflow
 from congenial.publication.plan import Plan
@@ -147,9 +147,3 @@ def test_a_ledger_that_counts_otherwise_is_refused(tmp_path: Path) -> None:
     Ledger.open(plan.ledger, plan.schema, max_rows=3, budget=Budget(rho=2))
     with pytest.raises(LedgerError, match="unit"):
         workflow.publish(plan)
-
-
-def test_other_kinds_are_refused_before_anything_is_public(tmp_path: Path) -> None:
-    text = PLAN.replace("rho = 0.5", 'rho = 0.5\nreading = "existential"')
-    with pytest.raises(CongenialError, match="one row per unit"):
-        workflow.check(written(tmp_path, text))

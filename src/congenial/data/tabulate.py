@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -120,7 +119,6 @@ class Microdata:
         names: Sequence[str] | None = None,
         *,
         progress: Callable[[Progress], object] | None = None,
-        resume: Path | None = None,
     ) -> Table:
         """Count the records over the axes `names` (all attributes if None; () is the total).
 
@@ -128,8 +126,6 @@ class Microdata:
         missing values or values outside the schema where the schema refuses them.
 
         `progress` is told how many rows are counted, where it takes long enough (Parquet files).
-        `resume` is a private folder that keeps the CONFIDENTIAL counts of finished Parquet files
-        until the count is complete: after an interruption the same call goes on from there.
         """
         axes = self.schema.axes(self.schema.names if names is None else names)
         shape = tuple(axis.size for axis in axes)
@@ -141,11 +137,11 @@ class Microdata:
                 remedy="Use fewer or coarser axes.",
             )
         self.check_unit()
-        plan = self._plan_count(axes, resume)
+        plan = self._plan_count(axes)
         if plan is None:
             flat = self._count_by_sql(axes, shape)
         else:
-            flat = self._count_files(plan, progress, resume)
+            flat = self._count_files(plan, progress)
         return Table(self.schema, tuple(axis.name for axis in axes), flat.reshape(shape))
 
     def source_for(self, axes: Sequence[Axis]) -> Source:
@@ -177,7 +173,7 @@ class Microdata:
             flat[np.ravel_multi_index(codes, shape) if axes else slice(None)] = some["n"].to_numpy()
         return flat
 
-    def _plan_count(self, axes: tuple[Axis, ...], resume: Path | None) -> ParquetCount | None:
+    def _plan_count(self, axes: tuple[Axis, ...]) -> ParquetCount | None:
         """How to count Parquet files without SQL; None where that is not possible or not faster."""
         files = getattr(self.source_for(axes), "parquet", ())
         plan = None
@@ -189,34 +185,18 @@ class Microdata:
                 lambda: parquet_count.ParquetCount.plan(files, axes, self.schema, types),
                 _UNREADABLE,
             )
-            if plan is not None and plan.rows < parquet_count.MIN_ROWS and resume is None:
+            if plan is not None and plan.rows < parquet_count.MIN_ROWS:
                 return None
-        if plan is None and resume is not None:
-            raise DataError(
-                "this count cannot be resumed.",
-                remedy="Resume works for Parquet files with text, whole, floating or truth-value "
-                "columns; otherwise count without it.",
-            )
         return plan
 
     def _count_files(
-        self,
-        plan: ParquetCount,
-        progress: Callable[[Progress], object] | None,
-        resume: Path | None,
+        self, plan: ParquetCount, progress: Callable[[Progress], object] | None
     ) -> NDArray[np.int64]:
-        from congenial.data.engines.checkpoint import Checkpoint
-
-        kept = None
-        if resume is not None:
-            kept = Checkpoint(resume, self.schema, [axis.name for axis in plan.axes], plan.files)
-        counted: Counted = guarded(lambda: plan.run(progress, kept), _UNREADABLE, _REREAD)
+        counted: Counted = guarded(lambda: plan.run(progress), _UNREADABLE, _REREAD)
         for axis, codes in zip(plan.axes, counted.refusals, strict=True):
             refuse(axis, codes, self.schema)
         if not counted.counts.any():
             raise no_records()
-        if kept is not None:
-            kept.delete()
         return counted.counts
 
     def check_unit(self) -> None:

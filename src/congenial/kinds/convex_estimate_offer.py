@@ -113,7 +113,7 @@ def offer(
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         if figures.values is not None:
             names = [name for name in plan.schema.names if name in figures.bases]
-            figures.refuse_other_data(data.tabulate(names, resume=plan.resume))
+            figures.refuse_other_data(data.tabulate(names))
         numbers = made.spec.query(plan.schema, made.cuts).records(data).numbers
     made.check_data(numbers)
     persons = _persons(plan, made, figures)

@@ -7,7 +7,6 @@ from typing import Protocol
 from congenial.errors import PlanError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Setting
-from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import Adjacency
 
 
@@ -19,17 +18,13 @@ class CountingSection(Protocol):
         """The name of the release."""
 
     @property
-    def reading(self) -> Reading:
-        """How look-alikes are read."""
-
-    @property
     def units(self) -> bool:
         """Whether units are counted."""
 
 
 def pairs_of(plan: Setting, section: CountingSection, figures: Invariants) -> Adjacency:
     """The pairs of tables of rows, or, for units that own several rows, of tables of units."""
-    pairs = plan.adjacency(figures, section.reading)
+    pairs = plan.adjacency(figures)
     if not section.units:
         return pairs
     from congenial.pairs.several_rows import SeveralRows

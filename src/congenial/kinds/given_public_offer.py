@@ -123,7 +123,7 @@ def offer(
     names = [name for name in plan.schema.names if name in axes or name in figures.bases]
     progress("reading the data")
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-        table = data.tabulate(names, resume=plan.resume)
+        table = data.tabulate(names)
     if figures.values is not None:
         figures.refuse_other_data(table)
     truth = table.marginal(section.table).counts.reshape(-1)

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
     from congenial.ledger.ledger import Ledger
     from congenial.mechanisms.released import Released
-    from congenial.pairs.a_star import Reading
     from congenial.pairs.adjacency import Adjacency
     from congenial.privacy.descriptions import AnyDescription
     from congenial.privacy.guarantee import Guarantee
@@ -152,16 +151,10 @@ class Setting(Protocol):
     def source(self) -> PlannedSource:
         """Where the confidential records are."""
 
-    @property
-    def resume(self) -> Path | None:
-        """A private folder for the counts of finished files."""
-
     def place(self, key: str, address: str) -> PlannedSource:
         """Where the records are that `key` of the plan names."""
 
-    def adjacency(
-        self, figures: Invariants | None = None, reading: Reading = "robust"
-    ) -> Adjacency:
+    def adjacency(self, figures: Invariants | None = None) -> Adjacency:
         """Which datasets must look alike, given published values when there are any."""
 
 
@@ -433,13 +426,13 @@ def refuse_other_units(figures: Invariants, data: Microdata) -> None:
         figures.of_units.refuse_other_data(data.tabulate_units(figures.of_units.bases))
 
 
-def refuse_other_rows(plan: Setting, figures: Invariants, data: Microdata, progress: Tell) -> None:
+def refuse_other_rows(figures: Invariants, data: Microdata, progress: Tell) -> None:
     """MandateError, without a number, where the rows do not agree with what is published."""
-    rows = tabulate(plan, data, figures.bases, progress)
+    rows = tabulate(data, figures.bases, progress)
     figures.of_rows.refuse_other_data(rows)
 
 
-def tabulate(plan: Setting, data: Microdata, names: Sequence[str], progress: Tell) -> Table:
+def tabulate(data: Microdata, names: Sequence[str], progress: Tell) -> Table:
     """Count, telling the curator how far it has come."""
     from congenial.data.advance import Advance
 
@@ -450,4 +443,4 @@ def tabulate(plan: Setting, data: Microdata, names: Sequence[str], progress: Tel
         progress(Advance(step, now.rows / now.total if now.total else 0, detail))
 
     with data.source.watched(lambda share: progress(Advance(step, share))):
-        return data.tabulate(names, progress=tell, resume=plan.resume)
+        return data.tabulate(names, progress=tell)

@@ -23,7 +23,6 @@ class TablesSection(NamedSection):
     tables: list[list[str]] | Literal["auto"]
     table: list[str] | None = None
     rho: Positive | None = None
-    reading: Literal["robust", "existential"] = "robust"
     aim: Literal["keep", "even", "largest"] | None = None
     weights: dict[str, Positive] | None = None
     accuracy: list[str] | None = Field(default=None, min_length=1)

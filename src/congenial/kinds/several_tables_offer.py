@@ -107,10 +107,10 @@ def counted(plan: Setting, data: Microdata, mechanism: JointTables, progress: Te
     def count(names: set[str]) -> Table:
         if mechanism.adjacency.counts_units:
             return data.tabulate_units(in_order(plan, names))
-        return tabulate(plan, data, in_order(plan, names), progress)
+        return tabulate(data, in_order(plan, names), progress)
 
     if mechanism.adjacency.counts_units:
-        refuse_other_rows(plan, mechanism.adjacency.everything, data, progress)
+        refuse_other_rows(mechanism.adjacency.everything, data, progress)
     if schema.size(everything) <= TOGETHER:
         table = count({*everything})
         mechanism.check(table)

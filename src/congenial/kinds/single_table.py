@@ -25,7 +25,6 @@ class ReleaseSection(NamedSection):
     table: list[str] = Field(min_length=1)
     rho: Positive | None = None
     mu: Positive | None = None
-    reading: Literal["robust", "existential"] = "robust"
     nonnegative: Literal["no", "project", "condition"] = "no"
     basis: Literal["theorem"] | None = None
     units: bool = False

@@ -213,13 +213,13 @@ def _ready(
     everything = mechanism.adjacency.everything
     refuse_other_units(everything, data)
     if section.units:
-        refuse_other_rows(plan, everything, data, progress)
+        refuse_other_rows(everything, data, progress)
     if section.units:
         units = data.tabulate_units(everything.schema.of_units)
         return lambda: mechanism.release(units, randomness, section.name)
     released = {plan.schema.axis(axis).base for axis in section.table}
     mandated = mechanism.adjacency.figures.bases
     names = [name for name in plan.schema.names if name in released or name in mandated]
-    table = tabulate(plan, data, names, progress)
+    table = tabulate(data, names, progress)
     mechanism.check(table)
     return lambda: mechanism.release(table, randomness, section.name)

@@ -44,7 +44,7 @@ def build(plan: Setting, section: PartsSection, figures: Invariants) -> PartedTa
             "tables by parts keep no bounds.",
             remedy="Leave out parts: several tables in memory keep bounds.",
         )
-    adjacency = plan.adjacency(figures, section.reading)
+    adjacency = plan.adjacency(figures)
     try:
         asked = TablesProblem(adjacency, named_tables(plan.schema, section))
         made = asked.parted(designed(section, asked), aim_words(section), section.parts)

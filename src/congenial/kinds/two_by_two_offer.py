@@ -78,7 +78,7 @@ def offer(
     names = [name for name in plan.schema.names if name in axes or name in figures.bases]
     progress("reading the data")
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-        table = tabulate(plan, data, names, progress)
+        table = tabulate(data, names, progress)
     made.counts.check(table)
 
     def holds(now: Ledger) -> bool:

@@ -31,7 +31,6 @@ _STRONGER: dict[Unit, tuple[Unit, ...]] = {
     "add-remove": ("add-remove", "several rows"),
     "several rows": ("several rows",),
 }
-_ROBUST = (None, "robust")
 _OF_ROWS = ("replace-one", "symmetric difference", "rows of one unit", "units with rows")
 
 
@@ -141,7 +140,7 @@ def refuse_change(state: LedgerState, new: CountedUnit) -> None:
             "rows', or the ledger's own; a new population needs a new ledger.",
         )
     for entry in state.counted:
-        if entry.pairs["metric"] not in _OF_ROWS or entry.pairs.get("reading") not in _ROBUST:
+        if entry.pairs["metric"] not in _OF_ROWS:
             raise LedgerError(
                 f"release '{entry.name}' promises something else than that rows look alike "
                 "whatever they are: no price for units with several rows is proved for it.",

@@ -45,6 +45,12 @@ def refuse_release(state: LedgerState, adjacency: Mapping[str, Any], composes: b
 
     `composes`: what the pairs themselves say; it can only refuse more than what they write does.
     """
+    if adjacency.get("reading") not in (None, "robust"):
+        raise LedgerError(
+            f"this release promises something in the {adjacency['reading']} reading, and a ledger "
+            "counts in the robust one.",
+            remedy="Calibrate it under SemiAdjacent(figures), without a reading.",
+        )
     adds = composes and stored_pairs_compose(adjacency)
     _refuse_beside(state, [] if adds else [adjacency])
     if state.figures.told and not _given_figures(adjacency):

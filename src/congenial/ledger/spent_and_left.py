@@ -18,7 +18,6 @@ from congenial.ledger.counted_unit import CountedUnit
 from congenial.ledger.refusals import ended
 from congenial.ledger.repair import doubt
 from congenial.ledger.state import Entry, LedgerState
-from congenial.pairs.a_star import Reading
 from congenial.privacy.composition import Loss, added
 
 
@@ -65,20 +64,13 @@ class Repricing:
 
 
 def reprice(old: LedgerState, new: LedgerState) -> Repricing:
-    """Price everything that is counted over the old universe and over the new one.
-
-    What was promised in another reading than the robust one is priced in its own as well.
-    """
-    releases = []
-    for e in old.counted:
-        law = [e.description]
-        reading: Reading = e.pairs.get("reading") or "robust"
-        releases.append(Repriced(e.id, e.name, old.price(law), new.price(law)))
-        if reading != "robust":
-            own = old.price(law, reading), new.price(law, reading)
-            releases.append(Repriced(e.id, f"{e.name}, {reading} reading", *own))
+    """Price everything that is counted over the old universe and over the new one."""
+    releases = tuple(
+        Repriced(e.id, e.name, old.price([e.description]), new.price([e.description]))
+        for e in old.counted
+    )
     over = new.budget is not None and not new.budget.allows(new.spent)
-    return Repricing(old.spent, new.spent, tuple(releases), over)
+    return Repricing(old.spent, new.spent, releases, over)
 
 
 def too_weak(state: LedgerState, what: str, repricing: Repricing) -> LedgerError:
@@ -181,8 +173,5 @@ def _priced(entry: Entry, before: LedgerState, state: LedgerState) -> Priced:
     law = [entry.description]
     then, now = before.price(law), state.price(law)
     weaker = grows(then, now)
-    reading = entry.pairs.get("reading")
-    if reading not in (None, "robust") and not weaker:
-        weaker = grows(before.price(law, reading), state.price(law, reading))
     new = [s for s in state.figures.told if s not in before.figures.told]
     return Priced(entry, then, now, weaker or ended(state, entry.pairs, new))

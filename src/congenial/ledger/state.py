@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,8 +19,7 @@ from congenial.ledger.budget import Budget
 from congenial.ledger.counted_unit import CountedUnit, Unit, opening_unit
 from congenial.ledger.repair import Malformed, voided
 from congenial.ledger.roles import Role, check_grant
-from congenial.pairs.a_star import Reading
-from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import Loss, joint_loss, refuse_unpriced
 from congenial.privacy.descriptions import AnyDescription, read_description
 from congenial.privacy.tradeoff import Tradeoff
@@ -122,17 +121,15 @@ class LedgerState:
         """Joint loss of all counted releases."""
         return self.price([entry.description for entry in self.counted])
 
-    def price(self, descriptions: Sequence[AnyDescription], reading: Reading = "robust") -> Loss:
-        """Joint loss of some releases over the current universe; budgets count it as robust.
+    def price(self, descriptions: Sequence[AnyDescription]) -> Loss:
+        """Joint loss of some releases over the current universe.
 
         What a sampler is off by counts where a stored description leaves it out, too.
         """
         from congenial.privacy.columns_error import with_sampler_error
 
         descriptions = [with_sampler_error(one) for one in descriptions]
-        if reading == "robust":
-            return joint_loss(descriptions, self.adjacency)
-        return joint_loss(descriptions, SemiAdjacent(self.figures, reading))
+        return joint_loss(descriptions, self.adjacency)
 
     def with_release(self, description: AnyDescription) -> Loss:
         """Joint loss of all counted releases and one more."""
@@ -368,25 +365,21 @@ def _reserved(state: LedgerState, event: Event, payload: dict[str, Any]) -> Entr
         who=event.who,
         status="reserved",
         description=description,
-        guarantee=_promised(state, payload["guarantee"]),
+        guarantee=_promised(payload["guarantee"]),
         plan_digest=written_text(payload["plan_digest"]),
         published=state.figures,
         unit=state.unit,
     )
 
 
-def _promised(state: LedgerState, guarantee: dict[str, Any]) -> dict[str, Any]:
-    """What was promised, if later readers can say it; the oldest ledgers wrote less.
-
-    Another reading than the robust one has no price where units own several rows.
-    """
+def _promised(guarantee: dict[str, Any]) -> dict[str, Any]:
+    """What was promised, if later readers can say it: in the robust reading."""
     if "tradeoff" in guarantee:
         Tradeoff.from_dict(guarantee["tradeoff"])
     pairs = guarantee.get("adjacency")
     if pairs is not None:
         written_text(pairs["metric"])
-        known = ("robust",) if state.unit.kind == "several rows" else get_args(Reading)
-        if pairs.get("reading") not in (None, *known):
+        if pairs.get("reading") not in (None, "robust"):
             raise ValueError(pairs["reading"])
         for name in pairs["public"] if pairs["metric"] == VALUES else ():
             written_text(name)

@@ -283,7 +283,6 @@ class Description:
             **({} if self.fit == "cells" else {"fit": self.fit}),
             **({"units": True} if self.units else {}),
             "numerics": {"H": str(self.log_ratio_error)},
-            "selector": None,
         }
 
     @classmethod

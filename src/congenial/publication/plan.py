@@ -24,12 +24,11 @@ from congenial.data.arguments import PATH, expect
 from congenial.data.file_format import PlannedSource, UnitFile
 from congenial.data.schema import Schema, Unit
 from congenial.data.source import resolve
-from congenial.errors import PlanError, StructureError
+from congenial.errors import PlanError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.kinds import registry
 from congenial.kinds.kind import Kind, NamedSection, Section
-from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
 from congenial.publication.plan_sections import (
     AboutSection,
@@ -223,23 +222,16 @@ class Plan(Section):
             return "replace-one"
         return "several rows" if self.publish else "add-remove"
 
-    def adjacency(
-        self, figures: Invariants | None = None, reading: Reading = "robust"
-    ) -> Adjacency:
+    def adjacency(self, figures: Invariants | None = None) -> Adjacency:
         """Which datasets must look alike, given published values when there are any."""
         known = self.invariants if figures is None else figures
         if self.data.max_rows is not None:
             if not self.publish:
                 return AddRemove(self.schema, self.data.max_rows)
-            if reading != "robust":
-                raise StructureError(
-                    f"the {reading} reading is only proved for one row per unit.",
-                    remedy="Leave reading out, or max_rows.",
-                )
             from congenial.pairs.several_rows import SeveralRows
 
             return SeveralRows.given(known, self.data.max_rows)
-        return SemiAdjacent(known, reading)
+        return SemiAdjacent(known)
 
     @property
     def source(self) -> PlannedSource:
@@ -265,11 +257,6 @@ class Plan(Section):
         return tuple(
             one.derivation(name, self.folder, self.schema) for name, one in self.derive.items()
         )
-
-    @property
-    def resume(self) -> Path | None:
-        """A private folder for the counts of finished files, so that a long count can go on."""
-        return None if self.data.resume is None else self.folder / self.data.resume
 
     @property
     def ledger(self) -> str:

@@ -44,7 +44,6 @@ class DataSection(Section):
     max_rows: int | None = Field(default=None, ge=1)
     unit_source: str | None = None
     truncate: Literal["column order"] | None = None
-    resume: str | None = None
     separator: str | None = None
     encoding: str | None = None
     sheet: str | None = None

@@ -207,7 +207,7 @@ def _compute(
         _refuse_unfit(plan, to_come, exact_figures(plan, before))
     named = {*plan.invariants.bases, *known.bases}
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-        table = tabulate(plan, data, [n for n in plan.schema.names if n in named], progress)
+        table = tabulate(data, [n for n in plan.schema.names if n in named], progress)
         units = units_for(known.join(plan.invariants), data)
         if known.told and not known.holds_for(table, units):
             raise MandateError(

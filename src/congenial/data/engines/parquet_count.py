@@ -27,7 +27,6 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from congenial.data.attribute import Attribute, Axis
-from congenial.data.engines.checkpoint import Checkpoint
 from congenial.data.schema import Schema
 from congenial.data.sql import ColumnType, Refusal, rule_code, steps
 
@@ -241,32 +240,18 @@ class ParquetCount:
         """Number of rows in all files, from their footers."""
         return sum(one.num_rows for one in self.metadata)
 
-    def run(
-        self,
-        progress: Callable[[Progress], object] | None = None,
-        checkpoint: Checkpoint | None = None,
-    ) -> Counted:
-        """Count every file; with a checkpoint, file by file, skipping those it holds."""
+    def run(self, progress: Callable[[Progress], object] | None = None) -> Counted:
+        """Count every file."""
         cells = math.prod(axis.size for axis in self.axes)
         counts = np.zeros(cells, dtype=np.int64)
         found = np.zeros((len(self.axes), 4), dtype=np.int64)
         report = _Reporter(self.rows, progress)
-        left = list(range(len(self.files)))
-        if checkpoint is not None:
-            done = checkpoint.load(counts)
-            report.add(sum(self.metadata[i].num_rows for i in left if self.files[i] in done))
-            left = [i for i in left if self.files[i] not in done]
-        # One file at a time only where each must be kept: otherwise small files run side by side.
-        for part in [[i] for i in left] if checkpoint is not None else [left]:
-            self._count(part, counts, found, report)
-            if found.any():
-                break
-            if checkpoint is not None:
-                checkpoint.save(self.files[part[0]], counts)
+        self._count(counts, found, report)
         return Counted(counts, [-np.flatnonzero(flags) for flags in found])
 
-    def _count(self, part: list[int], counts: Ints, found: Any, report: _Reporter) -> None:
-        tasks = [(i, g) for i in part for g in range(self.metadata[i].num_row_groups)]
+    def _count(self, counts: Ints, found: Any, report: _Reporter) -> None:
+        files = range(len(self.files))
+        tasks = [(i, g) for i in files for g in range(self.metadata[i].num_row_groups)]
         own = threading.local()
         each: list[tuple[Any, Any]] = []
 
