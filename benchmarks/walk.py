@@ -1,4 +1,4 @@
-"""The walk of one release: the files and functions that `release` of one table passes, in order.
+"""The walk of one release: files and functions that the demo's own first release passes, in order.
 
 Run `python -m benchmarks walk`. First one row per phase, then one per room, then the whole walk,
 and last `verify` of the bundle that came of it, which is a walk of its own. Files, functions and
@@ -24,16 +24,6 @@ from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
 
 SEED = 20200401
-ONE_TABLE = """[[release]]
-name = "sex-by-age"
-table = ["county", "sex", "age"]
-epsilon = 1.0
-nonnegative = "project"
-
-[budget]
-ledger = "ledger.sqlite"
-epsilon = 4.0
-"""
 ROOT = str(Path(congenial.__file__).parent) + "/"
 PLAN = "plan"
 # A phase begins with a call of one of these functions and ends with its return; what is called
@@ -41,15 +31,14 @@ PLAN = "plan"
 PHASES = {
     "figures/": "figures",
     "pairs/": "pairs",
-    "kinds/single_table_offer.py:build": "build",
-    "mechanisms/projection/projection.py:rehearse": "fit",
-    "mechanisms/projection/projection.py:project": "fit",
+    "kinds/several_tables_building.py:build": "build",
+    "tables/joint_estimator.py:JointEstimator.answer": "estimates and counts",
     "data/tabulate.py:Microdata.open": "data",
     "data/tabulate.py:Microdata.tabulate": "data",
     "mechanisms/mechanism.py:Mechanism.check": "data",
-    "mechanisms/mechanism.py:Mechanism.release": "draw",
-    "kinds/single_table_offer.py:made_up": "draw",
-    "report/single_table_report.py:render": "report",
+    "mechanisms/joint_tables.py:JointTables.release": "draw",
+    "mechanisms/joint_tables.py:JointTables.made_up": "draw",
+    "report/several_tables_report.py:render": "report",
     "publication/bundle.py:files_of": "bundle",
     "publication/bundle.py:write": "bundle",
     "publication/bundle.py:assemble": "read back",
@@ -112,11 +101,9 @@ class Walk:
 
 
 def walked() -> tuple[Walk, Walk]:
-    """Publish the demo's figures, then watch the release of one table, and its verification."""
+    """Publish the demo's figures, then watch its first release, and the verification of that."""
     with tempfile.TemporaryDirectory() as place:
-        file = write_demo(Path(place) / "demo", SEED)
-        file.write_text(file.read_text().split("[[release]]")[0] + ONE_TABLE)
-        plan = Plan.load(file)
+        plan = Plan.load(write_demo(Path(place) / "demo", SEED))
         workflow.publish(plan)
         folder, name = Path(place) / "bundle", plan.release[0].name
         release = Walk().watch(lambda: workflow.release(plan, name, folder))
