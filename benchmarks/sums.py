@@ -16,7 +16,7 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.kinds.several_tables import SEVERAL_TABLES
+from congenial.kinds.several_tables import KIND
 from congenial.publication.plan import Plan
 from congenial.sampling.randomness import SeededRandomness
 
@@ -54,7 +54,7 @@ def columns() -> dict[tuple[str, ...], tuple[Any, Any, Any]]:
     """By table: the truth, and per release the sums one by one and the counts that are printed."""
     plan = Plan.parse(PLAN, Path())
     truth = people(plan.schema)
-    built = SEVERAL_TABLES.build(plan, plan.release[0], plan.invariants)  # type: ignore[arg-type]
+    built = KIND.build(plan, plan.release[0], plan.invariants)  # type: ignore[arg-type]
     source = SeededRandomness(6)
     releases = [built.release(truth, source) for _ in range(RELEASES)]
     alone = [

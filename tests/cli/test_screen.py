@@ -18,7 +18,7 @@ from congenial.inference.models.regressions import Linear, Normal
 from congenial.inference.observing import OtherCells
 from congenial.inference.samplers.chains import ChainSampler
 from congenial.kinds import single_table_words
-from congenial.kinds.registry import KINDS
+from congenial.kinds.registry import every_kind
 from congenial.mechanisms import CongenialCounts, Release
 from congenial.publication.bundle import read
 from congenial.report import pictures
@@ -142,7 +142,7 @@ def test_a_location_is_not_called_a_mean(finished: Path) -> None:
 
 
 def test_every_kind_that_is_no_table_has_a_page_of_its_own() -> None:
-    told = {kind.name: kind.instead for kind in KINDS if kind.instead}
+    told = {kind.name: kind.instead for kind in every_kind() if kind.instead}
     assert set(told) == {
         *("estimate", "odds ratio test", "records from tables", "statistics"),
         *("synthetic records", "tables by parts"),

@@ -14,7 +14,7 @@ from congenial import errors
 from congenial.cli import app, program
 from congenial.cli.verify import FAILED
 from congenial.data.schema import KEYS
-from congenial.kinds.registry import KINDS
+from congenial.kinds.registry import every_kind
 from congenial.mechanisms.calibrate import REGISTRY
 from congenial.publication.plan import (
     AboutSection,
@@ -42,7 +42,7 @@ def fields(model: type) -> set[str]:
         ("[derive]", fields(DeriveEntry)),
         ("[schema]", set(KEYS)),
         ("[publish]", fields(PublishEntry)),
-        ("[[release]]", set().union(*(fields(kind.section) for kind in KINDS))),
+        ("[[release]]", set().union(*(fields(kind.section) for kind in every_kind()))),
         ("[budget]", fields(BudgetSection)),
     ],
 )

@@ -13,7 +13,7 @@ from congenial.data.tabulate import tabulate
 from congenial.errors import BundleError
 from congenial.figures.invariants import publish
 from congenial.figures.support import support
-from congenial.kinds.several_tables import SEVERAL_TABLES, TablesSection
+from congenial.kinds.several_tables import KIND, TablesSection
 from congenial.publication.demo_population import (
     EDGES,
     LARGEST,
@@ -103,7 +103,7 @@ def sums_of_the_demo(folder: Path) -> dict[str, NDArray[np.float64]]:
     section = plan.release[0]
     assert isinstance(section, TablesSection)
     people = tabulate(plan.source, plan.schema, unit=plan.unit)
-    built = SEVERAL_TABLES.build(plan, section, publish(people, *plan.statements))
+    built = KIND.build(plan, section, publish(people, *plan.statements))
     tables = built.description.tables[1:]
     truths = [tabulate(plan.source, plan.schema, by=list(one)).counts.ravel() for one in tables]
     source = SeededRandomness(1)

@@ -78,12 +78,11 @@ def audit(
 
 def attack(plan: Plan, repetitions: int, out: Path | None, seed: int | None) -> Document:
     """Property inference on every pair of scenarios, as plain data."""
-    from congenial.kinds.statistics import STATISTICS
     from congenial.kinds.statistics_offer import check
     from congenial.publication.plan_ledger import exact_figures, open_ledger
     from congenial.sampling.randomness import SeededRandomness, SystemRandomness
 
-    sections = plan.of(STATISTICS)
+    sections = plan.of("statistics")
     if not sections:
         raise PlanError(
             "the plan releases no statistics that hide a property.",

@@ -27,14 +27,11 @@ def tables_section(plan: Plan, name: str | None) -> TableRecordsSection | None:
     """The release of records from tables that is meant; None where it is another, or one of models
     is there to be meant.
     """
-    from congenial.kinds.records_from_models import MODEL_RECORDS
-    from congenial.kinds.records_from_tables import TABLE_RECORDS
-
-    found = plan.of(TABLE_RECORDS)
+    found: list[TableRecordsSection] = plan.of("synthesise")
     if name is not None:
         meant = plan.named(name)
         return next((section for section in found if section is meant), None)
-    return found[0] if len(found) == 1 and not plan.of(MODEL_RECORDS) else None
+    return found[0] if len(found) == 1 and not plan.of("model") else None
 
 
 def positive_numbers(option: str, text: str) -> list[Fraction]:

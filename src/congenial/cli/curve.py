@@ -113,9 +113,7 @@ def curve(
 
 def section_of(plan: Plan, name: str | None) -> ModelRecordsSection:
     """The release of synthetic records that is meant."""
-    from congenial.kinds.records_from_models import MODEL_RECORDS
-
-    found = plan.of(MODEL_RECORDS)
+    found: list[ModelRecordsSection] = plan.of("model")
     if name is not None:
         meant = plan.named(name)
         for section in found:

@@ -175,4 +175,4 @@ class EstimateKind(LoadedKind[EstimateSection]):
         return further_promise(release)
 
 
-ESTIMATE = EstimateKind()
+KIND = EstimateKind()

@@ -261,4 +261,4 @@ class GivenPublic(LoadedKind[ScenariosSection]):
         return further_promise(release)
 
 
-GIVEN_PUBLIC = GivenPublic()
+KIND = GivenPublic()

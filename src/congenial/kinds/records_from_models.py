@@ -86,4 +86,4 @@ class RecordsFromModels(LoadedKind[ModelRecordsSection]):
         return render(release, promise)
 
 
-MODEL_RECORDS = RecordsFromModels()
+KIND = RecordsFromModels()

@@ -126,4 +126,4 @@ class RecordsFromTables(LoadedKind[TableRecordsSection]):
         return render(release, promise)
 
 
-TABLE_RECORDS = RecordsFromTables()
+KIND = RecordsFromTables()

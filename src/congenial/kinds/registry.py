@@ -1,92 +1,99 @@
 """The kinds of release, in one list: the only place where plan, workflow, bundle and commands look.
 
-The first kind whose key a section has is the section's kind; one without any such key is read as a
-table, whose message then says what is missing.
+A kind is a module with `KIND`. It is loaded when a plan has its key or a bundle its name, so that a
+command loads the kinds it meets and no other. The first key of this list that a section has tells
+its kind; a section without any is read as a table, whose message then says what is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
 
 from congenial.errors import BundleError
-from congenial.kinds.convex_estimate import ESTIMATE
-from congenial.kinds.given_public import GIVEN_PUBLIC
 from congenial.kinds.kind import Kind, NamedSection
-from congenial.kinds.records_from_models import MODEL_RECORDS
-from congenial.kinds.records_from_tables import TABLE_RECORDS
-from congenial.kinds.several_tables import SEVERAL_TABLES
-from congenial.kinds.single_table import SINGLE_TABLE
-from congenial.kinds.statistics import STATISTICS
-from congenial.kinds.tables_by_parts import TABLES_BY_PARTS
-from congenial.kinds.two_by_two import TWO_BY_TWO
 
 AnyKind = Kind[Any]
-KINDS: list[AnyKind] = [
-    ESTIMATE,
-    GIVEN_PUBLIC,
-    TABLES_BY_PARTS,
-    SEVERAL_TABLES,
-    SINGLE_TABLE,
-    STATISTICS,
-    MODEL_RECORDS,
-    TABLE_RECORDS,
-    TWO_BY_TWO,
-]
+TABLE = "table"
 
-_LISTENERS: list[Callable[[], Any]] = []
+
+class Listed(NamedTuple):
+    """Where a kind is: how release.json names it, and its module, or the kind itself."""
+
+    name: str
+    home: str | AnyKind
+
+
+KINDS: dict[str, Listed] = {  # by the key of a [[release]]
+    "estimate": Listed("estimate", "convex_estimate"),
+    "scenarios": Listed("values", "given_public"),
+    "parts": Listed("tables by parts", "tables_by_parts"),
+    "tables": Listed("tables", "several_tables"),
+    TABLE: Listed("table", "single_table"),
+    "statistics": Listed("statistics", "statistics"),
+    "model": Listed("synthetic records", "records_from_models"),
+    "synthesise": Listed("records from tables", "records_from_tables"),
+    "test": Listed("odds ratio test", "two_by_two"),
+}
 
 
 def register(kind: AnyKind) -> AnyKind:
     """Add a kind of release; plans and bundles know it from now on."""
-    for known in KINDS:
-        if known.key == kind.key or known.name == kind.name or known.section is kind.section:
-            raise TypeError(f"there is a kind of release '{known.name}' with the key {known.key}")
-    KINDS.append(kind)
-    _tell()
+    for key, known in KINDS.items():
+        if key == kind.key or known.name == kind.name:
+            raise TypeError(f"there is a kind of release '{known.name}' with the key {key}")
+    KINDS[kind.key] = Listed(kind.name, kind)
     return kind
 
 
 def forget(kind: AnyKind) -> None:
     """Take a kind out again: for tests."""
-    KINDS.remove(kind)
-    _tell()
+    del KINDS[kind.key]
 
 
-def on_change(call: Callable[[], Any]) -> None:
-    """Call this whenever the list changes."""
-    _LISTENERS.append(call)
-
-
-def _tell() -> None:
-    for call in _LISTENERS:
-        call()
+def every_kind() -> list[AnyKind]:
+    """All kinds, loaded."""
+    return [by_key(key) for key in KINDS]
 
 
 def key_of(value: Any) -> str:
-    """The key that tells the kind of a [[release]], read or not yet read."""
-    if isinstance(value, NamedSection):
-        return of_section(value).key
-    keys = (kind.key for kind in KINDS)
-    return next((key for key in keys if isinstance(value, dict) and key in value), SINGLE_TABLE.key)
+    """The key that tells the kind of a [[release]], not yet read."""
+    return next((key for key in KINDS if isinstance(value, dict) and key in value), TABLE)
 
 
 def of_section(section: NamedSection) -> AnyKind:
     """The kind of a section of a plan."""
-    return next(kind for kind in KINDS if type(section) is kind.section)
+    own = type(section)
+    return next(
+        by_key(key)
+        for key, (_, home) in KINDS.items()
+        if (
+            own.__module__ == f"congenial.kinds.{home}"
+            if isinstance(home, str)
+            else home.section is own
+        )
+    )
 
 
 def by_key(key: str) -> AnyKind:
     """The kind that a key of a plan tells."""
-    return next(kind for kind in KINDS if kind.key == key)
+    home = KINDS[key].home
+    return _loaded(home) if isinstance(home, str) else home
 
 
 def by_name(name: Any) -> AnyKind:
     """The kind of release that a bundle names."""
-    for kind in KINDS:
-        if kind.name == name:
-            return kind
+    for key, known in KINDS.items():
+        if known.name == name:
+            return by_key(key)
     raise BundleError(
         f"this software does not know bundles of the kind {name!r}.",
         remedy="Use the version of congenial that wrote it.",
     )
+
+
+@cache
+def _loaded(module: str) -> AnyKind:
+    kind: AnyKind = import_module(f"congenial.kinds.{module}").KIND
+    return kind

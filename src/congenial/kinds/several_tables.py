@@ -132,4 +132,4 @@ class SeveralTables(LoadedKind[TablesSection]):
         show(document, screen, want)
 
 
-SEVERAL_TABLES = SeveralTables()
+KIND = SeveralTables()

@@ -141,4 +141,4 @@ class SingleTable(LoadedKind[ReleaseSection]):
         return outlook(release.mechanism).why
 
 
-SINGLE_TABLE = SingleTable()
+KIND = SingleTable()

@@ -164,4 +164,4 @@ class StatisticsKind(LoadedKind[StatisticsSection]):
         return release.person_guarantee
 
 
-STATISTICS = StatisticsKind()
+KIND = StatisticsKind()

@@ -89,4 +89,4 @@ class TablesByParts(LoadedKind[PartsSection]):
         return verify_part(files, release, part)
 
 
-TABLES_BY_PARTS = TablesByParts()
+KIND = TablesByParts()

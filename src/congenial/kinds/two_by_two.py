@@ -111,4 +111,4 @@ class TwoByTwo(LoadedKind[OddsRatioSection]):
         return [Check(what, same), *(Check(*one) for one in release.checks().items())]
 
 
-TWO_BY_TWO = TwoByTwo()
+KIND = TwoByTwo()

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
 
 from congenial._version import __version__
+from congenial.kinds.registry import every_kind
 from congenial.publication.plan import Plan
 
 _LABELS = {"type": "array", "items": {"type": ["string", "number"]}}
@@ -53,6 +54,13 @@ def plan_schema() -> dict[str, Any]:
     made: dict[str, Any] = _for_toml(Plan.model_json_schema(schema_generator=_Shapes))
     del made["properties"]["folder"]  # where relative paths start: not a key of the file
     made["properties"]["schema"] = {"type": "object", "additionalProperties": _ATTRIBUTE}
+    _, kinds = models_json_schema(
+        [(kind.section, "validation") for kind in every_kind()], schema_generator=_Shapes
+    )
+    named = _for_toml(kinds)["$defs"]
+    made.setdefault("$defs", {}).update(named)
+    sections = [{"$ref": f"#/$defs/{kind.section.__name__}"} for kind in every_kind()]
+    made["properties"]["release"]["items"] = {"anyOf": sections}
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Plan of congenial {__version__}",

@@ -14,10 +14,9 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, GetCoreSchemaHandler, ValidationError, model_validator
-from pydantic_core import CoreSchema, core_schema
+from pydantic import Field, PlainValidator, SerializeAsAny, ValidationError, model_validator
 
 from congenial.data.about import About
 from congenial.data.arguments import PATH, expect
@@ -28,7 +27,7 @@ from congenial.errors import PlanError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.kinds import registry
-from congenial.kinds.kind import Kind, NamedSection, Section
+from congenial.kinds.kind import NamedSection, Section
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
 from congenial.publication.plan_sections import (
     AboutSection,
@@ -43,22 +42,16 @@ if TYPE_CHECKING:
     from congenial.data.map_shapes import MapShapes
     from congenial.ledger.counted_unit import Unit as UnitKind
 
-S = TypeVar("S", bound=NamedSection)
+
+def _section(value: Any) -> NamedSection:
+    """A [[release]] as the section of its kind, which is loaded for it."""
+    if isinstance(value, NamedSection):
+        return value
+    section: type[NamedSection] = registry.by_key(registry.key_of(value)).section
+    return section.model_validate(value)
 
 
-class _AnyKind:
-    """A [[release]] of any registered kind; the key that tells the kind is part of an error's
-    location.
-    """
-
-    @staticmethod
-    def __get_pydantic_core_schema__(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        del source
-        choices = {kind.key: handler.generate_schema(kind.section) for kind in registry.KINDS}
-        return core_schema.tagged_union_schema(choices, discriminator=registry.key_of)
-
-
-AnySection = Annotated[NamedSection, _AnyKind]
+AnySection = Annotated[NamedSection, PlainValidator(_section, json_schema_input_type=dict)]
 
 
 class Plan(Section):
@@ -86,7 +79,7 @@ class Plan(Section):
     data: DataSection
     schema_: dict[str, Any] = Field(alias="schema")
     publish: dict[str, PublishEntry] = {}
-    release: list[AnySection] = []
+    release: list[SerializeAsAny[AnySection]] = []
     budget: BudgetSection
     derive: dict[str, DeriveEntry] = {}
     about: AboutSection = AboutSection()
@@ -281,13 +274,11 @@ class Plan(Section):
         return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
     def _plain(self) -> dict[str, Any]:
-        plain = self.model_dump(mode="json", by_alias=True, fallback=str)
-        _drop_unused(plain)
-        return plain
+        return self.model_dump(mode="json", by_alias=True, fallback=str)
 
-    def of(self, kind: Kind[S]) -> list[S]:
-        """The sections of one kind of release."""
-        return [section for section in self.release if isinstance(section, kind.section)]
+    def of(self, key: str) -> list[Any]:
+        """The sections of the kind of release that a key tells."""
+        return [section for section in self.release if registry.of_section(section).key == key]
 
     def named(self, name: str) -> NamedSection:
         """The release section of that name."""
@@ -301,30 +292,6 @@ class Plan(Section):
 DIGEST_OF = (
     "the plan's settings and the files it names (not the data); comments and layout do not count"
 )
-# Keys that came later: where a plan does not use them its digest is what it was before.
-_LATER = {
-    "about": ("map",),
-    "": ("derive", "about"),
-    "data": ("unit_source", "truncate", "separator", "encoding", "sheet", "skip_blank_rows"),
-}
-
-
-def _drop_unused(plain: dict[str, Any]) -> None:
-    for section, keys in _LATER.items():
-        part = plain[section] if section else plain
-        for key in keys:
-            if not _told(part[key]):
-                del part[key]
-    for entry in (*plain["publish"].values(), *plain["release"]):
-        if not entry.get("units", True):
-            del entry["units"]
-
-
-def _told(value: Any) -> bool:
-    return any(map(_told, value.values())) if isinstance(value, dict) else bool(value)
-
-
-registry.on_change(lambda: Plan.model_rebuild(force=True))
 
 
 def _refuse_password(key: str, address: str) -> None:

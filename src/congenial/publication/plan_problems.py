@@ -20,20 +20,22 @@ from congenial.publication.plan_sections import (
     PublishEntry,
 )
 
+Place = tuple[int | str, ...]
+
 
 def first_problem(error: ValidationError, values: dict[str, Any]) -> str:
     """Key, value, rule and remedy of the first problem in a plan."""
     problems = error.errors(include_url=False)
     # A misspelt key is both unknown and missing; the first says more.
     problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
-    where, keys = _place(problem["loc"])
+    where = problem["loc"]
+    kind = _kind_at(where, values)
+    keys = _keys(where, kind)
     key = _key(where, values)
     if problem["type"] == "extra_forbidden":
-        kinds = _kinds_with(problem["loc"])
-        if kinds:
-            return (
-                f"{key}: goes with {kinds}, not with {problem['loc'][2]}. Keys: {', '.join(keys)}."
-            )
+        others = _kinds_with(where, kind)
+        if others:
+            return f"{key}: goes with {others}, not with {kind}. Keys: {', '.join(keys)}."
         near = difflib.get_close_matches(str(where[-1]), keys, 1, 0.6)
         hint = f" Did you mean '{near[0]}'?" if near else f" Keys: {', '.join(keys)}."
         return f"{key}: unknown key.{hint}"
@@ -51,12 +53,19 @@ def first_problem(error: ValidationError, values: dict[str, Any]) -> str:
     return f"{key}{value}: {rule}. See docs/reference/plan.md."
 
 
-def _kinds_with(location: tuple[int | str, ...]) -> str:
-    """The keys of the kinds of release that take a key which this kind does not; empty if none."""
-    if location[:1] != ("release",) or len(location) != 4:
+def _kind_at(location: Place, values: dict[str, Any]) -> str:
+    """The key of the kind of release that a place is in; empty outside of releases."""
+    if location[:1] != ("release",) or len(location) < 3 or not isinstance(location[1], int):
         return ""
-    told = [kind.key for kind in registry.KINDS if location[3] in kind.section.model_fields]
-    return "" if location[3] in told else " or ".join(told)
+    return registry.key_of(values["release"][location[1]])
+
+
+def _kinds_with(location: Place, kind: str) -> str:
+    """The keys of the kinds of release that take a key which this kind does not; empty if none."""
+    if not kind or len(location) != 3:
+        return ""
+    others = [one.key for one in registry.every_kind() if location[2] in one.section.model_fields]
+    return "" if location[2] in others else " or ".join(others)
 
 
 def _written(value: str | int | Decimal) -> str:
@@ -66,7 +75,7 @@ def _written(value: str | int | Decimal) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
 
 
-def _key(where: tuple[int | str, ...], values: dict[str, Any]) -> str:
+def _key(where: Place, values: dict[str, Any]) -> str:
     """A place in words: a release by its name where it has one."""
     words = ".".join(str(part) for part in where) or "the plan"
     if where[:1] != ("release",) or len(where) < 2 or not isinstance(where[1], int):
@@ -77,8 +86,8 @@ def _key(where: tuple[int | str, ...], values: dict[str, Any]) -> str:
     return ": ".join([told, *words.split(".", 2)[2:]])
 
 
-def _place(location: tuple[int | str, ...]) -> tuple[tuple[int | str, ...], list[str]]:
-    """Where a problem is, as the plan writes it, and the keys that are allowed there."""
+def _keys(location: Place, kind: str) -> list[str]:
+    """The keys that are allowed at a place."""
     sections: dict[Any, type[Section]] = {
         "data": DataSection,
         "publish": PublishEntry,
@@ -87,10 +96,8 @@ def _place(location: tuple[int | str, ...]) -> tuple[tuple[int | str, ...], list
         "budget": BudgetSection,
     }
     model: type[Section] = Plan
-    if location[:1] == ("release",) and len(location) > 2:  # release, its number, its kind
-        model = registry.by_key(str(location[2])).section
-        location = (*location[:2], *location[3:])
+    if kind:
+        model = registry.by_key(kind).section
     elif len(location) > 1:
         model = sections.get(location[0], Plan)
-    names = [field.alias or name for name, field in model.model_fields.items() if name != "folder"]
-    return location, names
+    return [field.alias or name for name, field in model.model_fields.items() if name != "folder"]

@@ -95,9 +95,7 @@ def _named(targets: list[Target], names: Sequence[str]) -> list[Target]:
 
 def attacked(plan: Plan) -> list[str]:
     """Names of the plan's releases that an attack is known for."""
-    from congenial.kinds.registry import by_key
-
-    return [section.name for section in plan.of(by_key("table"))]
+    return [section.name for section in plan.of("table")]
 
 
 def _of_plan(plan: Plan) -> list[Target]:
