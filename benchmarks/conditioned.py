@@ -1,4 +1,4 @@
-"""Exact noise given sign constraints, crossing groups and hierarchies: rates and ratios.
+"""Exact noise given sign constraints and crossing groups: rates and ratios.
 
 Run `python -m benchmarks conditioned`; it takes under a minute. The 2 x 23 table of the paper
 (total, female and voting-age counts mandated, s >= 0, eps_cell = 1/2) against the paper's chain
@@ -16,7 +16,6 @@ from typing import Any
 
 import numba
 import numpy as np
-from congenial.sampling.tree.levels import noise_at_levels
 
 from congenial.papers.congenial_dp.example import ATOMS, PROPOSAL, TABLE1
 from congenial.papers.congenial_dp.gamma import EQUATIONS
@@ -28,7 +27,7 @@ from congenial.sampling.tree.tree_of_sums import TreeOfSums
 EPS = Fraction(1, 2)
 TABLES, PRINTED_STEPS, STEPS = 200_000, 400_000, 1_000_000
 DRAWS, TIMED = 600_000, 400_000
-STATES, LEAVES = (1, 10, 50), (3000, 333)
+LEAVES = (3000, 333)
 BOUNDED = ((10, 100_000), (100, 100_000), (1000, 100_000), (1000, 500))  # groups, totals
 
 
@@ -156,29 +155,10 @@ def timed(
 
 
 def tree_rows(randomness: Randomness) -> list[dict[str, Any]]:
-    rng, rows = np.random.default_rng(1), []
-    for states in STATES:
-        sizes = rng.integers(150, 517, 60 * states)
-
-        def build(states: int = states, sizes: Any = sizes) -> TreeOfSums:
-            county = np.repeat(np.arange(60 * states), sizes)
-            total = (np.zeros(county.size, dtype=np.int64), None)
-            levels = [total, (county // 60, None), (county, Fraction(1, 4))]
-            return noise_at_levels(levels, EPS, county.size)
-
-        cells = int(sizes.sum())
-        rows.append(timed("noise at every node", f"{cells:,} leaves", cells, build, randomness))
     labels = np.repeat(np.arange(LEAVES[0]), LEAVES[1])
-    rows.append(
-        timed(
-            "leaf noise, fixed totals",
-            f"{labels.size:,} leaves",
-            labels.size,
-            lambda: GroupedNoise(labels, EPS),
-            randomness,
-        )
-    )
-    return rows
+    what = f"{labels.size:,} leaves"
+    build = lambda: GroupedNoise(labels, EPS)  # noqa: E731
+    return [timed("leaf noise, fixed totals", what, labels.size, build, randomness)]
 
 
 def bounded_rows(randomness: Randomness) -> list[dict[str, Any]]:
@@ -195,7 +175,7 @@ def bounded_rows(randomness: Randomness) -> list[dict[str, Any]]:
 
 
 SMALLEST = {"TABLES": 50, "PRINTED_STEPS": 50, "STEPS": 50, "DRAWS": 400, "TIMED": 50}
-SMALLEST |= {"STATES": (1,), "LEAVES": (3, 4), "BOUNDED": ((2, 50),)}
+SMALLEST |= {"LEAVES": (3, 4), "BOUNDED": ((2, 50),)}
 
 
 def run() -> list[dict[str, Any]]:

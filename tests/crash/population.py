@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from congenial.publication.drawing import Offer
 from congenial.publication.finish import finish
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
+from congenial.report.render import stated
 
 EACH = Fraction(1, 10)  # epsilon of one release
 STUCK = 300  # seconds in which nothing happens
@@ -128,7 +128,7 @@ class Population:
             return mechanism.release(table, None, name)
 
         plan = self.plan(name)
-        promise, report = mechanism.guarantee, lambda _, words: escape(words)
+        promise, report = mechanism.guarantee, lambda _, words: stated(words)
         made = mechanism.description, promise, draw, lambda: made_up(mechanism, name), report
         offer = Offer(name, *made)
         folder = (out or self.folder / "bundles") / name
@@ -183,7 +183,7 @@ class Population:
     def recover(self) -> None:
         """What the curator does after a crash: finish what was drawn, give up the rest."""
         ledger = self.ledger
-        finish(ledger, self.folder / "bundles", lambda _, words: escape(words))
+        finish(ledger, self.folder / "bundles", lambda _, words: stated(words))
         for entry in ledger.pending():
             ledger.abandon(entry.id)
 

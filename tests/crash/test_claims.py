@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from html import escape
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 from congenial.errors import BundleError, CongenialError
 from congenial.ledger.reservation import Reservation
 from congenial.publication import bundle, claim, finish
+from congenial.report.render import stated
 from tests.children import start
 from tests.crash.population import EACH, Population
 
@@ -152,7 +152,7 @@ def test_a_disk_that_fills_after_the_draw(
     kept = population.folder / "bundles" / ".late.drawn"
     assert kept.stat().st_mode & 0o777 == 0o600
     spent = population.ledger.spent()
-    (done,) = finish.finish(population.ledger, kept.parent, lambda _, words: escape(words))
+    (done,) = finish.finish(population.ledger, kept.parent, lambda _, words: stated(words))
     assert (done.name, population.draws, population.ledger.spent()) == ("late", 2, spent)
     assert not kept.exists()
     assert population.judge() == []

@@ -340,14 +340,6 @@ def test_a_folder_that_cannot_be_removed_is_said(
     assert not (here / RUN).exists()
 
 
-def test_a_run_of_an_earlier_version_is_not_paid_for_twice(bare: Path, tmp_path: Path) -> None:
-    here = copied(bare, tmp_path / "here")
-    (here / "bundles" / ".nation.run").mkdir(parents=True)
-    with pytest.raises(BundleError, match="an earlier version began"):
-        released(here)
-    assert spent(Plan.load(here / "plan.toml")) == []
-
-
 def test_bundles_in_two_places_have_a_private_folder_each(bare: Path, tmp_path: Path) -> None:
     plan = Plan.load(copied(bare, tmp_path / "here") / "plan.toml")
     usual, here = plan.folder / "bundles" / "nation", plan.folder / "out" / "nation"

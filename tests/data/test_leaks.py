@@ -190,7 +190,7 @@ LEVELS = f"county,state\n{MARK},{MARK}-P\n{MARK}-2,{MARK}-Q\n"
     [
         (LEVELS, f"county = '{MARK[:-1]}'", "2 levels"),
         (LEVELS, "state in ('Q', 'P')", "2 levels"),
-        (LEVELS + f"{MARK},x\n{MARK}-2,x\n", "", "2 rows of 'levels.csv' repeat a level"),
+        (LEVELS + f"{MARK},x\n{MARK}-2,x\n", "", "have the same level"),
         (LEVELS + f"{MARK}\x07,x\n", "", "row 4 of 'levels.csv'"),
         (LEVELS + f"x,{MARK}\x07\n", "", "row 4 of 'levels.csv'"),
         (LEVELS + f"{MARK}\n", "", "row 4 of 'levels.csv'"),

@@ -112,7 +112,7 @@ def test_a_skipped_level_is_refused(tmp_path: Path) -> None:
     lines = (tmp_path / "areas.csv").read_text().splitlines()
     lines[3] = lines[3].split(",")[0] + ",,s0"
     (tmp_path / "areas.csv").write_text("\n".join(lines) + "\n")
-    assert "'county': level '' is not a name" in refused(plan)
+    assert "row 4 of 'areas.csv' has no text in column 2" in refused(plan)
 
 
 @pytest.mark.audit  # a whole release

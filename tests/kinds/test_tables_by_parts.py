@@ -177,7 +177,7 @@ def test_ties_that_fall_another_way_elsewhere_are_no_defect(
         return bool(ties[-1])
 
     monkeypatch.setattr(
-        transport_fit, "_chances", lambda targets: np.indices(targets.shape)[1] % 7 / 7
+        transport_fit, "_chances", lambda targets: np.indices(targets.shape)[-1] % 7 / 7
     )
     monkeypatch.setattr(parted_checks.np, "array_equal", counted)
     for part in (None, "s0", "s1", "s2"):

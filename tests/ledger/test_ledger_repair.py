@@ -41,7 +41,6 @@ def contradiction() -> dict[str, Any]:
 LAW = described().to_dict()
 OF_UNITS = Invariants(SCHEMA, of_units=published((total(), 5))).to_dict()
 RECORDS = RecordDescription("records", SCHEMA, {}, epsilon=Fraction(1)).to_dict()
-EXISTENTIAL = {"adjacency": {"metric": "replace-one", "reading": "existential"}}
 GOOD = {"name": "r", "description": LAW, "guarantee": {}, "plan_digest": ""}
 # What can be read and has no price would stop everybody, too.
 UNPRICED = ("reserve", "x", GOOD | {"description": LAW | {"units": True}})
@@ -80,7 +79,6 @@ HOSTILE: list[tuple[str, str | None, Any]] = [
     ("mandates", None, contradiction()),
     ("refund", "taken", {}),
     UNPRICED,
-    ("reserve", "x", GOOD | {"description": LAW | {"levels": [{"table": ["none"], "eps": "1"}]}}),
     ("reserve", "x", GOOD | {"description": LAW | {"parameter": {"eps_cell": "1e999999999"}}}),
     ("reserve", "x", GOOD | {"guarantee": {"adjacency": {"metric": VALUES}}}),
     ("reserve", "x", GOOD | {"guarantee": {"adjacency": {"metric": VALUES, "public": 7}}}),
@@ -186,7 +184,6 @@ def test_a_releaser_cannot_brick_the_ledger(
             [
                 ("mandates", OF_UNITS),  # how many rows there are is not told
                 ("reserve", GOOD | {"description": RECORDS}),
-                ("reserve", GOOD | {"guarantee": EXISTENTIAL}),
             ],
         ),
     ],

@@ -160,18 +160,6 @@ def test_forged_errors_are_noticed(written, name, part):
     }
 
 
-@pytest.mark.parametrize("form", [1, 2])
-def test_files_that_lack_errors_fail_whatever_format_they_claim(written, form):
-    """Files of format 1 are read."""
-    former = replace(RELEASES["projected"](), with_errors=False)
-    folder = written(former).folder
-    assert bundle.read(folder).to_arrow().equals(former.to_arrow())
-    assert "sd" not in (folder / "table.csv").read_text()
-    edit(folder, "release.json", lambda d: d.update(format=form))
-    columns = "its files have the columns of its format"
-    assert columns in {c.what for c in verify(folder) if not c.holds}
-
-
 def test_a_seeded_draw_fails_verification(written):
     release = calibrate("auto", Guarantee.pure(1, MANDATED), SCHEMA.names).release(
         TABLE, SeededRandomness(5)

@@ -229,7 +229,7 @@ def test_whole_numbers_of_release_json_in_other_types(
 ) -> None:
     """Each whole number with a point and each truth value as a number, one at a time."""
     index = json.loads((made[kind] / "release.json").read_text())
-    told = ("description", "guarantee", "publishable", "format")
+    told = ("description", "guarantee", "publishable", "bundle")
     text = json.dumps({key: index[key] for key in told})
     forms = [*re.finditer(r"(?<=[ \[])(-?\d+|true|false)(?=[,}\]])", text)]
     assert len(forms) > 2

@@ -119,13 +119,6 @@ def test_a_map_is_planned_and_in_no_number(released: Path, tmp_path: Path) -> No
     assert other.digest != mapped.digest
 
 
-def test_plans_without_a_map_keep_their_digest() -> None:
-    """Written down before maps were there."""
-    assert Plan.parse(PLAN, Path()).digest.startswith(PLAIN)
-    words = PLAN + '[about]\ntitle = "People"\n'
-    assert Plan.parse(words, Path()).digest.startswith(WITH_WORDS)
-
-
 def test_a_map_that_does_not_fit_is_refused(released: Path) -> None:
     changes = (("areas.geo", "none.geo"), ('"code"', '"name"'), ('axis = "area"', 'axis = "x"'))
     for old, new in changes:

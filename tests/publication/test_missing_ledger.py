@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +41,7 @@ def test_figures_recorded_in_a_ledger_refuse_a_fresh_one(tmp_path: Path, again: 
     assert not (folder / again).exists()
 
 
-@pytest.mark.parametrize("old_note", [False, True])
-def test_another_ledger_that_exists_is_not_a_fresh_budget(tmp_path: Path, old_note: bool) -> None:
+def test_another_ledger_that_exists_is_not_a_fresh_budget(tmp_path: Path) -> None:
     folder, elsewhere = tmp_path / "population", tmp_path / "elsewhere"
     people(folder)
     people(elsewhere)
@@ -52,11 +50,6 @@ def test_another_ledger_that_exists_is_not_a_fresh_budget(tmp_path: Path, old_no
     Ledger.open(
         folder / "other.sqlite", plan.schema, adjacency="replace-one", budget=plan.budget.budget()
     )
-    file = folder / "published" / "published.json"
-    if old_note:  # version 0.1.0 wrote the place only
-        read = json.loads(file.read_text())
-        del read["ledger"]
-        file.write_text(json.dumps(read))
     for call in (
         lambda: workflow.check(plan),
         lambda: workflow.publish(plan),

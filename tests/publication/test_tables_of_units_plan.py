@@ -113,16 +113,6 @@ def test_what_is_no_table_of_units_is_refused(
     assert words in str(told.value)
 
 
-@pytest.mark.parametrize("source", ["people.csv", "spark:census.people"])
-def test_units_by_group_have_the_same_law(tmp_path: Path, source: str) -> None:
-    """Drawn where their rows are on Spark; elsewhere `by` changes nothing."""
-    text = UNITS.replace('source = "people.csv"', f'source = "{source}"')
-    plain = workflow.check(written(tmp_path, text)).releases[1].mechanism
-    text = text.replace("units = true\ntable", 'units = true\nby = ["block"]\ntable')
-    assert 'by = ["block"]' in text
-    assert workflow.check(written(tmp_path, text)).releases[1].mechanism == plain
-
-
 def test_units_need_several_rows_under_figures(tmp_path: Path) -> None:
     text = UNITS[: UNITS.index("[publish]")] + UNITS[UNITS.index("[[release]]") :]
     with pytest.raises(CongenialError, match="units = true is for units that own several rows"):

@@ -267,7 +267,7 @@ def test_what_has_no_law_in_r_is_refused_with_a_way_out(written: Any, answers: A
 def test_digests(answers: Any) -> None:
     assert all(one["verified"] == [True] for one in answers["bundles"].values())
     assert "no bundle" in answers["verified"]["nothing"]["error"][0]
-    assert "format 3" in answers["verified"]["later"]["error"][0]
+    assert "format that this package reads" in answers["verified"]["later"]["error"][0]
     failed = {
         what: [row["what"] for row in rows if not row["holds"]]
         for what, rows in answers["verified"].items()

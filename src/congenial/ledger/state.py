@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from congenial.ledger.budget import Budget
 from congenial.ledger.counted_unit import CountedUnit, Unit, opening_unit
 from congenial.ledger.repair import Malformed, voided
 from congenial.ledger.roles import Role, check_grant
+from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import Loss, joint_loss, refuse_unpriced
 from congenial.privacy.descriptions import AnyDescription, read_description
@@ -373,13 +374,13 @@ def _reserved(state: LedgerState, event: Event, payload: dict[str, Any]) -> Entr
 
 
 def _promised(guarantee: dict[str, Any]) -> dict[str, Any]:
-    """What was promised, if later readers can say it: in the robust reading."""
+    """What was promised, if later readers can say it; the price is that of the robust reading."""
     if "tradeoff" in guarantee:
         Tradeoff.from_dict(guarantee["tradeoff"])
     pairs = guarantee.get("adjacency")
     if pairs is not None:
         written_text(pairs["metric"])
-        if pairs.get("reading") not in (None, "robust"):
+        if pairs.get("reading") not in (None, *get_args(Reading)):
             raise ValueError(pairs["reading"])
         for name in pairs["public"] if pairs["metric"] == VALUES else ():
             written_text(name)
