@@ -264,8 +264,11 @@ def _plain_index(index: Mapping[str, Any]) -> bool:
     created = str(index.get("created"))
     try:
         told = datetime.fromisoformat(created)
-        right = told.tzinfo == UTC and told.isoformat(timespec="seconds") == created
-        right &= told <= datetime.now(UTC) + timedelta(days=1)  # clocks differ
+        right = (
+            told.tzinfo == UTC
+            and told.isoformat(timespec="seconds") == created
+            and told <= datetime.now(UTC) + timedelta(days=1)  # clocks differ
+        )
     except ValueError:
         right = False
     return right and set(index) == FIELDS | ({"folders"} & set(index))
