@@ -171,10 +171,7 @@ def test_payload_and_back(name):
         around = release.interval(row["statistic"], 0.9)
         assert around.low - 1e-5 * abs(around.low) <= float(row["low"]) <= around.low
         assert around.high <= float(row["high"]) <= around.high + 1e-5 * abs(around.high)
-    former = replace(release, with_errors=False)
-    text = former.payload()["statistics.csv"].decode()
-    assert text.startswith("statistic,value,standard_error\n")
-    broken = files | {"statistics.csv": b"statistic,value,standard_error\nmean age,x,1\n"}
+    broken = files | {"statistics.csv": b"statistic,value,sd,low,high\nmean age,x,1,0,2\n"}
     with pytest.raises(BundleError, match="cannot be read"):
         StatisticsRelease.from_payload(
             name="ward", description=release.description, guarantee=release.guarantee,
