@@ -12,7 +12,7 @@ from markupsafe import escape
 
 from congenial import verify
 from congenial.kinds import statistics_document
-from congenial.report.given_public_report import CAPTIONS
+from congenial.kinds.given_public_document import CAPTIONS
 from congenial.report.render import basis_of
 from tests.publication.forging import ADDED, NOT_OURS, Change, forged
 
