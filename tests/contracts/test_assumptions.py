@@ -79,8 +79,8 @@ WRITERS = {  # what writes assumptions, by file
 PASSED_ON = {  # these hand assumptions on and write none
     ("privacy/guarantee.py", "Guarantee.compose"),
     ("kinds/kind.py", "planned"),
-    ("kinds/statistics_offer.py", "_calibrated"),
-    ("kinds/given_public_verification.py", "further_promise"),
+    ("kinds/statistics.py", "_calibrated"),
+    ("kinds/plan_scenarios.py", "further_promise"),
     (f"{DISTRIBUTION}distribution_mechanism.py", "DistributionMechanism.guarantee"),
     (f"{WASSERSTEIN}secret_promise.py", "promise"),
     (f"{WASSERSTEIN}secret_promise.py", "together"),

@@ -17,13 +17,14 @@ import pytest
 from congenial import read
 from congenial.errors import InferenceError
 from congenial.inference import Poisson, infer
-from congenial.kinds import given_public_offer
+from congenial.kinds import given_public_document
+from congenial.kinds.given_public import KIND
+from congenial.kinds.given_public_document import Earlier, counts_chart
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.wasserstein.table_law import TableLaw
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
-from congenial.report import given_public_report, pictures
-from congenial.report.given_public_report import Earlier, counts_chart
+from congenial.report import pictures
 from congenial.sampling.randomness import SeededRandomness
 from tests.commands import refused, run, write_plan
 
@@ -144,12 +145,12 @@ def test_a_picture_wants_two_cells_and_not_too_many(
     monkeypatch: pytest.MonkeyPatch, cells: int, drawn: bool
 ) -> None:
     """One count is no picture, and more than forty cannot be labelled."""
-    monkeypatch.setattr(given_public_report, "_cells", lambda _: [("a",)] * cells)
-    monkeypatch.setattr(given_public_report, "MOST_CELLS", 40)
+    monkeypatch.setattr(given_public_document, "_cells", lambda _: [("a",)] * cells)
+    monkeypatch.setattr(given_public_document, "MOST_CELLS", 40)
     pen: Any = SimpleNamespace(available=lambda: True, draw=lambda *_: "address")
     release: Any = SimpleNamespace(values=[1] * cells)
     persons: Any = None
-    found = given_public_report.GivenPublicReport(persons)._picture(release, pen)
+    found = given_public_document.GivenPublicReport(persons)._picture(release, pen)
     assert (found is not None) == drawn
 
 
@@ -210,7 +211,7 @@ def test_what_one_record_costs_by_enumeration(folder: Path, base: str) -> None:
     """Every two tables one record apart: the loss is at most what the ledger counts."""
     loaded = Plan.load(plan(folder, (PRIOR, base)))
     figures = loaded.invariants.evaluate(_table(loaded, (2, 1, 1)))
-    made = given_public_offer.build(loaded, loaded.release[0], figures)
+    made = KIND.build(loaded, loaded.release[0], figures)
     assert made.description.persons
     every = [x for x in product(range(5), repeat=3) if sum(x) == 4]
     points = every if made.base.totals else list(product(range(-12, 17), repeat=3))
@@ -249,7 +250,7 @@ def test_the_last_bundle_is_the_next_prior(folder: Path) -> None:
     values = (folder / "bundles" / "august" / "values.csv").read_text()
     (folder / "july.csv").write_text(values)
     counts = [int(line.split(",")[1]) for line in values.splitlines()[1:]]
-    made = given_public_offer.build(*_loaded(plan(folder)))
+    made = KIND.build(*_loaded(plan(folder)))
     assert made.base.shapes == tuple(F(1, 10) * (max(c, 0) + F(1, 2)) for c in counts)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from congenial import read
 from congenial.errors import CongenialError
-from congenial.kinds.statistics_offer import check, stream
+from congenial.kinds.statistics import KIND, stream
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.distribution import sampling_error
 from congenial.mechanisms.distribution.distribution_mechanism import IGNORED
@@ -282,10 +282,10 @@ def test_the_attack_before_and_after(folder: Path) -> None:
 
 @pytest.mark.skipif(not pictures.available(), reason="needs the extra report")
 def test_the_report_shows_the_laws_it_publishes(folder: Path) -> None:
-    from congenial.report.statistics_report import laws_chart
+    from congenial.kinds.statistics_document import laws_chart
 
     loaded = Plan.load(plan(folder))
-    made = check(loaded, loaded.release[0], loaded.invariants).mechanism
+    made = KIND.check(loaded, loaded.release[0], loaded.invariants).mechanism
     drawn = laws_chart(made).to_dict()
     told = {(one["law"], one["what"]) for one in drawn["data"]["values"]}
     wanted = itertools.product((law.label for law in made.pairs.laws), ("as fitted", "with noise"))
@@ -343,7 +343,7 @@ def check_of(path):
     from congenial.figures.invariants import Invariants
 
     one = Plan.load(path)
-    return check(one, one.release[0], Invariants(one.schema, ()))
+    return KIND.check(one, one.release[0], Invariants(one.schema, ()))
 
 
 @pytest.mark.parametrize(

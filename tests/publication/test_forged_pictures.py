@@ -11,8 +11,8 @@ import pytest
 from markupsafe import escape
 
 from congenial import verify
-from congenial.report import statistics_report
-from congenial.report.given_public_report import CAPTIONS
+from congenial.kinds import statistics_document
+from congenial.kinds.given_public_document import CAPTIONS
 from congenial.report.render import basis_of
 from tests.publication.forging import ADDED, NOT_OURS, Change, forged
 
@@ -27,7 +27,7 @@ def figure(caption: str, more: str = "", address: str = PICTURE) -> str:
     return f"<figure>{image}{more}<figcaption>{told}</figcaption></figure>"
 
 
-CAPTION = {"sums": CAPTIONS[0], "prior": CAPTIONS[1], "statistics": statistics_report.CAPTION}
+CAPTION = {"sums": CAPTIONS[0], "prior": CAPTIONS[1], "statistics": statistics_document.CAPTION}
 PLACE = {  # what follows the picture in its section
     "sums": ("counts", '<div class="wide">'),
     "prior": ("counts", '<div class="wide">'),

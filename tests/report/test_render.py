@@ -8,7 +8,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from congenial.data.schema import Schema
-from congenial.report.given_public_report import MOST_CELLS, Earlier, GivenPublicReport
+from congenial.kinds.given_public_document import MOST_CELLS, Earlier, GivenPublicReport
 from congenial.report.page import FIRST_ROWS, LARGEST_TABLE, PageColumn, folded_table, table
 from congenial.report.pictures import Blank
 from congenial.report.render import (

@@ -12,7 +12,7 @@ from congenial.cli.output import Document, emit, heading, line, paragraph, table
 from congenial.errors import PlanError
 
 if TYPE_CHECKING:
-    from congenial.kinds.statistics_offer import StatisticsCheck
+    from congenial.kinds.statistics import StatisticsCheck
     from congenial.publication.plan import Plan
     from congenial.sampling.randomness import Randomness
 
@@ -78,7 +78,7 @@ def audit(
 
 def attack(plan: Plan, repetitions: int, out: Path | None, seed: int | None) -> Document:
     """Property inference on every pair of scenarios, as plain data."""
-    from congenial.kinds.statistics_offer import check
+    from congenial.kinds.statistics import KIND
     from congenial.publication.plan_ledger import exact_figures, open_ledger
     from congenial.sampling.randomness import SeededRandomness, SystemRandomness
 
@@ -89,7 +89,7 @@ def attack(plan: Plan, repetitions: int, out: Path | None, seed: int | None) -> 
             remedy="A property is hidden by a [[release]] with statistics and protect.",
         )
     section = sections[0]
-    found = check(plan, section, exact_figures(plan, open_ledger(plan, create=False)))
+    found = KIND.check(plan, section, exact_figures(plan, open_ledger(plan, create=False)))
     randomness = SystemRandomness() if seed is None else SeededRandomness(seed)
     attacks = _attacks(plan, found, repetitions, randomness)
     document: Document = {
@@ -110,11 +110,11 @@ def _attacks(
     """Half of the modelling records train the attack, the other half test it."""
     from congenial.audit.property_inference import draw_shadows, property_inference
     from congenial.data.advance import one_by_one
-    from congenial.kinds.statistics_offer import modelling_records, read
+    from congenial.kinds.statistics import Asked, modelling_records
     from congenial.mechanisms.distribution.fit import numpy_generator
 
     section = found.section
-    asked = read(plan, section)
+    asked = Asked.read(plan, section)
     records = modelling_records(plan, section, asked)
     assert asked.hide is not None  # or there were no modelling records
     order = numpy_generator(randomness).permutation(len(records))

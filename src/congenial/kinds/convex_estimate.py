@@ -170,7 +170,7 @@ class EstimateKind(LoadedKind[EstimateSection]):
         """What is promised to anybody, where the promise is one given public information."""
         if release.persons is release.guarantee:
             return None
-        from congenial.kinds.given_public_verification import further_promise
+        from congenial.kinds.plan_scenarios import further_promise
 
         return further_promise(release)
 

@@ -1,26 +1,87 @@
 """A table of counts given what is public already: [[release]] with `scenarios`.
 
+Public are the plan's exact figures, earlier counts in a file (the prior), and what `given` says in
+words. The Wasserstein exponential mechanism (partially-private-data, Theorem 9) promises epsilon
+given all that. The ledger counts what one replaced record does to the same release, which needs no
+beliefs: the loss grows with the change of the table, and one record changes it by 2 in l1.
+
 Beliefs about answers are about one yes-or-no question: the released table has two cells, and `of`
-names the level that counts as yes.
+names the level that counts as yes. Disclosure rules and dependence bounds (examples 2 and 4,
+section 4.4) and finite tables of databases are all at the level of databases, where promises add
+up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from congenial.kinds.kind import NamedSection, Positive, exact
-from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
+from congenial.data.csv_text import read_rows
+from congenial.data.tabulate import Microdata
+from congenial.errors import BundleError, DataError, GuaranteeError
+from congenial.figures.support import support
+from congenial.inference.feasibility import outlook_of_values
+from congenial.kinds.given_public_document import Earlier, GivenPublicReport
+from congenial.kinds.kind import (
+    Document,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Setting,
+    Tell,
+    exact,
+    planned,
+)
+from congenial.kinds.plan_scenarios import further_promise, refuse_other_number
+from congenial.kinds.shared_words import examine_inference, inference_words, show_promise
+from congenial.mechanisms.cell_errors import ERRORS
+from congenial.mechanisms.cell_labels import label_names
+from congenial.mechanisms.wasserstein.base_measure import (
+    Base,
+    congenial,
+    naive,
+    prior_congenial,
+    published_sums,
+)
+from congenial.mechanisms.wasserstein.exponential import ORDINARY, WassersteinExponential
+from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
+from congenial.mechanisms.wasserstein.secret_promise import assumed_delta, person_promise
+from congenial.mechanisms.wasserstein.table_law import TableLaw
+from congenial.pairs.scenarios.count_rules import (
+    BoundedCounts,
+    CountRule,
+    DependentCounts,
+    k_anonymity,
+    t_closeness,
+)
+from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
+from congenial.pairs.scenarios.scenarios import IndependentRecords, Scenarios, StatedLaws
+from congenial.pairs.scenarios.statistic_laws import rational
+from congenial.pairs.secrets import SecretPairs
+from congenial.privacy.numbers import number
+from congenial.report.pictures import Blank
+from congenial.report.render import basis_of, has_pictures
+from congenial.transport.delta_z import DistanceBound, delta_z
 
 if TYPE_CHECKING:
-    from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
+    from congenial.figures.invariants import Invariants
     from congenial.privacy.guarantee import Guarantee
+    from congenial.report.accuracy import Want
+    from congenial.sampling.randomness import Randomness
 
+NUMBER_BYTES = 24  # of a count as text
 
 INDEPENDENT: Literal["independent records"] = "independent records"
 ANSWERS, DEPENDENT, LISTED = "independent answers", "dependent answers", "listed databases"
@@ -211,54 +272,486 @@ class ScenariosSection(NamedSection):
         )
 
 
-class GivenPublic(LoadedKind[ScenariosSection]):
+@dataclass(frozen=True)
+class ScenariosCheck:
+    """What a release given public information would promise, and to whom."""
+
+    section: ScenariosSection
+    mechanism: WassersteinExponential
+    guarantee: Guarantee
+    persons: Guarantee
+    earlier: Earlier | None
+
+
+class GivenPublic(Kind[ScenariosSection]):
     """Counts drawn around the true ones, protected given what somebody knows already."""
 
     key = "scenarios"
     name = "values"
     section = ScenariosSection
+    release_class = ValuesRelease
     instead: ClassVar[str] = ""
 
-    def offers(self) -> Offers:
-        """`given_public_offer`."""
-        from congenial.kinds import given_public_offer
+    # ---- from the plan to a draw ---------------------------------------------------------------
 
-        return given_public_offer
+    def build(
+        self, plan: Setting, section: ScenariosSection, figures: Invariants
+    ) -> WassersteinExponential:
+        """The mechanism of one section given `figures`, with or without their figures."""
+        if plan.unit.max_rows is not None:
+            raise GuaranteeError(
+                f"release '{section.name}': scenarios are about one record per person.",
+                remedy="Leave max_rows out, or release a table without scenarios.",
+            )
+        pairs = _pairs(plan, section, figures)
+        mechanism = WassersteinExponential(
+            pairs,
+            _distance(section, pairs),
+            _base(plan, section, figures),
+            section.epsilon,
+            section.loss,
+            ORDINARY[section.loss],
+            tuple(section.table),
+        )
+        if section.basis == "theorem" and mechanism.guarantee.basis != "theorem":
+            raise GuaranteeError(
+                f"release '{section.name}' asks for basis = 'theorem', and its promise is an "
+                f"{mechanism.guarantee.basis}.",
+                remedy="Use loss = 'l1' and scenarios that give the distance; or leave basis out.",
+            )
+        return mechanism
 
-    def words(self) -> Words:
-        """`given_public_words`."""
-        from congenial.kinds import given_public_words
+    def check(
+        self,
+        plan: Setting,
+        section: ScenariosSection,
+        figures: Invariants,
+        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
+    ) -> ScenariosCheck:
+        """What it promises, from public parameters alone."""
+        mechanism = self.build(plan, section, figures)
+        return ScenariosCheck(
+            section,
+            mechanism,
+            planned(mechanism.guarantee, plan),
+            _planned_for_persons(plan, mechanism, figures),
+            _earlier(plan, section),
+        )
 
-        return given_public_words
+    @contextmanager
+    def offer(
+        self,
+        plan: Setting,
+        section: ScenariosSection,
+        built: WassersteinExponential,
+        figures: Invariants,
+        randomness: Randomness | None,
+        progress: Tell,
+    ) -> Iterator[Offer]:
+        """Read and check the data; what is left is to draw."""
+        axes = [plan.schema.axis(name).base for name in section.table]
+        names = [name for name in plan.schema.names if name in axes or name in figures.bases]
+        progress("reading the data")
+        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+            table = data.tabulate(names)
+        if figures.values is not None:
+            figures.refuse_other_data(table)
+        truth = table.marginal(section.table).counts.reshape(-1)
+        _refuse_false(plan, section, truth)
+        law = built.law(truth)
+        _ = law.groups if isinstance(law, TableLaw) else law.start.groups  # refuses too wide ones
+        persons = _planned_for_persons(plan, built, figures)
+        report = GivenPublicReport(persons, _earlier(plan, section))
+
+        def draw() -> ValuesRelease:
+            return built.release(truth, randomness, section.name)
+
+        def rehearsal() -> ValuesRelease:
+            """A release of the same form in which nobody is counted."""
+            parts = (section.name, built.description, built.guarantee)
+            return ValuesRelease(*parts, "made up", False, (0,) * built.base.cells)
+
+        yield Offer(
+            section.name,
+            built.description,
+            planned(built.guarantee, plan),
+            draw,
+            rehearsal,
+            report.render,
+            lambda ledger: ledger.figures == figures,
+            built.base.cells * NUMBER_BYTES,
+        )
 
     def shown(self, section: ScenariosSection) -> Sequence[str]:
         """The axes of the table."""
         return section.table
 
-    @property
-    def release_class(self) -> type[ValuesRelease]:
-        """`ValuesRelease`."""
-        from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
-
-        return ValuesRelease
+    # ---- the bundle ----------------------------------------------------------------------------
 
     def report(self, release: ValuesRelease, promise: str) -> str:
-        """The report, without the earlier counts that only the curator's plan names."""
-        from congenial.kinds.given_public_verification import report
-
-        return report(release, promise)
+        """The report without the earlier counts, which no bundle holds."""
+        return GivenPublicReport(_promised_to_persons(release)).render(release, promise)
 
     def expected_report(self, release: ValuesRelease, promise: str, page: str) -> str:
-        """The report that `page` should be, with its pictures left empty."""
-        from congenial.kinds.given_public_verification import expected_report
-
-        return expected_report(release, promise, page)
+        """The report with the earlier counts that a page has, and its pictures left empty."""
+        basis: Any = basis_of(page) if release.base.kind == "prior-congenial" else None
+        earlier = None if basis is None else Earlier.from_dict(basis)
+        report = GivenPublicReport(_promised_to_persons(release), earlier)
+        return report.render(release, promise, Blank(has_pictures(page)))
 
     def further_promise(self, release: ValuesRelease) -> Guarantee | None:
         """What is promised without any assumption about beliefs."""
-        from congenial.kinds.given_public_verification import further_promise
-
         return further_promise(release)
+
+    # ---- telling people ------------------------------------------------------------------------
+
+    def examine(self, checked: ScenariosCheck) -> Document:
+        """The check of one section as plain data; from public parameters alone."""
+        mechanism, earlier = checked.mechanism, checked.earlier
+        return {
+            "name": checked.section.name,
+            "kind": self.name,
+            "table": list(mechanism.table),
+            "cells": mechanism.base.cells,
+            "mechanism": mechanism.name,
+            "base_measure": mechanism.base.kind,
+            "earlier": None if earlier is None else vars(earlier) | {"words": earlier.words},
+            "loss": mechanism.loss,
+            "rate": mechanism.rate,
+            "factor": mechanism.factor,
+            "delta_z": {
+                "value": mechanism.bound.value,
+                "measure": mechanism.bound.measure,
+                "assumed": mechanism.bound.basis == "estimate",
+            },
+            "known": list(mechanism.pairs.facts),
+            "level": mechanism.pairs.level,
+            "certified": mechanism.certified,
+            "per_record": mechanism.description.epsilon,
+            "per_person": checked.persons.tradeoff.words,
+            "guarantee": checked.guarantee.to_dict(),
+            "promise": checked.guarantee.explain(),
+            "persons": checked.persons.explain(),
+            "belief": mechanism.words,
+            "errors": [],
+            "inference": examine_inference(outlook_of_values(mechanism.loss, mechanism.base)),
+            "wanted": None,
+        }
+
+    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
+        """The check of one section for people."""
+        table, loss = " x ".join(document["table"]), document["loss"]
+        screen.heading(f"Release '{document['name']}': {table}, given what is public")
+        distance = document["delta_z"]
+        distance_words = f"{distance['value']:g} in {distance['measure']}"
+        if distance["assumed"]:
+            distance_words += " (ASSUMED, not derived)"
+        earlier = document["earlier"]
+        screen.facts(
+            {
+                "Cells": document["cells"],
+                "Known to all": "; ".join(document["known"]) or "nothing",
+                "Base measure": document["base_measure"],
+                **({"Dirichlet parameters": earlier["words"]} if earlier else {}),
+                "Delta_z": distance_words,
+                "Loss": loss if document["certified"] else f"{loss} (a chain: not certified)",
+                "Rate": f"{number(document['rate'])} (a parameter of the noise, not the promise)",
+                "Factor for the normaliser": document["factor"],
+                "Per person, beliefs aside": document["per_person"],
+                "Inference": inference_words(document["inference"]),
+            }
+        )
+        show_promise(document, screen)
+        screen.paragraph(f"Without any assumption about beliefs. {document['persons']}")
+        screen.paragraph("")
+        screen.paragraph(
+            "Two releases: promises of this kind add up with other releases from the same data."
+            if document["level"] == "database"
+            else "No second release: a promise with an assumed distance does not add up with "
+            "another."
+        )
 
 
 KIND = GivenPublic()
+
+
+# ---- what persons are promised -------------------------------------------------------------------
+
+
+def _planned_for_persons(
+    plan: Setting, mechanism: WassersteinExponential, figures: Invariants
+) -> Guarantee:
+    """What is promised without any assumption about beliefs."""
+    persons = person_promise(mechanism.description, figures)
+    assert persons is not None
+    return planned(persons, plan)
+
+
+def _promised_to_persons(release: ValuesRelease) -> Guarantee:
+    """The same of what was released; BundleError where it is nothing."""
+    persons = further_promise(release)
+    if persons is None:
+        raise BundleError(
+            f"release '{release.name}' promises nothing about persons, and no plan makes such a "
+            "release.",
+            remedy="Write its report from Python.",
+        )
+    return persons
+
+
+# ---- what is believed ----------------------------------------------------------------------------
+
+
+def _pairs(plan: Setting, section: ScenariosSection, figures: Invariants) -> SecretPairs:
+    believed = section.scenarios
+    given = list(section.given)
+    if isinstance(section.base_measure, PriorCounts):
+        given.append(f"the counts in '{Path(section.base_measure.prior).name}'")
+    if isinstance(believed, RuleBelieved | DependentBelieved):
+        given.append(f"what is counted is {section.table[0]} = {believed.of}")
+    scenario: Scenarios
+    if believed.distance is None:
+        scenario = _scenarios(plan, section, figures)
+    else:
+        ground = f" ({believed.because})" if believed.because else ""
+        scenario = StatedLaws(
+            "one person's answer moves the law of the table by at most "
+            f"{number(believed.distance)} in {section.loss}{ground}"
+        )
+    return SecretPairs(
+        plan.schema,
+        (scenario,),
+        tuple(given),
+        "query" if believed.distance is not None else "database",
+        figures if figures.statements else None,
+    )
+
+
+def _distance(section: ScenariosSection, pairs: SecretPairs) -> DistanceBound:
+    """Delta_z of the scenarios, in records; or as assumed, in the norm of the loss."""
+    if section.scenarios.distance is None:
+        return delta_z(pairs)
+    return assumed_delta(section.scenarios.distance, section.loss)
+
+
+def _scenarios(plan: Setting, section: ScenariosSection, figures: Invariants) -> Scenarios:
+    """The class of beliefs that a plan names; not for an assumed distance."""
+    believed = section.scenarios
+    if isinstance(believed, ListedBelieved):
+        return _listed(plan, section, figures, believed.file)
+    if isinstance(believed, RuleBelieved):
+        _refuse_other_question(plan, section, believed.of)
+        refuse_other_number(figures, believed.people)
+        return BoundedCounts(believed.people, _rule(believed))
+    if isinstance(believed, DependentBelieved):
+        _refuse_other_question(plan, section, believed.of)
+        refuse_other_number(figures, believed.people)
+        return DependentCounts(believed.people, believed.low, believed.high, alike=True)
+    return IndependentRecords("replace-one")
+
+
+def _rule(believed: RuleBelieved) -> CountRule:
+    if believed.k is not None:
+        return k_anonymity(believed.k)
+    return t_closeness(believed.t, believed.target)
+
+
+def _refuse_other_question(plan: Setting, section: ScenariosSection, of: str) -> None:
+    axes = plan.schema.axes(section.table)
+    if len(axes) != 1 or len(axes[0].levels) != 2 or of not in axes[0].levels:
+        raise GuaranteeError(
+            f"release '{section.name}': these scenarios are about one question with two answers, "
+            f"of which '{of}' is one.",
+            remedy="Release the table of one attribute with two levels and name one of them; or "
+            "believe = 'independent records'.",
+        )
+
+
+def _refuse_false(plan: Setting, section: ScenariosSection, truth: Any) -> None:
+    """Refuse data of which the public rule or number is not true, without saying by how much."""
+    believed = section.scenarios
+    if not isinstance(believed, RuleBelieved | DependentBelieved):
+        return
+    if int(truth.sum()) != believed.people:
+        raise DataError(
+            f"release '{section.name}': scenarios are about {believed.people} people, and the data "
+            "have another number.",
+            remedy="Give the number that is public.",
+        )
+    if isinstance(believed, RuleBelieved):
+        rule, levels = _rule(believed), plan.schema.axis(section.table[0]).levels
+        low, high = rule.range(believed.people)
+        if not low <= int(truth[list(levels).index(believed.of)]) <= high:
+            raise DataError(
+                f"release '{section.name}': '{rule.label}' is named as public, and it does not "
+                "hold for these data.",
+                remedy="Leave the rule out: { believe = 'independent records' }.",
+            )
+
+
+def _listed(
+    plan: Setting, section: ScenariosSection, figures: Invariants, address: str
+) -> FiniteScenarios:
+    """The databases of a file: columns `scenario`, `weight` and one for each person."""
+    axis = plan.schema.axis(section.table[0])
+    if len(section.table) != 1:
+        raise GuaranteeError(
+            f"release '{section.name}': listed databases hold one answer for each person.",
+            remedy="Release the table of one attribute.",
+        )
+    rows = _listed_rows(plan.folder / address, address)
+    people = [name for name in rows[0] if name not in ("scenario", "weight")]
+    weights: dict[str, dict[tuple[int, ...], Any]] = {}
+    for line, row in enumerate(rows, start=2):
+        answers = [row[name] for name in people]
+        if any(answer not in axis.levels for answer in answers):
+            raise DataError(
+                f"scenarios.file: row {line} of '{address}' has an answer that is no level of "
+                f"'{axis.name}'.",
+                remedy=f"Use the categories that the schema gives '{axis.name}'.",
+            )
+        database = tuple(axis.levels.index(answer) for answer in answers)
+        weights.setdefault(row["scenario"], {})[database] = _weight(row["weight"], line, address)
+    if not all(sum(weighed.values()) for weighed in weights.values()):
+        raise DataError(
+            f"scenarios.file: '{address}' has a scenario in which every weight is zero.",
+            remedy="Give one of its databases a weight, or leave the scenario out.",
+        )
+    databases = sorted({database for weighed in weights.values() for database in weighed})
+    scenarios = FiniteScenarios.of(
+        databases,
+        {
+            label: [weighed.get(database, 0) / sum(weighed.values()) for database in databases]
+            for label, weighed in weights.items()
+        },
+    )
+    _refuse_impossible(section, figures, scenarios, address)
+    return scenarios
+
+
+def _listed_rows(path: Path, address: str) -> list[dict[str, str]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = read_rows(file)
+    except (OSError, UnicodeDecodeError, ValueError):
+        rows = []
+    if not rows or not {"scenario", "weight"} < set(rows[0]):
+        raise DataError(
+            f"scenarios.file: '{address}' cannot be read as a list of databases.",
+            remedy="Give a CSV file with the columns scenario, weight and one for each person.",
+        )
+    return rows
+
+
+def _weight(text: str, line: int, address: str) -> Fraction:
+    """A weight; an error names the row and quotes nothing of the file."""
+    try:
+        weight = rational(text)
+    except GuaranteeError:
+        weight = Fraction(-1)
+    if weight < 0:
+        raise DataError(
+            f"scenarios.file: row {line} of '{address}' has a weight that is not a number of zero "
+            "or more.",
+            remedy="Write whole numbers or fractions.",
+        )
+    return weight
+
+
+def _refuse_impossible(
+    section: ScenariosSection, figures: Invariants, scenarios: FiniteScenarios, address: str
+) -> None:
+    """Refuse databases that contradict what is published, once it is."""
+    published = support(figures, tuple(section.table))
+    if published.totals is None:
+        return
+    cells = published.labels.size
+    for database in scenarios.possible:
+        if not published.agrees([database.count(cell) for cell in range(cells)]):
+            raise DataError(
+                f"scenarios.file: '{address}' lists a database that does not agree with the "
+                "published figures.",
+                remedy="List databases that are possible given them.",
+            )
+
+
+# ---- what is known of the table ------------------------------------------------------------------
+
+
+def _base(plan: Setting, section: ScenariosSection, figures: Invariants) -> Base:
+    table = tuple(section.table)
+    cells = plan.schema.size(table)
+    if section.base_measure == "naive":
+        return naive(cells)
+    published = support(figures, table)
+    if published.degrees_of_freedom == 0:
+        raise GuaranteeError(
+            f"nothing is left to protect in the table over {', '.join(table)}: the published "
+            "figures fix every cell.",
+            remedy="Publish the table exactly, or drop a figure.",
+        )
+    totals = published_sums(published)
+    earlier = _earlier(plan, section)
+    if earlier is None:
+        return congenial(cells, totals)
+    return prior_congenial(cells, totals, earlier.counts, alpha=earlier.alpha, kappa=earlier.kappa)
+
+
+def _earlier(plan: Setting, section: ScenariosSection) -> Earlier | None:
+    """What the base measure leans on, if it does."""
+    measure = section.base_measure
+    if not isinstance(measure, PriorCounts):
+        return None
+    counts = _earlier_counts(plan, section, measure.prior)
+    return Earlier(Path(measure.prior).name, counts, measure.alpha, measure.kappa)
+
+
+def _earlier_counts(plan: Setting, section: ScenariosSection, address: str) -> tuple[int, ...]:
+    """The counts of an earlier release in the order of the table; below zero they count as zero."""
+    axes = plan.schema.axes(section.table)
+    rows, labels = _earlier_rows(plan.folder / address, address, section.table)
+    counts: dict[tuple[str, ...], int] = {}
+    for line, row in enumerate(rows, start=2):
+        cell = tuple(row[label] for label in labels)
+        in_schema = all(label in axis.levels for label, axis in zip(cell, axes, strict=True))
+        whole = re.fullmatch(r"-?\d{1,18}", (row["count"] or "").strip())
+        if not in_schema or whole is None or cell in counts:
+            raise DataError(
+                f"base_measure.prior: row {line} of '{address}' repeats a cell, or has a label "
+                "that is not in the schema or a count that is not whole.",
+                remedy="Give each cell of the table once.",
+            )
+        counts[cell] = max(int(whole[0]), 0)
+    missing = plan.schema.size(tuple(section.table)) - len(counts)
+    if missing:
+        raise DataError(
+            f"base_measure.prior: '{address}' lacks {missing} cells of the table.",
+            remedy="Give each cell of the table once; a count of 0 is written as 0.",
+        )
+    return tuple(counts[cell] for cell in product(*(axis.levels for axis in axes)))
+
+
+def _earlier_rows(
+    path: Path, address: str, table: Sequence[str]
+) -> tuple[list[dict[str, str]], tuple[str, ...]]:
+    """The lines of a CSV file with a column for each axis and one for the count, and the names of
+    the axes' columns: files that say how far counts may be off call some of them otherwise.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = read_rows(file)
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise DataError(
+            f"base_measure.prior: '{address}' cannot be read as CSV.",
+            remedy="Give the table.csv or values.csv of an earlier bundle, or a file like it.",
+        ) from None
+    beside = ("count", *ERRORS) if rows and set(ERRORS) <= set(rows[0]) else ("count",)
+    labels = label_names(table, beside)
+    wanted = [*labels, "count"]
+    if not rows or any(name not in rows[0] for name in wanted):
+        raise DataError(
+            f"base_measure.prior: '{address}' lacks rows or one of the columns "
+            f"{', '.join(wanted)}.",
+            remedy="Give one row per cell of the table, with its labels and its count.",
+        )
+    return rows, labels

@@ -1,25 +1,65 @@
-"""Statistics that hide what the whole dataset is like: [[release]] with `statistics`."""
+"""Statistics that hide what the whole dataset is like: [[release]] with `statistics`.
+
+The laws of the statistics are stated by an expert, or fitted to modelling data, a file of other
+people or a share of the data kept apart. Resampling is keyed by the section itself, so that `check`
+and `release` show the same noise; the noise itself is drawn from the system's randomness like that
+of any release.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    model_validator,
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from congenial.data.predicate import parse
+from congenial.data.tabulate import Microdata
+from congenial.data.vector_statistics import Statistic, Statistics, Vector
+from congenial.errors import DataError, GuaranteeError, PlanError, StructureError
+from congenial.kinds.kind import (
+    Document,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Section,
+    Setting,
+    Tell,
+    exact,
+    unit_words,
 )
-
-from congenial.kinds.kind import NamedSection, Positive, Section, exact
-from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
+from congenial.kinds.statistics_document import StatisticsReport, show_model_error
+from congenial.mechanisms.distribution.assumptions import Diagnosis, diagnose
+from congenial.mechanisms.distribution.choose import Choice, calibrate_distribution
+from congenial.mechanisms.distribution.fit import FittedLaws, fit_pairs, numpy_generator
+from congenial.mechanisms.distribution.model_checks import cost_rows, relaxed
+from congenial.mechanisms.distribution.sampling_error import CONFIDENCE, cost_words
+from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
+from congenial.pairs.distributions import DistributionPairs
+from congenial.pairs.properties import Property, read_property
+from congenial.pairs.vector_laws import GaussianLaw
 from congenial.privacy.tradeoff import Approximate, Gaussian, Tradeoff
+from congenial.report.render import basis_of, has_pictures
+from congenial.sampling.randomness import Randomness, SeededRandomness
 
 if TYPE_CHECKING:
-    from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
+    from congenial.data.records import Records
+    from congenial.figures.invariants import Invariants
+    from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
     from congenial.privacy.guarantee import Guarantee
+    from congenial.report.accuracy import Want
 
 
 NOT_PROTECTED = "not protected"  # what `persons` says of a release that promises them nothing
@@ -119,49 +159,404 @@ class StatisticsSection(NamedSection):
             raise ValueError("apart must be a list of pairs of names of laws")
 
 
-class StatisticsKind(LoadedKind[StatisticsSection]):
+@dataclass(frozen=True)
+class Asked:
+    """A section in the library's terms: what is computed and what is hidden."""
+
+    query: Statistics
+    hide: Property | None  # None where an expert states the laws
+
+    @classmethod
+    def read(cls, plan: Setting, section: StatisticsSection) -> Self:
+        """What is asked, or why it makes no sense; reads no data."""
+        try:
+            parts = tuple(Statistic.read(name, spec) for name, spec in section.statistics.items())
+            query = Statistics(plan.schema, parts)
+            hide = None if section.protect is None else read_property(section.protect)
+            for condition in hide.conditions if hide else ():
+                parse(condition, plan.schema)
+            for scenario in hide.scenarios if hide else ():
+                scenario.sizes(section.records)
+        except (TypeError, ValueError, AttributeError):
+            raise PlanError(
+                f"release '{section.name}': statistics or protect has a value of the wrong kind.",
+                remedy="Columns and conditions are text, shares are numbers; see "
+                "docs/reference/plan.md.",
+            ) from None
+        return cls(query, hide)
+
+
+@dataclass(frozen=True)
+class StatisticsCheck:
+    """What a release of statistics would promise, and every mechanism that was tried."""
+
+    section: StatisticsSection
+    fit: FittedLaws
+    choice: Choice
+    guarantee: Guarantee
+    persons: Guarantee | None
+
+    @property
+    def mechanism(self) -> DistributionMechanism:
+        """The one that was chosen."""
+        return self.choice.mechanism
+
+    @property
+    def fit_words(self) -> str:
+        """What the sampling error of the fit does to the promise; empty for laws that are given."""
+        error, target = self.mechanism.fit_error, self.mechanism.target
+        if error is None:
+            return ""
+        return error.beside(float(getattr(target, error.parameter))) + self._cost_words
+
+    @property
+    def _cost_words(self) -> str:
+        """How much larger errors are because the noise allows for the error of the fit."""
+        pairs = self.fit.pairs
+        if self.mechanism.fit_ignored or not pairs.gaussian or self.mechanism.noise.rank == 0:
+            return ""
+        try:
+            plain = _choose(self.section, self.fit, "off")
+        except StructureError:  # nothing to compare with
+            return ""
+        ratio = (self.choice.candidates[0].error or 0.0) / (plain.candidates[0].error or 1.0)
+        return cost_words(ratio)
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """Whether the sampled statistics look as assumed; no test where laws are stated."""
+        return diagnose(self.fit) if self.fit.samples else Diagnosis(())
+
+    @property
+    def model_error(self) -> list[dict[str, float]]:
+        """What laws that are somewhat wrong cost: Theorems 4.6 and 4.7, for several lambda."""
+        if not self.fit.pairs.gaussian:
+            return []
+        target = self.mechanism.target
+        rows = []
+        for row in cost_rows(self.mechanism):
+            lam = row["lambda"]
+            _, delta = relaxed(float(target.epsilon), target.delta, lam)
+            rows.append(row | {"delta_with_noise": delta, "noise_per_distance": 1 / lam})
+        return rows
+
+
+class StatisticsKind(Kind[StatisticsSection]):
     """Numbers about the records, with noise that hides what the whole dataset is like."""
 
     key = "statistics"
     name = "statistics"
     section = StatisticsSection
+    release_class = StatisticsRelease
     given_figures = False
     instead: ClassVar[str] = "Their law is in release.json: see docs/how-to/hide-a-property."
 
-    def offers(self) -> Offers:
-        """`statistics_offer`."""
-        from congenial.kinds import statistics_offer
+    # ---- from the plan to a draw ---------------------------------------------------------------
 
-        return statistics_offer
+    def build(self, plan: Setting, section: StatisticsSection, figures: Invariants) -> Asked:
+        """What is asked; refused beside exact figures, which the promise does not take into
+        account.
+        """
+        if figures.statements:
+            raise PlanError(
+                f"release '{section.name}' promises something about the whole dataset, which does "
+                "not take exact figures into account.",
+                remedy="Leave [publish] out, or release a table given the figures.",
+            )
+        asked = Asked.read(plan, section)
+        if section.laws is not None:
+            _stated(section, asked)  # refuses laws that make no sense
+        return asked
 
-    def words(self) -> Words:
-        """`statistics_words`."""
-        from congenial.kinds import statistics_words
+    def check(
+        self,
+        plan: Setting,
+        section: StatisticsSection,
+        figures: Invariants,
+        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
+    ) -> StatisticsCheck:
+        """Fit and calibrate without the data to be released, unless a share of them is for
+        modelling.
 
-        return statistics_words
+        Where a unit column is given, the promise says that the two files were found to have nobody
+        in common, as it will once the release has checked it.
+        """
+        asked = self.build(plan, section, figures)
+        if section.laws is not None:
+            return _calibrated(plan, section, _stated(section, asked))
+        if not isinstance(section.modelling, str):
+            with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+                fit = _fitted(section, asked, *_split(section, asked, data))
+        else:
+            with _modelling(plan, section.modelling) as modelling:
+                fit = _fitted(section, asked, modelling, None)
+            if plan.unit.column is not None:
+                origin = replace(fit.pairs.origin, apart="checked")
+                fit = replace(fit, pairs=replace(fit.pairs, origin=origin))
+        return _calibrated(plan, section, fit)
 
-    @property
-    def release_class(self) -> type[StatisticsRelease]:
-        """`StatisticsRelease`."""
-        from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
+    @contextmanager
+    def offer(
+        self,
+        plan: Setting,
+        section: StatisticsSection,
+        built: Asked,
+        figures: Invariants,  # noqa: ARG002 - there are none beside it
+        randomness: Randomness | None,
+        progress: Tell,
+    ) -> Iterator[Offer]:
+        """Read the data, fit, calibrate and compute; what is left is to draw."""
+        progress("fitting the laws")
+        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+            if section.laws is not None:
+                fit, vector = _stated(section, built), built.query.compute(data)
+            elif isinstance(section.modelling, str):
+                with _modelling(plan, section.modelling) as modelling:
+                    fit = _fitted(section, built, modelling, data)
+                vector = built.query.compute(data)
+            else:
+                apart, rest = _split(section, built, data)
+                fit = _fitted(section, built, apart, rest)
+                every = np.arange(len(rest))[None]
+                vector = Vector(built.query.names, rest.vectors(every)[0], len(rest))
+        checked = _calibrated(plan, section, fit)
+        checked.mechanism.check(vector)
+        report = StatisticsReport.of(
+            checked.choice, checked.diagnosis, checked.persons, checked.fit_words
+        )
 
-        return StatisticsRelease
+        def drawn(values: Vector, source: Randomness | None) -> StatisticsRelease:
+            release = checked.mechanism.release(values, source, section.name)
+            return replace(release, person_guarantee=checked.persons)
+
+        zeros = Vector(built.query.names, np.zeros(len(built.query.names)), vector.records)
+        yield Offer(
+            section.name,
+            checked.mechanism.description,
+            checked.guarantee,
+            lambda: drawn(vector, randomness),
+            lambda: drawn(zeros, SeededRandomness(0)),
+            report.render,
+        )
+
+    # ---- the bundle ----------------------------------------------------------------------------
 
     def report(self, release: StatisticsRelease, promise: str) -> str:
-        """The report, without what was fitted and tried, which no bundle holds."""
-        from congenial.kinds.statistics_verification import report
-
-        return report(release, promise)
+        """The report without what was fitted and tried, which no bundle holds."""
+        report = StatisticsReport(
+            tried=(), diagnosis="", persons=release.person_guarantee, fit="", picture=None
+        )
+        return report.render(release, promise)
 
     def expected_report(self, release: StatisticsRelease, promise: str, page: str) -> str:
-        """The report that `page` should be, with its pictures left empty."""
-        from congenial.kinds.statistics_verification import expected_report
-
-        return expected_report(release, promise, page)
+        """The report with what a page says was fitted and tried, and its picture left empty."""
+        pictured = has_pictures(page)
+        report = StatisticsReport.from_dict(basis_of(page), release.person_guarantee, pictured)
+        return report.render(release, promise)
 
     def further_promise(self, release: StatisticsRelease) -> Guarantee | None:
         """What is promised to single persons, where anything is."""
         return release.person_guarantee
 
+    # ---- telling people ------------------------------------------------------------------------
+
+    def examine(self, checked: StatisticsCheck) -> Document:
+        """The check of one section as plain data."""
+        mechanism, persons = checked.mechanism, checked.persons
+        error = mechanism.fit_error
+        bounded = error is not None and math.isfinite(error.bound)
+        deviations = (mechanism.noise.total_covariance.diagonal() ** 0.5).tolist()
+        return {
+            "name": checked.section.name,
+            "kind": self.name,
+            "statistics": list(checked.section.statistics),
+            "records": checked.section.records,
+            "mechanism": mechanism.name,
+            "candidates": checked.choice.table(),
+            "errors": [
+                {"what": name, "standard_deviation": deviation}
+                for name, deviation in zip(checked.section.statistics, deviations, strict=True)
+            ],
+            "fit_error": error and vars(error) | {"bound": error.bound if bounded else None},
+            "fit_words": checked.fit_words,
+            "model_error": checked.model_error,
+            "diagnosis": checked.diagnosis.words,
+            "doubtful": [
+                {"assumption": test.assumption, "about": test.about, "test": test.test, "p": test.p}
+                for test in checked.diagnosis.doubtful
+            ],
+            "guarantee": checked.guarantee.to_dict(),
+            "promise": checked.guarantee.explain(),
+            "persons": None if persons is None else persons.explain(),
+            "per_person": None if persons is None else persons.tradeoff.words,
+            "wanted": None,
+        }
+
+    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
+        """The check of one section for people."""
+        several = len(document["statistics"])
+        counted = f": {several} statistics" if several > 1 else ""
+        screen.heading(f"Release '{document['name']}'{counted}")
+        screen.paragraph(document["promise"])
+        screen.paragraph("")
+        if document["fit_words"]:
+            screen.paragraph(f"Error of the fit: {document['fit_words']}", style="bold")
+            screen.paragraph("")
+        screen.paragraph(
+            document["persons"] or "Single persons: this release promises nothing about them."
+        )
+        screen.paragraph("")
+        screen.table(
+            ("error of", "standard deviation"),
+            [(row["what"], f"{row['standard_deviation']:.4g}") for row in document["errors"]],
+            numbers=("standard deviation",),
+        )
+        screen.paragraph("")
+        rows = [
+            (
+                ("* " if row["mechanism"] == document["mechanism"] else "") + row["mechanism"],
+                "-" if row["expected_error"] is None else f"{row['expected_error']:.4g}",
+                row.get("directions", "-"),
+                row.get("why_not", ""),
+            )
+            for row in document["candidates"]
+        ]
+        screen.table(
+            ("mechanism", "expected error", "directions", "why not"),
+            rows,
+            numbers=("expected error", "directions"),
+        )
+        if document["model_error"]:
+            show_model_error(document["model_error"], screen)
+        screen.paragraph(f"The fit: {document['diagnosis']}")
+        for test in document["doubtful"]:
+            screen.paragraph(
+                f"- {test['assumption']}: {test['about']} ({test['test']}, p = {test['p']:.2g})"
+            )
+
 
 KIND = StatisticsKind()
+
+
+# ---- laws: stated, or fitted to modelling data ---------------------------------------------------
+
+
+def _stated(section: StatisticsSection, asked: Asked) -> FittedLaws:
+    """The laws that an expert states, in the place of fitted ones; nothing was sampled."""
+    laws = [GaussianLaw.of(law.name, law.mean, law.covariance) for law in section.laws or ()]
+    named = None if section.apart is None else [(first, second) for first, second in section.apart]
+    pairs = DistributionPairs.given(asked.query, laws, named, records=section.records)
+    return FittedLaws(_without_persons(section, pairs), {})
+
+
+def modelling_records(plan: Setting, section: StatisticsSection, asked: Asked) -> Records:
+    """CONFIDENTIAL: the records laws are fitted to, for an attack on the same footing."""
+    if asked.hide is None:
+        raise PlanError(
+            f"release '{section.name}' states its laws, so there are no modelling data to attack "
+            "with.",
+            remedy="Attack a release whose laws are learnt from modelling data.",
+        )
+    if isinstance(section.modelling, str):
+        with _modelling(plan, section.modelling) as data:
+            return asked.query.records(data, asked.hide.conditions)
+    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+        return _split(section, asked, data)[0]
+
+
+def stream(section: StatisticsSection, purpose: str) -> SeededRandomness:
+    """A stream that depends on the section alone: for resampling, never for noise.
+
+    Without `confidence` and with "off" it is the same: what is fitted does not depend on it.
+    """
+    plain = section.model_dump(mode="json", fallback=str)
+    if plain["confidence"] == "off":
+        plain["confidence"] = None
+    text = json.dumps([purpose, plain], sort_keys=True)
+    return SeededRandomness(int(hashlib.sha256(text.encode()).hexdigest()[:16], 16))
+
+
+def _modelling(plan: Setting, address: str) -> Microdata:
+    source = plan.place("release.modelling", address)
+    modelled, released = source.address, plan.source.address
+    if isinstance(modelled, Path) and modelled.resolve() == Path(released).resolve():
+        raise DataError(
+            "modelling data and released data are the same file.",
+            remedy="Give other people's data, or a share of the data to keep apart.",
+        )
+    return Microdata.open(source, plan.schema, plan.unit)
+
+
+def _split(section: StatisticsSection, asked: Asked, data: Microdata) -> tuple[Records, Records]:
+    """A random share of the records for modelling, and the rest, which is released."""
+    assert isinstance(section.modelling, Fraction)
+    assert asked.hide is not None
+    records = asked.query.records(data, asked.hide.conditions)
+    order = numpy_generator(stream(section, "split")).permutation(len(records))
+    modelling, rest = records.split([int(section.modelling * len(records))], order)
+    return modelling, rest
+
+
+def _fitted(
+    section: StatisticsSection,
+    asked: Asked,
+    modelling: Microdata | Records,
+    released: Microdata | Records | None,
+) -> FittedLaws:
+    assert asked.hide is not None
+    fit = fit_pairs(
+        asked.hide,
+        asked.query,
+        modelling,
+        records=section.records,
+        replications=section.replications,
+        apart_from=released,
+        randomness=stream(section, "fit"),
+    )
+    return replace(fit, pairs=_without_persons(section, fit.pairs))
+
+
+def _without_persons(section: StatisticsSection, pairs: DistributionPairs) -> DistributionPairs:
+    """What one record changes does not matter where persons are not protected."""
+    return replace(pairs, change=()) if section.persons == NOT_PROTECTED else pairs
+
+
+# ---- noise and promises --------------------------------------------------------------------------
+
+
+def _calibrated(plan: Setting, section: StatisticsSection, fit: FittedLaws) -> StatisticsCheck:
+    """The best mechanism that applies, and both promises; refused where persons get nothing
+    unsaid.
+    """
+    confidence = CONFIDENCE if section.confidence is None else section.confidence
+    choice = _choose(section, fit, "off" if confidence == "off" else float(confidence))
+    persons = choice.mechanism.person_guarantee
+    if persons is None and section.persons is None:
+        raise GuaranteeError(
+            f"release '{section.name}' hides what the dataset is like and promises nothing about "
+            "persons.",
+            remedy="If that is meant, write persons = 'not protected'; or ask for a promise, as in "
+            "persons = { epsilon = 1, delta = 1e-6 }.",
+        )
+    if persons is not None:
+        wanted = section.persons
+        delta = float(wanted.dlt) if isinstance(wanted, Approximate) else persons.stated_delta
+        assumed = (*persons.assumptions, unit_words(plan))
+        persons = replace(persons, assumptions=assumed, stated_delta=delta)
+    return StatisticsCheck(section, fit, choice, choice.mechanism.guarantee, persons)
+
+
+def _choose(
+    section: StatisticsSection, fit: FittedLaws, confidence: float | Literal["off"]
+) -> Choice:
+    """The best mechanism for a section, with this much allowance for the error of the fit."""
+    weights = [float(section.weights.get(name, 1)) for name in section.statistics]
+    return calibrate_distribution(
+        fit.pairs,
+        section.epsilon,
+        0.0 if section.delta is None else float(section.delta),
+        mechanism=section.mechanism,
+        weights=weights if section.weights else None,
+        persons=section.persons if isinstance(section.persons, Tradeoff) else None,
+        confidence=confidence,
+    )

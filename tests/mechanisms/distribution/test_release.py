@@ -18,6 +18,7 @@ from congenial.data.vector_statistics import Statistic, Statistics, Vector
 from congenial.errors import BundleError, DataError, InferenceError
 from congenial.figures.invariants import Invariants
 from congenial.inference import estimate
+from congenial.kinds.statistics_document import StatisticsReport
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.persons import person_promise
@@ -29,7 +30,6 @@ from congenial.pairs.vector_laws import GaussianLaw
 from congenial.privacy.descriptions import read_description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure
-from congenial.report.statistics_report import StatisticsReport
 from congenial.sampling.randomness import SeededRandomness, SystemRandomness
 from tests.mechanisms.distribution.cases import ALPHA
 

@@ -65,10 +65,10 @@ class Earlier:
         }
 
     @classmethod
-    def from_dict(cls, told: dict[str, Any]) -> Self:
+    def from_dict(cls, basis: dict[str, Any]) -> Self:
         """Inverse of `to_dict`."""
-        counts = tuple(int(count) for count in told["counts"])
-        return cls(str(told["file"]), counts, fraction(told["alpha"]), fraction(told["kappa"]))
+        counts = tuple(int(count) for count in basis["counts"])
+        return cls(str(basis["file"]), counts, fraction(basis["alpha"]), fraction(basis["kappa"]))
 
 
 @dataclass(frozen=True)
@@ -118,13 +118,13 @@ class GivenPublicReport:
     def _law(self, release: ValuesRelease) -> Facts:
         law, base = release.description.law, release.base
         pairs: Any = release.guarantee.adjacency
-        weighed: Facts = []
+        earlier: Facts = []
         if self.earlier is not None:
-            weighed = [("Dirichlet parameter of a cell", self.earlier.words)]
+            earlier = [("Dirichlet parameter of a cell", self.earlier.words)]
         return [
             ("Taken as known", "; ".join(pairs.facts) or "nothing"),
             ("Base measure nu", f"{base.kind}: {BASES[base.kind]}"),
-            *weighed,
+            *earlier,
             ("Loss", law["loss"]),
             ("Rate", number(release.rate)),
             ("Factor for the normaliser", law["factor"]),

@@ -1,4 +1,5 @@
-"""The report of a release of statistics: values with intervals, the promise, what was tried.
+"""What people read about a release of statistics: what wrong laws cost, for `check`, and the report
+with values and intervals, the promise and what was tried.
 
 Fitted laws are drawn as curves, which is no more than the promise publishes; how the sampled
 statistics of the modelling data look is for the curator alone (`congenial audit --property`).
@@ -7,14 +8,17 @@ statistics of the modelling data look is for the curator alone (`congenial audit
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
+from congenial.kinds.kind import Screen
 from congenial.mechanisms.distribution.assumptions import Diagnosis
 from congenial.mechanisms.distribution.choose import Choice
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
+from congenial.mechanisms.distribution.sampling_error import SamplingError, cost_words
 from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
 from congenial.privacy.guarantee import Guarantee
 from congenial.report import pictures
@@ -26,6 +30,7 @@ from congenial.report.usage_section import python_lines
 
 LEVEL = 0.90
 _POINTS = 81
+_NUMBER = re.compile(r"\d[\d.]*(?:e[+-]?\d+)?")
 CAPTION = (
     "The statistics under each scenario, as fitted and with the noise added. The closer the "
     "dashed curves of two scenarios lie, the less the release tells."
@@ -37,6 +42,31 @@ TRIED = (
     PageColumn("directions with noise", number=True),
     PageColumn("why not"),
 )
+
+
+def show_model_error(model_error: list[dict[str, float]], screen: Screen) -> None:
+    """Theorems 4.6 and 4.7 as numbers."""
+    screen.paragraph("")
+    screen.paragraph(
+        "If the laws are somewhat wrong. The first two columns: laws within (lambda, eta) of the "
+        "true ones give this promise (Theorem 4.6); eta is that of equal covariances. The last "
+        "two: laws within a distance W (W_inf, l1) give the same epsilon with this delta, once "
+        "Laplace noise of so many times W is added in every statistic (Theorem 4.7)."
+    )
+    rows = [
+        (
+            f"{row['lambda']:g}",
+            f"{row['eta']:.2g}",
+            f"{row['epsilon']:.4g}",
+            f"{row['delta']:.3g}",
+            f"{row['delta_with_noise']:.3g}",
+            f"{row['noise_per_distance']:g} W",
+        )
+        for row in model_error
+    ]
+    columns = ("lambda", "eta", "epsilon", "delta", "delta with noise", "noise")
+    screen.table(columns, rows, numbers=columns)
+    screen.paragraph("")
 
 
 @dataclass(frozen=True)
@@ -63,9 +93,9 @@ class StatisticsReport:
         pen: Pen = pictures,
     ) -> StatisticsReport:
         """From what was calibrated."""
-        made = choice.mechanism
-        drawn = pen.available() and made.pairs.gaussian
-        picture = pen.draw(laws_chart, made) if drawn else None
+        mechanism = choice.mechanism
+        pictured = pen.available() and mechanism.pairs.gaussian
+        picture = pen.draw(laws_chart, mechanism) if pictured else None
         return cls(_tried(choice), diagnosis.words, persons, fit, picture)
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,11 +107,16 @@ class StatisticsReport:
         }
 
     @classmethod
-    def from_dict(cls, told: dict[str, Any], persons: Guarantee | None, drawn: bool) -> Self:
-        """Inverse of `to_dict`; the picture, if one is `drawn`, is left empty."""
-        tried = tuple(tuple(str(value) for value in row) for row in told["tried"])
-        diagnosis, fit = str(told["diagnosis"]), str(told["fit"])
-        return cls(tried, diagnosis, persons, fit, "" if drawn else None)
+    def from_dict(cls, basis: dict[str, Any], persons: Guarantee | None, pictured: bool) -> Self:
+        """Inverse of `to_dict`; the picture, if the page has one, is left empty.
+
+        Of the error of the fit, which stands beside the promise, only numbers are taken from the
+        page.
+        """
+        tried = tuple(tuple(str(value) for value in row) for row in basis["tried"])
+        diagnosis, fit = str(basis["diagnosis"]), str(basis["fit"])
+        fit = fit if _in_our_words(fit) else ""
+        return cls(tried, diagnosis, persons, fit, "" if pictured else None)
 
     def render(self, release: StatisticsRelease, promise: str) -> str:
         """The report as one HTML document; `promise` is the paragraph printed at release time."""
@@ -105,17 +140,30 @@ class StatisticsReport:
         )
 
 
+def _in_our_words(fit: str) -> bool:
+    """Whether a page states the error of the fit in our words, if at all; no bundle has its
+    numbers.
+    """
+    forms = {
+        _NUMBER.sub("#", SamplingError(parameter, bound, 0.95, "").beside(0.1) + cost)
+        for cost in ("", cost_words(1.5))
+        for parameter in ("epsilon", "delta")
+        for bound in (0.01, 0.5, math.inf)  # kept, not kept, unknown
+    }
+    return _NUMBER.sub("#", fit) in forms | {""}
+
+
 def _tried(choice: Choice) -> tuple[tuple[str, ...], ...]:
     """The mechanisms that were calibrated, as shown: no more digits than the page has."""
     rows = [
         (
-            one["mechanism"],
-            "-" if one["expected_error"] is None else float(one["expected_error"]),
-            one.get("root_mean_square", "-"),
-            one.get("directions", "-"),
-            one.get("why_not", ""),
+            candidate["mechanism"],
+            "-" if candidate["expected_error"] is None else float(candidate["expected_error"]),
+            candidate.get("root_mean_square", "-"),
+            candidate.get("directions", "-"),
+            candidate.get("why_not", ""),
         )
-        for one in choice.table()
+        for candidate in choice.table()
     ]
     return table(TRIED, rows).rows
 
@@ -139,8 +187,8 @@ def _laws(release: StatisticsRelease) -> PageTable:
 def _values(release: StatisticsRelease) -> PageTable:
     rows = []
     for name in release.statistics:
-        found = release.interval(name, LEVEL)
-        rows.append([name, found.estimate, found.low, found.high])
+        interval = release.interval(name, LEVEL)
+        rows.append([name, interval.estimate, interval.low, interval.high])
     columns = [
         PageColumn("statistic"),
         PageColumn("released value", number=True),
