@@ -15,7 +15,7 @@ import congenial
 from congenial.cli import app
 from congenial.errors import BudgetError, BundleError, GuaranteeError, InferenceError, PlanError
 from congenial.inference import OddsRatioRelease
-from congenial.kinds.two_by_two_words import show
+from congenial.kinds.two_by_two import KIND
 from congenial.publication import bundle
 from tests.commands import refused, run, write_plan
 from tests.fuzz.bundles import forge
@@ -242,6 +242,6 @@ def test_columns_of_numbers_are_columns_of_the_table() -> None:
     power = [{"odds_ratio": 2.0, "power": 0.5}]
     words = dict.fromkeys(("name", "compares", "hypothesis", "per_person", "promise"), "x")
     screen = MagicMock()
-    show(words | {"table": ["a", "b"], "alpha": 0.05, "noise": 1.0, "power": power}, screen)
+    KIND.show(words | {"table": ["a", "b"], "alpha": 0.05, "noise": 1.0, "power": power}, screen)
     columns, numbers = screen.table.call_args.args[0], screen.table.call_args.kwargs["numbers"]
     assert {*numbers} == {*columns}

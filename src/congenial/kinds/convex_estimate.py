@@ -5,18 +5,53 @@ With `scenarios` it is protected given what somebody who knows public figures be
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, WithJsonSchema, model_validator
 
-from congenial.kinds.kind import NamedSection, Positive, exact
-from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
+from congenial.data.tabulate import Microdata
+from congenial.errors import GuaranteeError
+from congenial.figures.invariants import Invariants
+from congenial.kinds.kind import (
+    Document,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Setting,
+    Tell,
+    exact,
+    planned,
+)
+from congenial.kinds.plan_scenarios import further_promise, refuse_other_number
+from congenial.kinds.shared_words import show_promise
+from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
+from congenial.mechanisms.wasserstein.gradient_estimate import (
+    EstimateRelease,
+    GradientEstimate,
+    GradientGivenPublic,
+)
+from congenial.mechanisms.wasserstein.mean_given_public import MeanGivenPublic
+from congenial.mechanisms.wasserstein.secret_promise import person_promise
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.scenarios.group_means import PublicMean, given_means
+from congenial.pairs.scenarios.scenarios import IndependentRecords, Scenarios
+from congenial.pairs.secrets import SecretPairs
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.numbers import number
+from congenial.report.accuracy import Want
+from congenial.report.page import PageColumn, table
+from congenial.report.release_page import release_page
+from congenial.sampling.randomness import Randomness
+from congenial.transport.delta_z import meaning
 
-if TYPE_CHECKING:
-    from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease
-    from congenial.privacy.guarantee import Guarantee
+GivenPublic = MeanGivenPublic | GradientGivenPublic
+AnyEstimate = GradientEstimate | GivenPublic
 
 INDEPENDENT, NORMAL = "independent records", "normal records"
 GRAMMAR = (
@@ -133,46 +168,219 @@ class EstimateSection(NamedSection):
         )
 
 
-class EstimateKind(LoadedKind[EstimateSection]):
+@dataclass(frozen=True)
+class EstimateCheck:
+    """What an estimate would promise; `persons`: to anybody, where that is another promise."""
+
+    section: EstimateSection
+    mechanism: AnyEstimate
+    guarantee: Guarantee
+    persons: Guarantee | None
+
+
+class EstimateKind(Kind[EstimateSection]):
     """A statistic near its best value for the data, by the K-norm gradient mechanism."""
 
     key = "estimate"
     name = "estimate"
     section = EstimateSection
+    release_class = EstimateRelease
     instead: ClassVar[str] = "Its law is in release.json: see docs/how-to/estimate-a-statistic."
 
-    def offers(self) -> Offers:
-        """`convex_estimate_offer`."""
-        from congenial.kinds import convex_estimate_offer
+    # ---- from the plan to a draw ---------------------------------------------------------------
 
-        return convex_estimate_offer
+    def build(self, plan: Setting, section: EstimateSection, figures: Invariants) -> AnyEstimate:
+        """The mechanism of one section given `figures`, with or without their values."""
+        adjacency = plan.adjacency(figures)
+        if not isinstance(adjacency, SemiAdjacent):
+            raise GuaranteeError(
+                f"release '{section.name}': an estimate is about one record per person.",
+                remedy="Leave max_rows out.",
+            )
+        spec = EstimateSpec.read(section.estimate)
+        if section.scenarios is None:
+            return GradientEstimate(adjacency, spec, section.epsilon)
+        refuse_other_number(figures, section.scenarios.people)
+        pairs = _pairs(section, spec, section.scenarios, figures)
+        given_public: type[GivenPublic] = MeanGivenPublic if spec.adds_up else GradientGivenPublic
+        return given_public(pairs, spec, section.scenarios.people, section.epsilon)
 
-    def words(self) -> Words:
-        """`convex_estimate_words`."""
-        from congenial.kinds import convex_estimate_words
+    def check(
+        self,
+        plan: Setting,
+        section: EstimateSection,
+        figures: Invariants,
+        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
+    ) -> EstimateCheck:
+        """What it promises, from public parameters alone."""
+        mechanism = self.build(plan, section, figures)
+        persons = None
+        if not isinstance(mechanism, GradientEstimate):
+            persons = person_promise(mechanism.description, figures)
+        return EstimateCheck(
+            section,
+            mechanism,
+            planned(mechanism.guarantee, plan),
+            None if persons is None else planned(persons, plan),
+        )
 
-        return convex_estimate_words
+    @contextmanager
+    def offer(
+        self,
+        plan: Setting,
+        section: EstimateSection,
+        built: AnyEstimate,
+        figures: Invariants,
+        randomness: Randomness | None,
+        progress: Tell,
+    ) -> Iterator[Offer]:
+        """Read and check the data; what is left is to draw."""
+        progress("reading the data")
+        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+            if figures.values is not None:
+                names = [name for name in plan.schema.names if name in figures.bases]
+                figures.refuse_other_data(data.tabulate(names))
+            numbers = built.spec.query(plan.schema, built.cuts).records(data).numbers
+        built.check_data(numbers)
+        yield Offer(
+            section.name,
+            built.description,
+            planned(built.guarantee, plan),
+            draw=lambda: built.release(numbers, randomness, section.name),
+            rehearsal=lambda: _made_up(built, section.name),
+            report=self.report,
+            holds=lambda ledger: ledger.figures == figures,
+        )
 
-    @property
-    def release_class(self) -> type[EstimateRelease]:
-        """`EstimateRelease`."""
-        from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease
-
-        return EstimateRelease
+    # ---- the bundle ----------------------------------------------------------------------------
 
     def report(self, release: EstimateRelease, promise: str) -> str:
-        """The report, from what a bundle holds."""
-        from congenial.report.convex_estimate_report import render
+        """Its numbers, the promise, and how to use it, as one HTML document.
 
-        return render(release, promise, self.further_promise(release))
+        Everything on the page is released or public.
+        """
+        values = table(
+            [PageColumn("what"), PageColumn("released value", number=True)],
+            [list(row) for row in zip(release.spec.names, release.values, strict=True)],
+            "A draw near the best value for these data, on a public grid.",
+        )
+        persons = self.further_promise(release)
+        return release_page(
+            "convex_estimate.html", release, promise, values=values, persons=persons
+        )
 
     def further_promise(self, release: EstimateRelease) -> Guarantee | None:
         """What is promised to anybody, where the promise is one given public information."""
-        if release.persons is release.guarantee:
-            return None
-        from congenial.kinds.plan_scenarios import further_promise
+        return None if release.persons is release.guarantee else further_promise(release)
 
-        return further_promise(release)
+    # ---- what `congenial check` says -----------------------------------------------------------
+
+    def examine(self, checked: EstimateCheck) -> Document:
+        """The check of one section as plain data; from public parameters alone."""
+        mechanism, persons = checked.mechanism, checked.persons
+        return {
+            **super().examine(checked),
+            "per_person": (checked.guarantee if persons is None else persons).tradeoff.words,
+            "estimates": list(mechanism.spec.names),
+            "mechanism": mechanism.name,
+            "per_record": number(mechanism.description.epsilon),
+            "accuracy": mechanism.accuracy,
+            "units": mechanism.spec.units,
+            **_noise(checked),
+        }
+
+    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
+        """The same for people."""
+        screen.heading(f"Release '{document['name']}': {', '.join(document['estimates'])}")
+        given_public = "delta_z" in document
+        screen.facts(
+            {
+                **(_facts_given_public if given_public else _facts_over_records)(document),
+                "Error": document["accuracy"],
+                **({"Units": document["units"]} if document["units"] else {}),
+            }
+        )
+        if given_public:
+            show_promise(document, screen)
+            screen.paragraph(f"Without any assumption about beliefs. {document['persons']}")
+        else:
+            screen.paragraph("")
+            screen.paragraph(document["promise"])
+
+
+def _pairs(
+    section: EstimateSection, spec: EstimateSpec, records: RecordsBelieved, figures: Invariants
+) -> SecretPairs:
+    """The secrets, what is believed of the records and what is public."""
+    believed: tuple[Scenarios, ...] = (IndependentRecords("replace-one"),)
+    if records.variance is not None:
+        assert spec.between is not None
+        width = Fraction(spec.between[1]) - Fraction(spec.between[0])
+        means = [PublicMean(label, people, error**2) for label, people, error in records.means]
+        believed = given_means(records.people, records.variance, width, means)
+    return SecretPairs(
+        figures.schema,
+        believed,
+        (*section.given, *(_fact(*mean) for mean in records.means)),
+        "database" if records.variance is None else "query",
+        figures if figures.statements else None,
+    )
+
+
+def _fact(label: str, people: int, error: Fraction) -> str:
+    return f"{label}, a mean of {people} people known to within a normal error of {number(error)}"
+
+
+def _made_up(mechanism: AnyEstimate, name: str) -> EstimateRelease:
+    """A release of the same form about nobody."""
+    return EstimateRelease(
+        name, mechanism.description, mechanism.guarantee, "made up", False, mechanism.example
+    )
+
+
+def _noise(checked: EstimateCheck) -> Document:
+    """The grid, and what the promise counts on: records that differ, or beliefs."""
+    mechanism, persons = checked.mechanism, checked.persons
+    if isinstance(mechanism, GradientEstimate):
+        return {"records": mechanism.adjacency.records, "points": mechanism.spec.points}
+    assert persons is not None
+    grid: Document = {"points": mechanism.spec.points}
+    if isinstance(mechanism, MeanGivenPublic):
+        grid = {"unit": number(mechanism.unit)}
+    return {
+        **grid,
+        "delta_z": {"value": mechanism.bound.value, "measure": mechanism.bound.measure},
+        "known": list(mechanism.pairs.facts),
+        "level": mechanism.pairs.level,
+        "persons": persons.explain(),
+        "belief": meaning(mechanism.epsilon),
+    }
+
+
+def _facts_over_records(document: Document) -> Document:
+    return {
+        "Per record": f"epsilon = {document['per_record']}",
+        "Records that may differ": document["records"],
+        "Grid": _grid(document),
+    }
+
+
+def _facts_given_public(document: Document) -> Document:
+    distance, statistic = document["delta_z"]["value"], document["estimates"][0].split()[0]
+    of_records = document["level"] == "database"
+    alone = "" if of_records else " (no other release from these data)"
+    return {
+        "Known to all": "; ".join(document["known"]) or "nothing",
+        "Delta_z": f"{distance:g} {'records' if of_records else f'for the {statistic}'}",
+        "Grid": _grid(document),
+        "Per person, beliefs aside": f"{document['per_person']}{alone}",
+    }
+
+
+def _grid(document: Document) -> str:
+    if "unit" in document:
+        return f"multiples of {document['unit']}"
+    return f"{document['points']:,} public points per number"
 
 
 KIND = EstimateKind()

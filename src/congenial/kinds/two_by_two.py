@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, cast
 
 from pydantic import BeforeValidator, model_validator
 
-from congenial.kinds.kind import Check, Files, NamedSection, Positive, exact
-from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
-
-if TYPE_CHECKING:
-    from congenial.inference.odds_ratio_release import OddsRatioRelease
+from congenial.data.tabulate import Microdata
+from congenial.errors import CongenialError, GuaranteeError
+from congenial.figures.invariants import Invariants
+from congenial.inference.odds_ratio import Alternative
+from congenial.inference.odds_ratio_question import OddsRatioQuestion, shown
+from congenial.inference.odds_ratio_release import OddsRatioMechanism, OddsRatioRelease, compared
+from congenial.kinds.kind import (
+    Check,
+    Document,
+    Files,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Setting,
+    Tell,
+    exact,
+    planned,
+    tabulate,
+)
+from congenial.ledger.ledger import Ledger
+from congenial.privacy.guarantee import Guarantee
+from congenial.report.accuracy import Want
+from congenial.report.page import PageColumn, PageTable, table
+from congenial.report.release_page import Facts, release_page
+from congenial.sampling.randomness import Randomness, SeededRandomness
 
 FORM = (
     "must be { odds_ratio = ['smoker', 'ill'] }; null_value = 1, alternative = 'greater' (or "
@@ -21,6 +44,7 @@ FORM = (
 )
 SIDES = ("greater", "less", "two-sided")
 NUMBERS = {"null_value", "alpha", "level"}
+LATER = "known once the margins are published: run `congenial publish`, then check again"
 
 
 @dataclass(frozen=True)
@@ -64,51 +88,197 @@ class OddsRatioSection(NamedSection):
         return self
 
 
-class TwoByTwo(LoadedKind[OddsRatioSection]):
+@dataclass(frozen=True)
+class OddsRatioCheck:
+    """What a test would promise, and its power where the margins are known."""
+
+    section: OddsRatioSection
+    mechanism: OddsRatioMechanism
+    guarantee: Guarantee
+    power: dict[float, float] | None
+
+
+class TwoByTwo(Kind[OddsRatioSection]):
     """The noisy count behind a test of the odds ratio, with p-value, decision and interval."""
 
     key = "test"
     name = "odds ratio test"
     section = OddsRatioSection
+    release_class = OddsRatioRelease
     instead: ClassVar[str] = (
         "It has p_value(), odds_interval() and power() in Python: see "
         "docs/how-to/test-an-odds-ratio."
     )
 
-    def offers(self) -> Offers:
-        """`two_by_two_offer`."""
-        from congenial.kinds import two_by_two_offer
+    # ---- from the plan to a draw ---------------------------------------------------------------
 
-        return two_by_two_offer
+    def build(
+        self, plan: Setting, section: OddsRatioSection, figures: Invariants
+    ) -> OddsRatioMechanism:
+        """The mechanism of one section given figures, with or without their values."""
+        if plan.unit.max_rows is not None:
+            raise GuaranteeError(
+                f"release '{section.name}': the test of an odds ratio is about one record per "
+                "person.",
+                remedy="Leave max_rows out, or release a table instead.",
+            )
+        asked = section.test
+        question = OddsRatioQuestion(
+            asked.null_value,
+            cast(Alternative, asked.alternative),
+            asked.alpha,
+            asked.level,
+            asked.power_at,
+        )
+        target = Guarantee.pure(section.epsilon, plan.adjacency(figures))
+        try:
+            mechanism = OddsRatioMechanism.calibrate(target, asked.odds_ratio, question)
+            _ = mechanism.test  # refuses margins that leave too much to weigh
+        except CongenialError as reason:
+            raise type(reason)(
+                f"release '{section.name}': {reason.what}", remedy=reason.remedy
+            ) from None
+        return mechanism
 
-    def words(self) -> Words:
-        """`two_by_two_words`."""
-        from congenial.kinds import two_by_two_words
+    def check(
+        self,
+        plan: Setting,
+        section: OddsRatioSection,
+        figures: Invariants,
+        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
+    ) -> OddsRatioCheck:
+        """What it promises, from public parameters alone."""
+        mechanism = self.build(plan, section, figures)
+        power = None if mechanism.test is None else mechanism.power()
+        return OddsRatioCheck(section, mechanism, planned(mechanism.guarantee, plan), power)
 
-        return two_by_two_words
+    @contextmanager
+    def offer(
+        self,
+        plan: Setting,
+        section: OddsRatioSection,
+        built: OddsRatioMechanism,
+        figures: Invariants,
+        randomness: Randomness | None,
+        progress: Tell,
+    ) -> Iterator[Offer]:
+        """Read and check the data; what is left is to draw."""
+        axes = {plan.schema.axis(name).base for name in section.test.odds_ratio}
+        names = [name for name in plan.schema.names if name in axes or name in figures.bases]
+        progress("reading the data")
+        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+            counts = tabulate(data, names, progress)
+        built.counts.check(counts)
+
+        def holds(ledger: Ledger) -> bool:
+            return ledger.figures == figures or self.build(plan, section, ledger.figures) == built
+
+        yield Offer(
+            section.name,
+            built.description,
+            planned(built.guarantee, plan),
+            draw=lambda: built.release(counts, randomness, section.name),
+            rehearsal=lambda: built.around(0, 0.5, SeededRandomness(0), section.name),
+            report=self.report,
+            holds=holds,
+        )
 
     def shown(self, section: OddsRatioSection) -> Sequence[str]:
         """The axes of the table."""
         return section.test.odds_ratio
 
-    @property
-    def release_class(self) -> type[OddsRatioRelease]:
-        """`OddsRatioRelease`."""
-        from congenial.inference.odds_ratio_release import OddsRatioRelease
-
-        return OddsRatioRelease
-
-    def report(self, release: OddsRatioRelease, promise: str) -> str:
-        """The report of a test."""
-        from congenial.report.two_by_two_report import render
-
-        return render(release, promise)
+    # ---- the bundle ----------------------------------------------------------------------------
 
     def verify(self, files: Files, release: OddsRatioRelease) -> list[Check]:
         """P-value, decision, interval and power are worked out again."""
-        same = all(files.same(name, now) for name, now in release.payload().items())
-        what = "p-value, decision, interval and power follow from the noisy count"
-        return [Check(what, same), *(Check(*one) for one in release.checks().items())]
+        same = all(files.same(name, content) for name, content in release.payload().items())
+        follows = "p-value, decision, interval and power follow from the noisy count"
+        return [Check(follows, same), *(Check(*line) for line in release.checks().items())]
+
+    def report(self, release: OddsRatioRelease, promise: str) -> str:
+        """What was asked, what was found, the promise, the use, as one HTML document."""
+        return release_page(
+            "two_by_two.html",
+            release,
+            promise,
+            asked=compared(release.schema, release.description.table),
+            found=_results(release),
+            power=_power(release),
+        )
+
+    # ---- what `congenial check` says -----------------------------------------------------------
+
+    def examine(self, checked: OddsRatioCheck) -> Document:
+        """The check of one section as plain data; from public parameters alone."""
+        description, question = checked.mechanism.description, checked.mechanism.question
+        power = None
+        if checked.power is not None:
+            power = [{"odds_ratio": at, "power": p} for at, p in checked.power.items()]
+        return {
+            **super().examine(checked),
+            "table": list(description.table),
+            "compares": compared(description.support.schema, description.table),
+            "hypothesis": question.hypothesis,
+            "alternative": question.alternative,
+            "alpha": float(question.alpha),
+            "level": float(question.level),
+            "power": power,
+            "noise": float(4 * description.scale),
+        }
+
+    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
+        """The same for people."""
+        axes, power = " x ".join(document["table"]), document["power"]
+        screen.heading(f"Release '{document['name']}': test of the odds ratio, {axes}")
+        screen.facts(
+            {
+                "Compares": document["compares"],
+                "Hypothesis": f"{document['hypothesis']}; rejected where p <= "
+                f"{document['alpha']:g}",
+                "Noise in the count": f"double geometric, p(u) ~ exp(-{document['noise']:g} |u|)",
+                "Per person": document["per_person"],
+                **({"Power": LATER} if power is None else {}),
+            }
+        )
+        if power is not None:
+            screen.table(
+                ["odds ratio", "power"],
+                [[f"{row['odds_ratio']:g}", f"{row['power']:.3f}"] for row in power],
+                numbers=("odds ratio", "power"),
+            )
+        screen.paragraph("")
+        screen.paragraph(document["promise"])
+
+
+def _results(release: OddsRatioRelease) -> Facts:
+    question, results, test = release.question, release.found, release.test
+    verdict = "rejected" if results["rejected"] else "not rejected"
+    low, high = (_end(end) for end in results["interval"])
+    return [
+        ("Hypothesis", f"{question.hypothesis}: {verdict} at {shown(question.alpha)}"),
+        ("P-value", f"{results['p_value']:g} ({question.alternative})"),
+        (f"Interval at {shown(question.level)}", f"{low} to {high}"),
+        ("Noisy count of the first cell", f"{release.count:,}"),
+        ("Uniform number added, less one half", repr(release.uniform)),
+        ("Published margins", f"{_pair(test.rows)}; {_pair(test.columns)}"),
+    ]
+
+
+def _end(value: float | None) -> str:
+    return "infinity" if value is None else f"{value:g}"
+
+
+def _pair(counts: tuple[int, int]) -> str:
+    return f"{counts[0]:,} and {counts[1]:,}"
+
+
+def _power(release: OddsRatioRelease) -> PageTable:
+    columns = [
+        PageColumn("if the odds ratio is", number=True),
+        PageColumn("probability of rejecting", number=True),
+    ]
+    rows = [[f"{row['odds_ratio']:g}", f"{row['power']:.3f}"] for row in release.found["power"]]
+    return table(columns, rows)
 
 
 KIND = TwoByTwo()
