@@ -11,14 +11,13 @@ from typing import Any
 
 from congenial.privacy.numbers import number
 from congenial.report.page import PageColumn, PageTable, counted, folded_table
-from congenial.report.records_from_models_report import in_pandas, in_r
 from congenial.report.release_page import promise_facts, release_page
 from congenial.synthesis.from_tables.records_from_tables_release import (
     MEASUREMENTS,
     TableRecordsRelease,
     files_of_records,
 )
-from congenial.synthesis.records_from_models_release import DICTIONARY
+from congenial.synthesis.records_from_models_release import DICTIONARY, read_in_pandas, read_in_r
 
 
 def render(release: TableRecordsRelease, promise: str) -> str:
@@ -42,8 +41,8 @@ def render(release: TableRecordsRelease, promise: str) -> str:
         pairs=_pairs(release),
         moved=counted(release.moved, "record"),
         columns=_columns(release),
-        in_r=in_r(release, file),
-        in_pandas=in_pandas(release, file),
+        in_r=read_in_r(release, file),
+        in_pandas=read_in_pandas(release, file),
     )
 
 
