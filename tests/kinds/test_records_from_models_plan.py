@@ -20,7 +20,7 @@ from congenial import read, verify
 from congenial.cli import app
 from congenial.cli import curve as curve_command
 from congenial.errors import BudgetError, CongenialError, DataError, MandateError, PlanError
-from congenial.kinds import records_from_models_offer
+from congenial.kinds.records_from_models import KIND
 from congenial.ledger.ledger import Ledger
 from congenial.publication import workflow
 from congenial.publication.check_document import of_check
@@ -366,7 +366,7 @@ def test_curve_needs_synthetic_records(tmp_path):
 
 def test_theta_and_model_are_one(tmp_path):
     plan = Plan.parse(PLAN, tmp_path)
-    made = records_from_models_offer.build(plan, plan.release[0], plan.invariants)
+    made = KIND.build(plan, plan.release[0], plan.invariants)
     kids = made.to_dict()["columns"][1]
     assert kids["model"]["model"]["mean"]["points"] == 20
     assert kids["model"]["share"]["high"] == 0.3

@@ -57,13 +57,13 @@ def examine(
 ) -> Document:
     """CONFIDENTIAL: errors of every way at every promise, as plain data; with a picture."""
     from congenial.data.tabulate import Microdata
-    from congenial.kinds.records_from_tables_offer import build
+    from congenial.kinds.records_from_tables import KIND
     from congenial.publication import workflow
     from congenial.publication.private import private_folder
     from congenial.sampling.randomness import SystemRandomness
     from congenial.synthesis.from_tables.compared_records import ComparedRecords
 
-    made = build(plan, section, workflow.published_so_far(plan))
+    made = KIND.build(plan, section, workflow.published_so_far(plan))
     private_folder(folder)
     with (
         Microdata.open(plan.source, plan.schema, plan.unit) as fine,

@@ -174,12 +174,12 @@ def examine(
 ) -> Document:
     """CONFIDENTIAL: the curve as plain data."""
     from congenial.data.tabulate import Microdata
-    from congenial.kinds.records_from_models_offer import build
+    from congenial.kinds.records_from_models import KIND
     from congenial.publication import workflow
     from congenial.publication.private import private_folder
     from congenial.synthesis.risk_utility import risk_utility_curve
 
-    made = build(plan, section, workflow.published_so_far(plan))
+    made = KIND.build(plan, section, workflow.published_so_far(plan))
     rows: list[Document] = []
     left_out: list[str] = []
     each = 2 * len(bounds) + len(local)

@@ -1,21 +1,69 @@
-"""Synthetic records from measured tables: [[release]] with `synthesise`."""
+"""Synthetic records from measured tables: [[release]] with `synthesise`.
+
+Everything that `check` says is from public parameters, and everything in the report is public: what
+was measured, and the records made of it. What loads scipy's optimisers is imported where it is
+used: a bundle is read without them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from congenial.data.rational import fraction
-from congenial.kinds.kind import NamedSection, Positive, Section
-from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
+from congenial.data.tabulate import Microdata
+from congenial.errors import GuaranteeError, SchemaError, StructureError
+from congenial.figures.invariants import Invariants
+from congenial.kinds.kind import (
+    Document,
+    Kind,
+    NamedSection,
+    Offer,
+    Positive,
+    Screen,
+    Section,
+    Setting,
+    Tell,
+    planned,
+    refuse_other_units,
+)
+from congenial.ledger.ledger import Ledger
+from congenial.pairs.sensitive_values import refuse_unpublished, values_given_public
+from congenial.privacy.composition import joint_loss
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.numbers import number
+from congenial.report.accuracy import Want
+from congenial.report.page import PageColumn, PageTable, counted, folded_table
+from congenial.report.release_page import promise_facts, release_page
+from congenial.sampling.randomness import Randomness
+from congenial.synthesis.from_tables.column_rules import ColumnRules
+from congenial.synthesis.from_tables.pair_axes import LARGEST_CLIQUE
+from congenial.synthesis.from_tables.records_from_tables_release import (
+    MEASUREMENTS,
+    TableRecordsRelease,
+    files_of_records,
+)
+from congenial.synthesis.from_tables.rows_of_records import rows_apart
+from congenial.synthesis.records_from_models_release import (
+    DICTIONARY,
+    DICTIONARY_TITLES,
+    read_in_pandas,
+    read_in_r,
+)
+from congenial.tables.promise import law_and_promise
 
 if TYPE_CHECKING:
-    from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
+    from congenial.synthesis.from_tables.table_records import TableRecords
+
+SHOWN_PAIRS = 5  # of the pairs, those with the largest error
 
 
 def _number(value: Any) -> Fraction:
@@ -85,45 +133,451 @@ class TableRecordsSection(NamedSection):
         return self
 
 
-class RecordsFromTables(LoadedKind[TableRecordsSection]):
+@dataclass(frozen=True)
+class RecordsCheck:
+    """What records from tables would promise."""
+
+    section: TableRecordsSection
+    mechanism: TableRecords
+    guarantee: Guarantee
+    counted: str
+
+    @property
+    def pure_is_better(self) -> bool:
+        """Whether epsilon without the delta of the plan would have less noise in every table."""
+        if self.section.delta is None:
+            return False
+        records, budget = self.mechanism, self.mechanism.budget
+        amount = Fraction(self.section.epsilon or 0) / rows_apart(records.adjacency, records.names)
+        pure = replace(budget, law="geometric", amount=amount)
+        scales = [*zip(pure.column_scales, budget.column_scales, strict=True)]
+        if budget.rounds:
+            scales.append((pure.pair_scale, budget.pair_scale))
+        return all(
+            pure.deviation(without_delta) < budget.deviation(with_delta)
+            for without_delta, with_delta in scales
+            if without_delta and with_delta
+        )
+
+
+class RecordsFromTables(Kind[TableRecordsSection]):
     """Records that keep every exact figure, fitted to tables measured with exact noise."""
 
     key = "synthesise"
     name = "records from tables"
     section = TableRecordsSection
+    release_class = TableRecordsRelease
     instead: ClassVar[str] = (
         "Use `congenial estimate`, which answers from the measured tables, with intervals: "
         "docs/how-to/records-from-tables."
     )
 
-    def offers(self) -> Offers:
-        """`records_from_tables_offer`."""
-        from congenial.kinds import records_from_tables_offer
+    # ---- from the plan to a draw ---------------------------------------------------------------
 
-        return records_from_tables_offer
+    def build(
+        self, plan: Setting, section: TableRecordsSection, figures: Invariants
+    ) -> TableRecords:
+        """The mechanism of one section over the databases that agree with `figures`.
 
-    def words(self) -> Words:
-        """`records_from_tables_words`."""
-        from congenial.kinds import records_from_tables_words
+        What must look alike: the plan's pairs; where figures are about public columns only, one
+        person's other values.
+        """
+        from congenial.synthesis.from_tables.figure_targets import KeptFigures
+        from congenial.synthesis.from_tables.table_records import TableRecords
 
-        return records_from_tables_words
+        law, amount = law_and_promise(rho=section.rho, epsilon=section.epsilon, delta=section.delta)
+        names = [*section.synthesise, *section.public]
+        for name in names:
+            plan.schema.attribute(name)  # raises when it is unknown
+        refuse_unpublished(figures, tuple(section.public))
+        try:
+            # refuses what is too large before look-alikes are
+            KeptFigures(figures.of_rows, tuple(names))
+            pairs = None
+            if plan.unit.max_rows is None:
+                pairs = values_given_public(figures, section.public, section.synthesise)
+            records = TableRecords.calibrate(
+                plan.adjacency(figures) if pairs is None else pairs,
+                names,
+                amount if law == "gaussian" else None,
+                section.rounds,
+                epsilon=amount if law == "geometric" else None,
+                weights=section.weights,
+                rules=_rules(section),
+            )
+            return replace(records, copies=section.copies, records=section.records)
+        except (GuaranteeError, SchemaError, StructureError) as reason:
+            what = f"release '{section.name}': {reason.what}"
+            raise type(reason)(what, remedy=reason.remedy) from None
+
+    def check(
+        self,
+        plan: Setting,
+        section: TableRecordsSection,
+        figures: Invariants,
+        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
+    ) -> RecordsCheck:
+        """What it promises, from public parameters alone."""
+        records = self.build(plan, section, figures)
+        for name in records.names:
+            records.law((name,))  # refused here is what no exact sampler draws
+        price = joint_loss([records.description], plan.adjacency(figures)).tradeoff.words
+        return RecordsCheck(
+            section, records, planned(records.guarantee, plan, section.delta), price
+        )
+
+    @contextmanager
+    def offer(
+        self,
+        plan: Setting,
+        section: TableRecordsSection,
+        built: TableRecords,
+        figures: Invariants,
+        randomness: Randomness | None,
+        progress: Tell,
+    ) -> Iterator[Offer]:
+        """Read and count the data, and rehearse a fit to tables of nobody: nothing is spent yet."""
+        progress("reading the data")
+        guarantee = planned(built.guarantee, plan, section.delta)
+        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+            refuse_other_units(figures, data)
+            counts, n = built.fetch(data)
+        progress("rehearsing the fit")
+        built.rehearse(n)
+
+        def draw() -> TableRecordsRelease:
+            release = built.release((counts, n), randomness, section.name, progress)
+            return replace(release, guarantee=guarantee)
+
+        def holds(ledger: Ledger) -> bool:
+            return ledger.figures == figures or self.build(plan, section, ledger.figures) == built
+
+        yield Offer(
+            section.name,
+            built.description,
+            guarantee,
+            draw=draw,
+            rehearsal=lambda: replace(built.made_up(n, section.name), guarantee=guarantee),
+            report=self.report,
+            holds=holds,
+        )
 
     def shown(self, section: TableRecordsSection) -> Sequence[str]:
         """The columns of a record."""
         return [*section.synthesise, *section.public]
 
-    @property
-    def release_class(self) -> type[TableRecordsRelease]:
-        """`TableRecordsRelease`."""
-        from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
-
-        return TableRecordsRelease
+    # ---- the bundle ----------------------------------------------------------------------------
 
     def report(self, release: TableRecordsRelease, promise: str) -> str:
-        """The report of the records and what was measured."""
-        from congenial.report.records_from_tables_report import render
+        """The promise, what was measured, the columns and how to use them, as one HTML document."""
+        law, file = release.description.law, f"{files_of_records(len(release.copies))[0]}.csv"
+        facts = promise_facts(
+            release.guarantee,
+            ("Per replaced record, all tables", _per_record(release)),
+            ("Choice of a pair, per record", f"epsilon = {law['choice_epsilon']}"),
+            *_cuts(law),
+            *_units(release),
+            ("Numerics", "none to add: choices and noise are drawn exactly"),
+        )
+        rows = release.dictionary_rows
+        titles = [PageColumn(title) for title in DICTIONARY_TITLES]
+        return release_page(
+            "records_from_tables.html",
+            release,
+            promise,
+            rows=_rows(release),
+            promise_facts=facts,
+            measured=_measured_tables(release),
+            pairs=_relations(release),
+            moved=counted(release.moved, "record"),
+            columns=folded_table(titles, rows, len(rows), DICTIONARY),
+            in_r=read_in_r(release, file),
+            in_pandas=read_in_pandas(release, file),
+        )
 
-        return render(release, promise)
+    # ---- what `congenial check` says -----------------------------------------------------------
+
+    def examine(self, checked: RecordsCheck) -> Document:
+        """The check of one section as plain data; from public parameters alone."""
+        from congenial.synthesis.from_tables.predicted_error import (
+            known_people,
+            needed_people,
+            predicted_errors,
+        )
+
+        records, budget = checked.mechanism, checked.mechanism.budget
+        pair_axes, errors = records.pair_axes, predicted_errors(records)
+        return {
+            **super().examine(checked),
+            "columns": [{"name": name, "levels": size} for name, size in records.sizes.items()],
+            "rounds": budget.rounds,
+            "pairs": budget.pairs,
+            "chosen": budget.chooses,
+            "coarsened": [
+                {"pair": list(pair), "by": list(axes)} for pair, axes in pair_axes.coarsened.items()
+            ],
+            "most_cells": LARGEST_CLIQUE,
+            "too_large": [
+                {"pair": list(pair), "cells": records.schema.size(pair)}
+                for pair in pair_axes.too_large
+            ],
+            "copies": records.copies,
+            "records": records.records,
+            "tables": [error.to_dict() for error in errors],
+            "noun": "rows" if records.several_rows else "people",
+            "people": known_people(records),
+            "needed_people": needed_people(errors),
+            "needed_alone": {
+                error.axes[0]: error.needed for error in errors if len(error.axes) == 1
+            },
+            "pure_is_better": checked.pure_is_better,
+            "kept": [statement.label for statement in records.kept.statements],
+            "not_kept": records.not_kept,
+            "public": checked.section.public,
+            "quantiles": {cut.name: cut.to_dict() for cut in records.rules.quantiles},
+            "made_up": [column.name for column in records.rules.made_up],
+            "counted": checked.counted,
+            "ends_only": _ends_only(records),
+            "mechanism": records.name,
+        }
+
+    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
+        """The same for people."""
+        screen.heading(f"Release '{document['name']}': records from tables")
+        screen.facts(_facts(document))
+        _show_errors(document, screen)
+        for text in (document["promise"], *_advice(document)):
+            screen.paragraph("")
+            screen.paragraph(text)
 
 
 KIND = RecordsFromTables()
+
+
+def _rules(section: TableRecordsSection) -> ColumnRules:
+    tails = {name: tail.model_dump(exclude_none=True) for name, tail in section.tails.items()}
+    return ColumnRules.of(section.coarse, section.quantiles, section.spikes, tails, section.made_up)
+
+
+# ---- the report --------------------------------------------------------------------------------
+
+
+def _cuts(law: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What drawing the bins of columns costs, where some were drawn."""
+    if "quantile_steps" not in law:
+        return []
+    steps, columns = law["quantile_steps"], ", ".join(law["quantiles"])
+    cost = f"{steps} steps with epsilon = {law['quantile_epsilon']} each"
+    return [(f"Private quantiles of {columns}, per record", cost)]
+
+
+def _units(release: TableRecordsRelease) -> list[tuple[str, str]]:
+    """What a record is, where units own several rows."""
+    if release.description.shown is None:
+        return []
+    return [("A record", "one row; which rows belong to one unit is not told")]
+
+
+def _per_record(release: TableRecordsRelease) -> str:
+    """What all tables and choices cost one record."""
+    description = release.description
+    if description.rho:
+        return f"rho = {number(description.rho)}"
+    return f"epsilon = {number(description.epsilon)}"
+
+
+def _rows(release: TableRecordsRelease) -> str:
+    """How many records there are, and in how many files."""
+    rows = counted(release.copies[0].num_rows, "synthetic record")
+    copies = len(release.copies)
+    return f"{rows} in one file" if copies == 1 else f"{rows} in each of {copies} files"
+
+
+def _measured_tables(release: TableRecordsRelease) -> PageTable:
+    rows = [
+        [" x ".join(table.axes), str(table.values.size), number(table.deviation)]
+        for table in release.measured
+    ]
+    titles = [
+        PageColumn("table"),
+        PageColumn("cells", number=True),
+        PageColumn("standard deviation of the noise", number=True),
+    ]
+    return folded_table(titles, rows, len(rows), MEASUREMENTS)
+
+
+def _relations(release: TableRecordsRelease) -> PageTable:
+    """How the records know each pair of columns."""
+    pairs = combinations(release.names, 2)
+    rows = [[first, second, release.known(first, second)] for first, second in pairs]
+    titles = [PageColumn("column"), PageColumn("and"), PageColumn("their relation is")]
+    return folded_table(titles, rows, len(rows), MEASUREMENTS)
+
+
+# ---- what `congenial check` says ---------------------------------------------------------------
+
+
+def _ends_only(records: TableRecords) -> list[str]:
+    """Columns with an open level whose mean no tail states."""
+    stated = {(tail.name, side) for tail in records.rules.tails for side in tail.to_dict()}
+    columns = [records.schema.attribute(name) for name in records.names]
+    open_ends = [
+        (column.name, side)
+        for column in columns
+        for side, level in (("top", column.top), ("bottom", column.bottom))
+        if level is not None
+    ]
+    return list(dict.fromkeys(name for name, side in open_ends if (name, side) not in stated))
+
+
+def _facts(document: Document) -> dict[str, str]:
+    """Columns, what is measured, written and kept, and what is special about some columns."""
+    columns = (f"{column['name']} ({column['levels']})" for column in document["columns"])
+    facts = {
+        "Columns (levels)": ", ".join(columns),
+        "Measured": _measured(document),
+        "Written": _written(document),
+        "Kept exactly": "; ".join(document["kept"])
+        or "nothing: no published figure is about these columns",
+    }
+    if document["not_kept"]:
+        unkept = "; ".join(document["not_kept"])
+        facts["Not in the records"] = f"{unkept} (they cost, and keep nothing)"
+    if document["quantiles"]:
+        facts["Bins drawn first"] = _quantiles(document)
+    if document["coarsened"]:
+        pairs = [
+            f"{' x '.join(pair['pair'])} by {' x '.join(pair['by'])}"
+            for pair in document["coarsened"]
+        ]
+        facts["Coarsened"] = "; ".join(pairs) + " (a fit holds no more)"
+    if document["made_up"]:
+        facts["Made up"] = ", ".join(document["made_up"]) + " (they say nothing about anybody)"
+    if document["public"]:
+        public = ", ".join(document["public"])
+        facts["Public"] = f"{public} (their table is kept, and not protected)"
+        facts["In the ledger"] = f"{document['counted']}, for all rows and columns of anyone"
+    return facts
+
+
+def _measured(document: Document) -> str:
+    rounds, pairs = document["rounds"], document["pairs"]
+    if not rounds:
+        return "one-way tables only: columns are independent in the records"
+    if not document["chosen"]:
+        these = "the pair" if pairs == 1 else f"all {pairs} pairs"
+        return f"all one-way tables and {these} of columns that can be fitted"
+    return (
+        f"all one-way tables and {rounds} of {pairs} pairs of columns, chosen one after another "
+        "under the same promise"
+    )
+
+
+def _written(document: Document) -> str:
+    records = f"as many records as {document['noun']}"
+    if document["records"] is not None:
+        records = f"{document['records']:,} records"
+    if document["noun"] == "rows":
+        records += ", which do not say which of them belong to one unit"
+    return records if document["copies"] == 1 else f"{document['copies']} copies of {records}"
+
+
+def _quantiles(document: Document) -> str:
+    """Which columns are cut at private quantiles."""
+    columns = [
+        f"{name} at private quantiles, {cut['bins']} bins"
+        + (f" ({cut['in_pairs']} in pairs)" if cut["in_pairs"] != cut["bins"] else "")
+        for name, cut in document["quantiles"].items()
+    ]
+    return "; ".join(columns) + "; the noise below is for so many"
+
+
+def _show_errors(document: Document, screen: Screen) -> None:
+    """The error of every column and of the widest pairs."""
+    tables, people = document["tables"], document["people"]
+    singles = [table for table in tables if len(table["table"]) == 1]
+    pairs = [table for table in tables if len(table["table"]) == 2]
+    widest = sorted(pairs, key=lambda pair: -pair["misplaced"])[:SHOWN_PAIRS]
+    shown = [*singles, *widest]
+    if not shown:
+        return
+    titles = ("table", "cells", "noise of a count (sd)", "records misplaced by noise")
+    rows = [
+        (
+            " x ".join(table["table"]),
+            table["cells"],
+            number(table["deviation"]),
+            _misplaced(table["misplaced"], people),
+        )
+        for table in shown
+    ]
+    screen.paragraph("")
+    screen.table(titles, rows, numbers=titles[1:])
+    if len(pairs) > len(widest):
+        screen.paragraph(
+            f"The widest of {len(pairs)} pairs are shown; --json has all. Kept figures and the fit "
+            "leave less than this; a pair that is not measured has an error of its own."
+        )
+
+
+def _misplaced(misplaced: float, people: int | None) -> str:
+    count = f"{misplaced:,.0f}" if misplaced >= 10 else f"{misplaced:.1f}"
+    return count if not people else f"{count} ({100 * misplaced / people:.1f} %)"
+
+
+def _advice(document: Document) -> list[str]:
+    """Where records would be of little use, and what would be better."""
+    advice, noun = [], document["noun"]
+    needed, people = document["needed_people"], document["people"]
+    if needed is not None and people is not None and people < needed:
+        advice.append(
+            f"Warning: with {people:,} {noun} the noise of a typical pair misplaces more than a "
+            f"tenth of them (about {needed:,} {noun} would be enough), so relations between "
+            "columns will be lost in the records. Synthesise fewer columns, use fewer levels or "
+            "rounds, or a larger promise."
+        )
+    elif needed is not None:
+        advice.append(
+            f"Pairs of columns say something where there are many {noun}: with fewer than about "
+            f"{needed:,} the noise of a typical pair misplaces more than a tenth of all of them, "
+            "and relations between columns will be weak in the records."
+        )
+    advice += _weak_columns(document)
+    if document["ends_only"]:
+        advice.append(
+            f"Open levels of {', '.join(document['ends_only'])} are written as their ends: numbers "
+            "beyond them are lost. State their mean (`tails`), or give edges that hold them."
+        )
+    if too_large := document["too_large"]:
+        most = max(pair["cells"] for pair in too_large)
+        pairs = "; ".join(" x ".join(pair["pair"]) for pair in too_large)
+        advice.append(
+            f"Not measured, because a fit holds tables of at most {document['most_cells']:,} "
+            f"cells: {pairs} ({most:,} cells). How these columns relate is lost in the records. "
+            "Give one of each two a coarser name (`within` in the schema) or fewer levels."
+        )
+    if constant := [column["name"] for column in document["columns"] if column["levels"] == 1]:
+        advice.append(
+            f"{', '.join(constant)}: one level only, the same in every record. Give it edges or "
+            "levels, or leave it out."
+        )
+    if document["pure_is_better"]:
+        advice.append(
+            "Without delta, the same epsilon would need less noise for so few tables: leave delta "
+            "out for a stronger promise and better records."
+        )
+    return advice
+
+
+def _weak_columns(document: Document) -> list[str]:
+    """Columns with so many levels that even alone they take more people than there may be."""
+    people, alone, noun = document["people"], document["needed_alone"], document["noun"]
+    enough = (document["needed_people"] or 0) if people is None else people
+    weak = [f"{name} (about {needed:,})" for name, needed in alone.items() if needed > enough]
+    if not weak:
+        return []
+    some = "Some columns" if people is None else f"Warning: with {people:,} {noun} some columns"
+    return [
+        f"{some} are mostly noise even alone, unless there are more {noun} than this: "
+        f"{', '.join(weak)}. Give them fewer levels (edges), or quantiles, or a larger promise."
+    ]

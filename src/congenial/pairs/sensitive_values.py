@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +95,21 @@ class SensitiveValues(PublishedPairs):
     def from_dict(cls, figures: Invariants, data: Mapping[str, Any]) -> SensitiveValues:
         """Inverse of `to_dict`."""
         return cls(figures, tuple(data["public"]))
+
+
+def values_given_public(
+    figures: Invariants, public: Collection[str], drawn: Collection[str]
+) -> SensitiveValues | None:
+    """The pairs in which one person's drawn columns differ, where `public` columns are copied.
+
+    The columns that figures are about are taken as known too. None without public columns, and
+    where a figure is about a drawn column, whose values then cannot change on their own.
+    """
+    about = Cells(figures.schema, (*figures.equalities, *figures.bounds)).bases
+    if not public or set(about) & set(drawn):
+        return None
+    known = {*public, *about}
+    return SensitiveValues(figures, tuple(name for name in figures.schema.names if name in known))
 
 
 def refuse_unpublished(figures: Invariants, public: tuple[str, ...]) -> None:

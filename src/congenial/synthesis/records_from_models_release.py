@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -10,7 +11,7 @@ import numpy as np
 
 from congenial.data.arguments import WHOLE, expect
 from congenial.data.attribute import Attribute
-from congenial.data.csv_text import rows_csv, table_csv
+from congenial.data.csv_text import neutral, rows_csv, table_csv
 from congenial.data.engines.checked_parquet import Expected, as_parquet
 from congenial.data.rational import written
 from congenial.data.records import codes
@@ -27,6 +28,7 @@ from congenial.synthesis.models.level_columns import values_within
 from congenial.synthesis.record_model import Floats, Ints
 
 DICTIONARY = "dictionary.csv"
+DICTIONARY_TITLES = ("column", "type", "level", "from", "below", "written")  # on a page
 UNIFORM = "a value uniform in the interval"
 Values = Callable[[Attribute, Ints, np.random.Generator], Floats]
 
@@ -298,6 +300,32 @@ def type_of(attribute: Attribute) -> str:
     if attribute.kind == "categorical":
         return "text"
     return "whole number" if attribute.whole else "number"
+
+
+def read_in_r(release: RecordCopies, file: str) -> str:
+    """How R reads a copy without surprises: every column's class, and only empty is missing."""
+    kinds = {"text": "character", "whole number": "numeric", "number": "numeric"}
+    classes = ", ".join(
+        f'{json.dumps(neutral(name), ensure_ascii=False)} = "{kinds[kind]}"'
+        for name, kind in _types(release).items()
+    )
+    return (
+        f'read.csv("{file}", colClasses = c({classes}), na.strings = "", '
+        'check.names = FALSE, encoding = "UTF-8")'
+    )
+
+
+def read_in_pandas(release: RecordCopies, file: str) -> str:
+    """The same for pandas, where whole numbers with missing values need a type that has them."""
+    kinds = {"text": "str", "whole number": "Int64", "number": "float64"}
+    types = {neutral(name): kinds[kind] for name, kind in _types(release).items()}
+    return f'pandas.read_csv("{file}", dtype={types!r}, keep_default_na=False, na_values=[""])'
+
+
+def _types(release: RecordCopies) -> dict[str, str]:
+    """What every column of a copy holds."""
+    names = release.copies[0].column_names
+    return {name: type_of(release.schema.attribute(name)) for name in names}
 
 
 def _meaning(
