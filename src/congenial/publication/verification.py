@@ -273,7 +273,7 @@ def _plain_index(index: Mapping[str, Any]) -> bool:
     try:
         told = datetime.fromisoformat(created)
         right = told.tzinfo == UTC and told.isoformat(timespec="seconds") == created
-        right &= told <= datetime.now(UTC) + timedelta(days=1)  # clocks differ
+        right = right and told <= datetime.now(UTC) + timedelta(days=1)  # clocks differ
     except ValueError:
         right = False
     return right and set(index) == FIELDS | ({"folders"} & set(index))
