@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
@@ -14,11 +15,17 @@ from congenial.figures.statements import count, margin
 from congenial.figures.support import support
 from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
+from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.congenial import CongenialCounts
+from congenial.mechanisms.record_release import FOLLOWS
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.columns_error import counts_error
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
+from congenial.publication.bundle import write
+from congenial.publication.verification import verify
+from congenial.report.single_table_report import render
+from congenial.sampling.randomness import SeededRandomness
 
 SCHEMA = Schema.from_dict(
     {"r": {"edges": [0, 1, 2, 3], "top": "3+"}, "c": {"levels": list("abcde")}}
@@ -62,6 +69,22 @@ def test_before_figures_are_published_the_error_is_bounded_for_all():
     mechanism = CongenialCounts.calibrate(Guarantee.pure(2, SemiAdjacent(unknown)), SCHEMA.names)
     assert mechanism.description.log_ratio_error > made().description.log_ratio_error
     assert mechanism.guarantee.tradeoff.eps <= 2
+
+
+@pytest.mark.parametrize("stated", ["right", "0"])
+def test_a_bundle_that_states_no_error_fails(tmp_path, stated):
+    mechanism = made()
+    release = mechanism.release(PEOPLE, SeededRandomness(3))
+    if stated != "right":
+        old = replace(mechanism.description, log_ratio_error=Fraction(0))
+        loss = joint_loss([old], mechanism.adjacency).tradeoff
+        guarantee = replace(mechanism.guarantee, tradeoff=loss)
+        release = replace(release, description=old, guarantee=guarantee)
+        assert rebuild(old, mechanism.adjacency).guarantee == mechanism.guarantee
+    words = release.guarantee.explain()
+    write(release, tmp_path / "b", words, render(release, words)).publish()
+    check = {one.what: one for one in verify(tmp_path / "b")}[FOLLOWS]
+    assert check.holds == (stated == "right")
 
 
 def test_a_ledger_counts_the_error_that_a_stored_description_leaves_out(tmp_path):
