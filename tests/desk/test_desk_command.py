@@ -55,6 +55,9 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def serve_with_a_job(folder: Path) -> None:
     """A desk that is told to end while a job runs; the job takes a little longer."""
     number = int((folder / "signal").read_text())
+    signal.signal(
+        number, signal.SIG_DFL
+    )  # the tests may run under nohup, and children inherit that
 
     def work(_: object) -> None:
         time.sleep(0.5)
