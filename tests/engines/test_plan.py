@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,6 @@ from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
 from tests.plain_reports import plain_reports
 
-ONE_TABLE = 'table = ["county", "sex", "age"]'
-
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -29,11 +26,10 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return plan
 
 
-def run(plan: Path, source: str, ledger: str, by: str = "") -> dict[str, Any]:
+def run(plan: Path, source: str, ledger: str) -> dict[str, Any]:
     """Publish and release under another source and a ledger of its own; what came out."""
     text = plan.read_text().replace('"people.parquet"', f'"{source}"', 1)
     text = text.replace('"ledger.sqlite"', f'"{ledger}.sqlite"', 1)
-    text = text.replace("rho = 0.1", f"rho = 0.1\n{by}", 1)
     path = plan.with_name(f"{ledger}.toml")
     path.write_text(text)
     loaded = Plan.load(path)
@@ -58,10 +54,3 @@ def test_the_demo_plan_promises_the_same_on_all_three_engines(
     database = postgres.load("demo_people", people)
     assert run(demo, database, "postgres") == embedded
     assert run(demo, "spark:./people.parquet", "spark") == embedded
-    # Drawn group by group: one table only, and only where no figure crosses another.
-    nested = demo.with_name("no-crossing.toml")
-    text = re.sub(r"tables = \[\n.*?\n\]", ONE_TABLE, demo.read_text(), flags=re.DOTALL)
-    lines = text.splitlines(keepends=True)
-    nested.write_text("".join(line for line in lines if not line.startswith('"Female"')))
-    embedded = run(nested, "people.parquet", "nested")
-    assert run(nested, "spark:./people.parquet", "groups", 'by = ["county"]') == embedded
