@@ -32,12 +32,15 @@ def errors(one: JointTables) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_large_counts_are_printed_as_well_as_estimated(sizes: tuple[int, int]) -> None:
-    """Nothing is near 0: printed counts are rounded estimates, whatever a few draws are like."""
+def test_large_counts_are_printed_as_well_as_estimated(
+    sizes: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is near 0: printed counts are rounded estimates."""
+    monkeypatch.setattr(several_tables_trial, "DRAWS", 100)
     printed, estimated = errors(made(sizes, 1000, "0.05"))
     assert np.all(estimated > 1.5)
     assert np.all(printed <= 1.05 * estimated)
-    assert np.all(printed >= 0.95 * estimated)
+    assert np.all(printed >= 0.97 * estimated)
 
 
 def test_counts_that_cannot_be_negative_are_printed_better_than_estimated() -> None:
