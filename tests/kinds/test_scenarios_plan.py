@@ -163,7 +163,7 @@ def test_what_is_no_belief_is_answered_with_the_grammar(tmp_path, scenarios):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("scenario,weight,anna\neven,1,S3CR3T\n", "no level of 'ill'"),
+        ("scenario,weight,anna\neven,1,S3CR3T\n", "not a category of 'ill'"),
         ("scenario,weight,anna\nS3CR3T,S3CR3T,no\n", "row 2 .* weight that is not a number"),
         ("scenario,weight,anna\nS3CR3T,-1,no\n", "row 2 .* weight that is not a number"),
         ("scenario,weight,anna\nS3CR3T,0,no\n", "every weight is zero"),

@@ -138,7 +138,7 @@ class PostgresDialect(Dialect):
         return f"{expression} = 'NaN'"
 
     def read_number(self, expression: str) -> str:
-        """PostgreSQL stops at the first text that is no number: a pattern looks first."""
+        """PostgreSQL stops at the first text that is not a number: a pattern looks first."""
         text = f"CAST({expression} AS VARCHAR)"
         return (
             f"CASE WHEN {text} ~* '{_A_NUMBER}' THEN CAST({text} AS DOUBLE PRECISION) ELSE NULL END"

@@ -145,8 +145,8 @@ def _reread(text: str) -> str:
 
 
 def for_numbers(attribute: Attribute, strangers: Mapping[str, int]) -> Suggestion:
-    """What text that is no number probably is: everything from a number on, a mark for "missing",
-    or a number written otherwise.
+    """What text that is not a number probably is: everything from a number on, a mark for
+    "missing", or a number written otherwise.
 
     >>> income = Attribute("income", "bins", edges=(0, 1000), top="1000+")
     >>> for_numbers(income, {"1.234,5": 4, "12,0": 1}).lines[0].value

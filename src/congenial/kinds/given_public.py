@@ -606,8 +606,8 @@ def _listed(
         answers = [row[name] for name in people]
         if any(answer not in axis.levels for answer in answers):
             raise DataError(
-                f"scenarios.file: row {line} of '{address}' has an answer that is no level of "
-                f"'{axis.name}'.",
+                f"scenarios.file: row {line} of '{address}' has an answer that is not a "
+                f"category of '{axis.name}'.",
                 remedy=f"Use the categories that the schema gives '{axis.name}'.",
             )
         database = tuple(axis.levels.index(answer) for answer in answers)
