@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
     from congenial.mechanisms.calibrate import calibrate
     from congenial.mechanisms.congenial import Congenial
-    from congenial.mechanisms.projection.projection import project
-    from congenial.mechanisms.single_table_release import Release
+    from congenial.mechanisms.tables_release import TablesRelease
     from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
     from congenial.privacy.guarantee import Guarantee
     from congenial.publication.bundle import read
@@ -53,12 +52,12 @@ __all__ = [
     "Invariants",
     "Ledger",
     "Plan",
-    "Release",
     "ReplaceOne",
     "Schema",
     "SeededRandomness",
     "SemiAdjacent",
     "Table",
+    "TablesRelease",
     "Unit",
     "__version__",
     "at_least",
@@ -69,7 +68,6 @@ __all__ = [
     "infer",
     "linear",
     "margin",
-    "project",
     "publish",
     "read",
     "structural_zeros",

@@ -12,18 +12,15 @@ from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.cell_labels import label_names, words_name
-from congenial.mechanisms.several_tables_release import TablesRelease
-from congenial.mechanisms.single_table_release import Release
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
 
 Meaning = Literal["label", "coarser label", "words", "number"]
 
 NUMBERS = ("count", "estimate", "sd", "low", "high")
-COUNT = "count as published; sums of many cells are better taken from `estimate`"
-ESTIMATE = "value as drawn: unbiased, perhaps negative"
-WHOLE = "whole count, fitted to the estimates of all tables"
-BEST = "best estimate from all measured tables and exact figures"
+WHOLE = "whole count; sums of many cells are better taken from `estimate`"
+BEST = "unbiased estimate from what was drawn, perhaps negative"
 DEVIATION = "standard deviation of the error of `estimate`"
 
 
@@ -105,38 +102,24 @@ def exported_bundle(
         raise BundleError(
             f"a bundle of kind '{release.kind}' is not cut into parts.", remedy="Leave out part."
         )
-    if isinstance(release, Release):
-        tables: tuple[ExportedTable, ...] = (single_table(release, level),)
-    elif isinstance(release, TablesRelease):
-        tables = tuple(
+    if isinstance(release, TablesRelease):
+        tables: tuple[ExportedTable, ...] = tuple(
             printed_table(release.schema, names, _printed(release, at, level), level)
             for at, names in enumerate(release.tables)
         )
     elif isinstance(release, PartedRelease):
         tables = parted_tables(release, level, part)
     elif isinstance(release, TableRecordsRelease):
-        tables = tuple(measured_table(one, level) for one in release.measured_tables())
+        tables = tuple(
+            printed_table(one.schema, one.tables[0], _printed(one, 0, level), level)
+            for one in release.measured_tables()
+        )
     else:
         raise BundleError(
             f"a bundle of kind '{release.kind}' has no table to hand over.",
             remedy="Its CSV files can be used as they are.",
         )
     return ExportedBundle(release, index, digest, tables, level)
-
-
-def single_table(release: Release, level: float) -> ExportedTable:
-    """One row for each cell: labels, coarser labels, counts, and intervals where there are any."""
-    columns = _cell_labels(release.schema, release.table)
-    columns.append(ExportedColumn("count", release.values.reshape(-1).tolist(), "number", COUNT))
-    if release.mechanism.additive:
-        columns += _with_error(release, level)
-    return ExportedTable(release.name, tuple(columns))
-
-
-def measured_table(release: Release, level: float) -> ExportedTable:
-    """A table that records were made from: values as drawn and intervals, no printed counts."""
-    labels = _cell_labels(release.schema, release.table)
-    return ExportedTable(" by ".join(release.table), (*labels, *_with_error(release, level)))
 
 
 def parted_tables(
@@ -164,7 +147,7 @@ def printed_table(
         counts = np.reshape(columns["count"], -1).tolist()
         found.append(ExportedColumn("count", counts, "number", WHOLE))
     told = (BEST, DEVIATION, f"lower {_ends(level)}", f"upper {_ends(level)}")
-    for name, what in zip(NUMBERS[1:], told, strict=True):
+    for name, what in zip(NUMBERS[1:], told, strict=True) if "estimate" in columns else ():
         values = np.reshape(columns[name], -1).tolist()
         found.append(ExportedColumn(name, values, "number", what))
     return ExportedTable(" by ".join(names) or "total", tuple(found))
@@ -172,6 +155,8 @@ def printed_table(
 
 def _printed(release: TablesRelease, at: int, level: float) -> dict[str, Any]:
     """The numbers of one of several tables."""
+    if not release.has_errors:
+        return {"count": release.counts[at]}
     found = (release.counts[at], release.estimates[at], release.deviations[at])
     return dict(zip(NUMBERS, (*found, *release.interval_ends(at, level)), strict=True))
 
@@ -206,20 +191,6 @@ def _labelled(name: str, levels: Any, places: Any, meaning: Meaning, of: str) ->
     described = f"coarser name of {of}" if of else f"level of {name}"
     values = [levels[i] for i in places.tolist()]
     return ExportedColumn(name, values, meaning, described, tuple(dict.fromkeys(levels)))
-
-
-def _with_error(release: Release, level: float) -> list[ExportedColumn]:
-    cells = int(release.values.size)
-    index = np.arange(cells).reshape(release.values.shape)
-    laws = release.mechanism.error_laws(index, cells)
-    intervals = release.intervals(list(release.table), level)
-    deviations = [float(law.variance) ** 0.5 for law in laws]
-    return [
-        ExportedColumn("estimate", intervals["estimate"].to_pylist(), "number", ESTIMATE),
-        ExportedColumn("sd", deviations, "number", DEVIATION),
-        ExportedColumn("low", intervals["low"].to_pylist(), "number", f"lower {_ends(level)}"),
-        ExportedColumn("high", intervals["high"].to_pylist(), "number", f"upper {_ends(level)}"),
-    ]
 
 
 def _ends(level: float) -> str:

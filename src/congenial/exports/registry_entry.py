@@ -118,14 +118,15 @@ def _loss(bundle: ExportedBundle) -> dict[str, Any]:
 
 
 def _accounting(bundle: ExportedBundle) -> dict[str, str]:
-    after = bundle.index["description"].get("post_processing", "none")
-    words = {
-        "none": "None: values are as drawn.",
-        "project": "Nearest nonnegative whole counts that have the exact figures; values as drawn "
-        "are published beside them.",
-    }
+    fitted = any(column.name == "count" for one in bundle.tables for column in one.columns)
+    words = "None: values are as drawn."
+    if fitted and bundle.release.has_errors:
+        words = (
+            "Nonnegative whole counts that have the exact figures, fitted to the values as drawn; "
+            "estimates are published beside them."
+        )
     return {
-        "post_processing": words.get(after, str(after)),
+        "post_processing": words,
         "composition": "Releases on one population are counted together in a ledger, by the "
         "supremum of their joint loss over look-alike datasets that agree with the exact figures.",
     }

@@ -21,7 +21,7 @@ import numpy as np
 from congenial.data.argument_rules import FINITE, SHARE, TEXT, takes
 from congenial.data.table import select
 from congenial.errors import InferenceError
-from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.sampling.sums import Pmf
 
 Alternative = Literal["greater", "less"]
@@ -78,10 +78,15 @@ class OneSidedTest:
 
 
 @takes(
-    InferenceError, release=Release, condition=TEXT, family=Family, null=FINITE, alternative=TEXT
+    InferenceError,
+    release=TablesRelease,
+    condition=TEXT,
+    family=Family,
+    null=FINITE,
+    alternative=TEXT,
 )
 def one_sided(
-    release: Release,
+    release: TablesRelease,
     condition: str,
     family: Family,
     null: float,
@@ -100,7 +105,7 @@ def one_sided(
 
 @takes(
     InferenceError,
-    release=Release,
+    release=TablesRelease,
     condition=TEXT,
     family=Family,
     null=FINITE,
@@ -109,7 +114,7 @@ def one_sided(
     alternative=TEXT,
 )
 def power(
-    release: Release,
+    release: TablesRelease,
     condition: str,
     family: Family,
     null: float,
@@ -138,15 +143,16 @@ def power(
     return float(there.probs[inside].sum())
 
 
-def _noise(release: Release, condition: str) -> tuple[Pmf, int]:
-    cells = select(condition, release.schema, release.table)
-    law = release.mechanism.error_law(cells)
+def _noise(release: TablesRelease, condition: str) -> tuple[Pmf, int]:
+    drawn = release.only
+    cells = select(condition, release.schema, drawn.table)
+    law = drawn.mechanism.error_law(cells)
     if not isinstance(law, Pmf):
         raise InferenceError(
             "the test is built for integer noise with a tabulated law.",
             remedy="Use a release with double geometric or discrete Gaussian noise.",
         )
-    return law, int(np.sum(np.asarray(release.drawn)[cells]))
+    return law, int(np.sum(np.asarray(drawn.values)[cells]))
 
 
 def _support(law: Any) -> tuple[Any, Any]:

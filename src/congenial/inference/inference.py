@@ -37,8 +37,7 @@ from congenial.inference.samplers.given_sums import DrawsGivenSums
 from congenial.inference.samplers.importance import Proposal, importance
 from congenial.inference.samplers.listed import ListedTables, listed_draws
 from congenial.inference.samplers.table_proposals import TableProposals
-from congenial.mechanisms.several_tables_release import TablesRelease
-from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 
 Method = Literal["auto", "exact", "rejection", "importance", "augmentation"]
@@ -81,7 +80,7 @@ MOST_DRAWS = 10**9
 
 
 def infer(
-    release: Release | ValuesRelease | TablesRelease | Observation,
+    release: ValuesRelease | TablesRelease | Observation,
     model: Bindable,
     *,
     method: Method = "auto",
@@ -156,7 +155,7 @@ def infer(
 
 
 def bind(
-    release: Release | ValuesRelease | TablesRelease | Observation,
+    release: ValuesRelease | TablesRelease | Observation,
     model: Bindable,
     public: bool = True,
 ) -> BoundModel:

@@ -16,7 +16,7 @@ import numpy as np
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index
 from congenial.inference.cell_noise import Floats, Ints
-from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.tables_release import TablesRelease
 
 
 @dataclass(frozen=True, eq=False)

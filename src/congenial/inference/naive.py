@@ -20,8 +20,7 @@ from congenial.inference.latent_tables import FIXED, FREE, LatentTables
 from congenial.inference.models.model import Bindable, BoundModel
 from congenial.inference.observation import Observation
 from congenial.inference.posterior import Posterior
-from congenial.mechanisms.several_tables_release import TablesRelease
-from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.sampling.randomness import SeededRandomness
 
@@ -29,7 +28,7 @@ TOLD = "released values taken for the truth: intervals are too narrow"
 
 
 def naive(
-    release: Release | ValuesRelease | TablesRelease | Observation,
+    release: ValuesRelease | TablesRelease | Observation,
     model: Bindable,
     *,
     draws: int = 4000,
@@ -84,7 +83,7 @@ class Coverage:
 
 @takes(
     InferenceError,
-    release=one_of(Release, ValuesRelease),
+    release=one_of(TablesRelease, ValuesRelease),
     releases=SEVERAL,
     level=SHARE,
     draws=SEVERAL,
@@ -92,7 +91,7 @@ class Coverage:
     chain=Chain,
 )
 def coverage(
-    release: Release | ValuesRelease,
+    release: TablesRelease | ValuesRelease,
     model: Bindable,
     *,
     releases: int = 100,
@@ -180,20 +179,20 @@ def _data(bound: BoundModel, rng: np.random.Generator, theta: Floats, given: boo
 
 
 def _again(
-    release: Release | ValuesRelease, bound: BoundModel, x: Any, noise: SeededRandomness
-) -> Release | ValuesRelease:
+    release: TablesRelease | ValuesRelease, bound: BoundModel, x: Any, noise: SeededRandomness
+) -> TablesRelease | ValuesRelease:
     """The same release of another table."""
-    if bound.observation.names != release.table:
+    table = release.table if isinstance(release, ValuesRelease) else release.only.table
+    if bound.observation.names != table:
         raise InferenceError(
             "coverage is simulated for models of the cells as released.",
-            remedy=f"Use by = {', '.join(release.table)}.",
+            remedy=f"Use by = {', '.join(table)}.",
         )
     if isinstance(release, ValuesRelease):
         drawn = release.law(x).draw_many(noise, 1)[0]
         return replace(release, values=tuple(int(v) for v in drawn))
-    values = release.mechanism.draw(x.reshape(release.values.shape), noise, 1)[0]
-    plain = replace(release.description, post_processing="none")
-    return replace(release, values=values, raw=None, description=plain)
+    mechanism = release.only.mechanism
+    return replace(release, drawn=(mechanism.draw(x.reshape(mechanism.shape), noise, 1)[0],))
 
 
 def _covers(posterior: Posterior, truth: dict[str, Floats], level: float) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from congenial.data.arguments import expect, texts
 from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial.data.table import Table, cell_index
 from congenial.errors import CongenialError, InferenceError
 from congenial.figures.invariants import Invariants
 from congenial.figures.limits import conforming_tables
@@ -26,12 +26,11 @@ from congenial.inference.level_noise import LevelNoise
 from congenial.inference.observation import Observation
 from congenial.inference.samplers.log_normaliser import Normaliser, listed_law, log_signed
 from congenial.mechanisms.congenial import IntegerNoise
-from congenial.mechanisms.several_tables_release import TablesRelease
-from congenial.mechanisms.single_table_release import Release, cell_index
+from congenial.mechanisms.drawn_table import DrawnTable
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.mechanisms.wasserstein.base_measure import congenial, published_sums
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.pairs.adjacency import Adjacency
-from congenial.privacy.description import Description
 from congenial.privacy.tradeoff import Pure
 
 MOST_KEPT = 200_000  # densities of tables remembered
@@ -44,7 +43,7 @@ AS_ONE = (
 class OtherCells(InferenceError):
     """The law is known for the cells as released, and the model is about sums of them."""
 
-    def __init__(self, release: Release | ValuesRelease, what: str) -> None:
+    def __init__(self, release: DrawnTable | ValuesRelease, what: str) -> None:
         remedy = "Leave out `by` and public=False."
         if release.table:
             remedy = f"Model the cells as released: by = {', '.join(release.table)}."
@@ -52,7 +51,7 @@ class OtherCells(InferenceError):
 
 
 def observe(
-    release: Release | ValuesRelease | TablesRelease | Observation,
+    release: DrawnTable | ValuesRelease | TablesRelease | Observation,
     by: str | Sequence[str] | None = None,
     public: bool = True,
 ) -> Observation:
@@ -67,8 +66,11 @@ def observe(
     if isinstance(release, ValuesRelease):
         return _of_values(release, by, public)
     if isinstance(release, TablesRelease):
-        return _of_tables(release, by, public)
-    _refuse_without_density(release)
+        if len(release.drawn) > 1:
+            return _of_tables(release, by, public)
+        release = release.only
+    if not isinstance(release, DrawnTable):
+        raise _no_density()
     names = release.table if by is None else texts(by, "by", InferenceError)
     mechanism = release.mechanism
     plain = not mechanism.conditions
@@ -91,7 +93,7 @@ def observe(
     index = np.broadcast_to(cell_index(release.schema, release.table, names), release.values.shape)
     cells = math.prod(axis.size for axis in axes)
     y = np.zeros(cells)
-    np.add.at(y, index.reshape(-1), np.asarray(release.drawn, dtype=float).reshape(-1))
+    np.add.at(y, index.reshape(-1), np.asarray(release.values, dtype=float).reshape(-1))
     terms = _noisy_terms(release, index.reshape(-1), cells, plain)
     if terms is None:
         return _through_finer(observe(release, None, public), release.table, names, common)
@@ -238,7 +240,7 @@ def _density_of_values(release: ValuesRelease, y: Ints) -> Callable[[Any], Float
     return density
 
 
-def _notes(release: Release | ValuesRelease | TablesRelease) -> tuple[str, ...]:
+def _notes(release: DrawnTable | ValuesRelease | TablesRelease) -> tuple[str, ...]:
     """What a reader of the posterior should know about the release."""
     found = []
     if release.guarantee.basis == "uncertified chain":
@@ -250,17 +252,6 @@ def _notes(release: Release | ValuesRelease | TablesRelease) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _refuse_without_density(release: Release) -> None:
-    description = getattr(release, "description", None)
-    if not isinstance(release, Release) or not isinstance(description, Description):
-        raise _no_density()
-    if description.post_processing == "project" and release.raw is None:
-        raise InferenceError(
-            "this bundle holds projected values only, and they have no density.",
-            remedy="Ask for the values as drawn (count_as_drawn), which cost nothing more.",
-        )
-
-
 def _no_density() -> InferenceError:
     return InferenceError(
         "this release has no density: its law given the data is not in the bundle.",
@@ -268,7 +259,9 @@ def _no_density() -> InferenceError:
     )
 
 
-def _of_mechanism(release: Release, names: tuple[str, ...], common: dict[str, Any]) -> Observation:
+def _of_mechanism(
+    release: DrawnTable, names: tuple[str, ...], common: dict[str, Any]
+) -> Observation:
     """Any mechanism through its own `log_density`, one table at a time."""
     if names != release.table:
         raise OtherCells(
@@ -284,7 +277,7 @@ def _of_mechanism(release: Release, names: tuple[str, ...], common: dict[str, An
         return _of_counts(release, common)
     if found.way == "listed":
         common["listed"] = _listed(release)
-    drawn = np.asarray(release.drawn)
+    drawn = np.asarray(release.values)
     known: dict[bytes, float] = {}  # chains come back to the same tables, and a density is slow
 
     def density(x: Any) -> Floats:
@@ -309,9 +302,9 @@ def _of_mechanism(release: Release, names: tuple[str, ...], common: dict[str, An
     )
 
 
-def _of_counts(release: Release, common: dict[str, Any]) -> Observation:
+def _of_counts(release: DrawnTable, common: dict[str, Any]) -> Observation:
     """Counts given signs and the sums of groups: l1 noise whose normaliser is worked out."""
-    y = np.asarray(release.drawn, dtype=np.int64).reshape(-1)
+    y = np.asarray(release.values, dtype=np.int64).reshape(-1)
     rate = release.description.rate
     base = congenial(len(y), published_sums(support(release.published, release.table)))
     return Observation(
@@ -323,15 +316,15 @@ def _of_counts(release: Release, common: dict[str, Any]) -> Observation:
     )
 
 
-def _listed(release: Release) -> tuple[Ints, Floats]:
+def _listed(release: DrawnTable) -> tuple[Ints, Floats]:
     """All conforming tables, and the log density of the release given each."""
     tables = conforming_tables(release.description.support, release.table)
     assert tables is not None
-    drawn = np.asarray(release.drawn).reshape(-1)
+    drawn = np.asarray(release.values).reshape(-1)
     return tables, listed_law(tables, drawn, float(release.description.rate))
 
 
-def _change_of_one_record(release: Release) -> float:
+def _change_of_one_record(release: DrawnTable) -> float:
     """Bound on |log p(y | x) - log p(y | x')| for conforming tables that differ in one record.
 
     It is the promise's epsilon where that is pure and about replaced records; a record that is
@@ -344,7 +337,7 @@ def _change_of_one_record(release: Release) -> float:
     return steps * float(promise.eps)
 
 
-def _noisy_terms(release: Release, index: Ints, cells: int, plain: bool) -> Ints | None:
+def _noisy_terms(release: DrawnTable, index: Ints, cells: int, plain: bool) -> Ints | None:
     """Released cells with noise in each modelled cell; None where their noise is not independent.
 
     Under conditioning, a modelled cell may hold whole groups (no noise) and part of one more: then

@@ -29,7 +29,7 @@ from congenial.data.arguments import NUMBER, WHOLE, expect, numbers
 from congenial.data.rational import LARGEST
 from congenial.errors import GuaranteeError, MandateError, StructureError
 from congenial.figures.support import support
-from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.privacy.tradeoff import Tradeoff
 from congenial.sampling.canonical import CanonicalNoise, CanonicalNormal, Tulap, uniform_doubles
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
@@ -249,8 +249,10 @@ class ObservedOddsRatio:
         return self.test.interval(self.statistic, level)
 
 
-@takes(StructureError, release=Release, randomness=optional(Randomness))
-def odds_ratio_test(release: Release, randomness: Randomness | None = None) -> ObservedOddsRatio:
+@takes(StructureError, release=TablesRelease, randomness=optional(Randomness))
+def odds_ratio_test(
+    release: TablesRelease, randomness: Randomness | None = None
+) -> ObservedOddsRatio:
     """The test a released 2 x 2 table allows: post-processing, nothing is spent.
 
     Double geometric and K-norm noise given both margins is k (+1 -1 / -1 +1) with k double
@@ -258,16 +260,17 @@ def odds_ratio_test(release: Release, randomness: Randomness | None = None) -> O
     the test optimal at the release's epsilon; without it p-values are those of integer noise, valid
     and conservative. Discrete Gaussian noise has variance parameter sigma^2 / 4 in x11.
     """
-    table = np.asarray(release.drawn)
-    known = support(release.description.support, release.table)
+    drawn = release.only
+    table, law = np.asarray(drawn.values), drawn.description
+    known = support(law.support, drawn.table)
     one = known.ties[0].shape == (2, 2) if len(known.ties) == 1 else False
-    if table.shape != (2, 2) or not one or release.description.nonnegative:
+    if table.shape != (2, 2) or not one or law.nonnegative:
         raise StructureError(
             "this release is not a 2 x 2 table with additive noise and both margins published, "
             "all four of them positive.",
             remedy="Release the 2 x 2 table given both margins, without nonnegative counts.",
         )
-    family, scale = release.description.family, release.description.scale
+    family, scale = law.family, law.scale
     noise: NoiseLaw
     if family == "gaussian":
         noise = CanonicalNormal(2 / math.sqrt(scale))

@@ -30,11 +30,10 @@ from congenial.figures.support import support
 from congenial.inference.odds_ratio import Alternative, OddsRatioTest
 from congenial.inference.odds_ratio_question import DIGITS, OddsRatioQuestion, shown
 from congenial.mechanisms.calibrate import rebuild
-from congenial.mechanisms.cell_errors import CellErrors
 from congenial.mechanisms.congenial import Congenial
 from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.released import LEVEL, Interval, Released
-from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
@@ -114,7 +113,7 @@ class OddsRatioMechanism:
         source = SystemRandomness() if randomness is None else randomness
         drawn = self.counts.release(table, source, name)
         uniform = float(uniform_doubles(source, 1)[0])
-        return self.around(int(drawn.values[0, 0]), uniform, source, name)
+        return self.around(int(drawn.drawn[0][0, 0]), uniform, source, name)
 
     def around(self, count: int, uniform: float, source: Randomness, name: str) -> OddsRatioRelease:
         """A release with this noisy count."""
@@ -219,17 +218,14 @@ class OddsRatioRelease(Released):
         )
 
     @cached_property
-    def counts(self) -> Release:
+    def counts(self) -> TablesRelease:
         """The noisy 2 x 2 table: the margins and the count give every cell."""
         (first, second), (left, _), count = self.test.rows, self.test.columns, self.count
         values = np.array([[count, first - count], [left - count, second - left + count]])
         law, promise = self.description, self.guarantee
-        return Release(self.name, law, promise, values, self.randomness, self.publishable)
-
-    @cached_property
-    def count_errors(self) -> CellErrors:
-        """How far each cell of the noisy table may be off, as in the files."""
-        return self.counts.errors
+        return TablesRelease.of_one(
+            self.name, law, promise, values, self.randomness, self.publishable
+        )
 
     def interval(self, what: str, /, level: float = LEVEL) -> Interval:
         """Confidence interval for the true number of people who meet a condition."""
@@ -248,10 +244,10 @@ class OddsRatioRelease(Released):
     def found(self) -> dict[str, Any]:
         """What follows from the draw, as printed."""
         low, high = self.odds_interval()
-        power, errors = power_of(self.test, self.question), self.count_errors
+        power, errors = power_of(self.test, self.question), self.counts.cell_errors()
         return {
-            "count_sd": rounded(float(errors.sd[0])),
-            "count_interval": [int(errors.low[0]), int(errors.high[0])],
+            "count_sd": rounded(float(errors[0][0, 0])),
+            "count_interval": [int(end[0, 0]) for end in errors[1:]],
             "p_value": rounded(self.p_value()),
             "rejected": self.rejected,
             "interval": [rounded(low), rounded(high)],

@@ -25,8 +25,7 @@ from congenial.inference.models.priors import Beta, Dirichlet, Gamma, GaussianPr
 from congenial.inference.models.regressions import Linear, Logistic, Normal
 from congenial.inference.observing import finest_cells
 from congenial.inference.posterior import Posterior
-from congenial.mechanisms.several_tables_release import TablesRelease
-from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 
 MODELS: dict[str, Any] = {
@@ -52,7 +51,7 @@ RUN = ("method", "draws", "seed", "public", "counts")
 
 
 def infer_from_options(
-    release: Release | ValuesRelease | TablesRelease,
+    release: ValuesRelease | TablesRelease,
     model: str,
     options: Mapping[str, str],
     chain: Chain = DEFAULT_CHAIN,
@@ -63,7 +62,7 @@ def infer_from_options(
     CSV file with one column per axis and a column `value`. covariates: axes separated by commas,
     each perhaps followed by =FILE.csv with its numbers.
     """
-    known = (Release, ValuesRelease, TablesRelease)
+    known = (ValuesRelease, TablesRelease)
     expect(release, known, "the release", "Give a table, or counts.", InferenceError)
     expect(model, str, "the model", "Give its name.", InferenceError)
     expect(options, Mapping, "the options", "Give texts by name.", InferenceError)
@@ -87,7 +86,7 @@ def infer_from_options(
 
 
 def model_from_options(
-    release: Release | ValuesRelease | TablesRelease, model: str, options: Mapping[str, str]
+    release: ValuesRelease | TablesRelease, model: str, options: Mapping[str, str]
 ) -> Bindable:
     """A built-in model from text."""
     if model not in MODELS:
@@ -122,7 +121,7 @@ def model_from_options(
         ) from None
 
 
-def _cells(release: Release | ValuesRelease | TablesRelease) -> tuple[str, ...]:
+def _cells(release: ValuesRelease | TablesRelease) -> tuple[str, ...]:
     """The axes that a model is about where nothing else is said."""
     if isinstance(release, TablesRelease):
         return finest_cells(release, None)

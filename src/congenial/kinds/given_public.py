@@ -46,8 +46,8 @@ from congenial.kinds.kind import (
 )
 from congenial.kinds.plan_scenarios import further_promise, refuse_other_number
 from congenial.kinds.shared_words import examine_inference, inference_words, show_promise
-from congenial.mechanisms.cell_errors import ERRORS
 from congenial.mechanisms.cell_labels import label_names
+from congenial.mechanisms.tables_release import ERRORS
 from congenial.mechanisms.wasserstein.base_measure import (
     Base,
     congenial,

@@ -29,8 +29,8 @@ KINDS: dict[str, Listed] = {  # by the key of a [[release]]
     "estimate": Listed("estimate", "convex_estimate"),
     "scenarios": Listed("values", "given_public"),
     "parts": Listed("tables by parts", "tables_by_parts"),
-    "tables": Listed("tables", "several_tables"),
-    TABLE: Listed("table", "single_table"),
+    "tables": Listed("tables", "tables"),
+    TABLE: Listed("tables", "tables"),
     "statistics": Listed("statistics", "statistics"),
     "model": Listed("synthetic records", "records_from_models"),
     "synthesise": Listed("records from tables", "records_from_tables"),
@@ -54,7 +54,7 @@ def forget(kind: AnyKind) -> None:
 
 def every_kind() -> list[AnyKind]:
     """All kinds, loaded."""
-    return [by_key(key) for key in KINDS]
+    return [*dict.fromkeys(by_key(key) for key in KINDS)]
 
 
 def key_of(value: Any) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from congenial.errors import PlanError
-from congenial.kinds.several_tables_building import axes_of
+from congenial.kinds.tables import axes_of
 from congenial.report.accuracy import Want
 from congenial.tables.intervals import half_width
 

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from congenial.kinds.kind import Check, Files
 from congenial.kinds.loaded_kind import LoadedKind, Offers, Words
-from congenial.kinds.several_tables import TablesSection
+from congenial.kinds.tables import TablesSection
 
 if TYPE_CHECKING:
     from congenial.mechanisms.tables_by_parts_release import PartedRelease
@@ -54,7 +54,7 @@ class TablesByParts(LoadedKind[PartsSection]):
 
     def shown(self, section: PartsSection) -> Sequence[str]:
         """The axes of all tables."""
-        tables = [section.table or []] if section.tables == "auto" else section.tables
+        tables = section.tables if isinstance(section.tables, list) else [section.table or []]
         return [name for names in tables for name in names]
 
     @property

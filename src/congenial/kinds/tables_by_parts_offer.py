@@ -12,7 +12,7 @@ from congenial.errors import PlanError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Offer, Setting, Tell, planned
 from congenial.kinds.parted_run import NationRun
-from congenial.kinds.several_tables_building import (
+from congenial.kinds.tables import (
     aim_words,
     designed,
     named_tables,

@@ -16,9 +16,9 @@ from congenial.figures.support import support
 from congenial.kinds.kind import Check, Files
 from congenial.kinds.part_pool import run_each, workers_for
 from congenial.kinds.parted_run import SMALL, upper_columns
-from congenial.kinds.several_tables_verification import AIM, FITTED, design_checks
 from congenial.kinds.stated_aims import aim_holds
-from congenial.mechanisms.joint_tables import described
+from congenial.kinds.tables import AIM, FITTED, design_checks
+from congenial.mechanisms.measured_tables import described
 from congenial.mechanisms.parted_checks import (
     RESIDUAL,
     PartHolds,

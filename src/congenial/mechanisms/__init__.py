@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from congenial.mechanisms.distribution.fit import fit_pairs, moment_pairs
     from congenial.mechanisms.distribution.model_checks import with_model_error
     from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
-    from congenial.mechanisms.joint_tables import JointTables
+    from congenial.mechanisms.drawn_table import DrawnTable
     from congenial.mechanisms.kernel_gaussian import KernelGaussian
     from congenial.mechanisms.knorm import KNorm
+    from congenial.mechanisms.measured_tables import MeasuredTables
     from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
     from congenial.mechanisms.norm_noise import CongenialLargest, CongenialLength
     from congenial.mechanisms.parted_tables import PartedTables
@@ -29,12 +30,10 @@ if TYPE_CHECKING:
         PlainGeometric,
         PlainLaplace,
     )
-    from congenial.mechanisms.projection.projection import project
     from congenial.mechanisms.released import Interval, Released
-    from congenial.mechanisms.several_tables_release import TablesRelease
-    from congenial.mechanisms.single_table_release import Release
     from congenial.mechanisms.tables_by_parts_release import PartedRelease
     from congenial.mechanisms.tables_calibration import calibrate_tables
+    from congenial.mechanisms.tables_release import TablesRelease
     from congenial.mechanisms.wasserstein.base_measure import prior_congenial
     from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
     from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
@@ -51,15 +50,16 @@ __all__ = [
     "CongenialGaussian",
     "CongenialLargest",
     "CongenialLength",
+    "DrawnTable",
     "ErrorLaw",
     "EstimateRelease",
     "EstimateSpec",
     "FiniteRange",
     "GradientEstimate",
     "Interval",
-    "JointTables",
     "KNorm",
     "KernelGaussian",
+    "MeasuredTables",
     "Mechanism",
     "PartedRelease",
     "PartedTables",
@@ -67,7 +67,6 @@ __all__ = [
     "PlainGaussian",
     "PlainGeometric",
     "PlainLaplace",
-    "Release",
     "Released",
     "StatisticsRelease",
     "TablesRelease",
@@ -80,7 +79,6 @@ __all__ = [
     "fit_pairs",
     "moment_pairs",
     "prior_congenial",
-    "project",
     "register",
     "with_model_error",
 ]

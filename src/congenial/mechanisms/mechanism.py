@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -22,14 +21,16 @@ from congenial.data.table import Table
 from congenial.errors import GuaranteeError, StructureError, UnansweredError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.families import NoiseFamily
-from congenial.mechanisms.single_table_release import Release
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import joint_loss
-from congenial.privacy.description import Description, Family, Fit
+from congenial.privacy.description import Description, Family
 from congenial.privacy.guarantee import IDEALISED, ROUNDED, Basis, Guarantee
 from congenial.privacy.tradeoff import Tradeoff
 from congenial.sampling.law import IntegerLaw
-from congenial.sampling.randomness import Randomness, SystemRandomness
+from congenial.sampling.randomness import Randomness
+
+if TYPE_CHECKING:
+    from congenial.mechanisms.tables_release import TablesRelease
 
 
 class ErrorLaw(Protocol):
@@ -182,12 +183,6 @@ class Mechanism(ABC):
             self.adjacency, loss.tradeoff, self.basis, assumptions, citation=self.citation
         )
 
-    def projected(self, fit: Fit) -> Self:
-        """The same law, whose draws are then made nonnegative this way: nothing is built again."""
-        same = copy(self)
-        object.__setattr__(same, "description", self.description.projected(fit))
-        return same
-
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the released table."""
@@ -196,21 +191,11 @@ class Mechanism(ABC):
 
     def release(
         self, table: Table, randomness: Randomness | None = None, name: str = "release"
-    ) -> Release:
+    ) -> TablesRelease:
         """Draw once and add: the only call that spends privacy."""
-        randomness = SystemRandomness() if randomness is None else randomness
-        expect(randomness, Randomness, "randomness", "Leave it out.")
-        self.check(table)
-        truth = self.query(table)
-        values = self.draw(truth, randomness, 1)[0]
-        return Release(
-            name=name,
-            description=self.description,
-            guarantee=self.guarantee,
-            values=values,
-            randomness=randomness.label,
-            publishable=randomness.publishable,
-        )
+        from congenial.mechanisms.measured_tables import MeasuredTables
+
+        return MeasuredTables.of_one(self).release(table, randomness, name)
 
     def check(self, table: Table) -> None:
         """Refuse data that do not agree with the published figures, before anything is drawn."""

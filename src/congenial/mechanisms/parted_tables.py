@@ -4,7 +4,7 @@
 Which noise is drawn: a table above the parts has noise given the figures summed over each part; a
 table below them is cut into the parts, and each has noise given its own figures. No figure ties two
 parts (`refuse_across`), so the product over parts is the law of the whole table given all figures,
-and the promise is the joint one of `JointTables` with the same tables and scales.
+and the promise is the joint one of `MeasuredTables` with the same tables and scales.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from congenial.figures.figures_by_part import (
 from congenial.figures.invariants import Invariants
 from congenial.figures.summed_out import summed_out
 from congenial.figures.support import support
-from congenial.mechanisms.joint_tables import CITATION, described
+from congenial.mechanisms.measured_tables import CITATION, described
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import Family
@@ -158,7 +158,7 @@ class PartedTables:
     """Independent noise on several tables of a nation, given exact figures within its parts.
 
     Formal guarantee: the joint loss of all measured tables, as one release; it is worked out from
-    tables, scales and figures as in `JointTables`, and cutting into parts has no share in it.
+    tables, scales and figures as in `MeasuredTables`, and cutting into parts has no share in it.
     """
 
     adjacency: Adjacency

@@ -18,13 +18,13 @@ from congenial.data.table import cell_index
 from congenial.figures.figures_by_part import of_part
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.released import LEVEL, Interval, axis_names
-from congenial.mechanisms.several_tables_release import BASES, TablesRelease, estimator_of
+from congenial.mechanisms.tables_release import TablesRelease, joint_estimator
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
 from congenial.pairs.pairs import Pairs
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.descriptions import TablesDescription
 from congenial.tables.covariance import Deviations
-from congenial.tables.joint_estimator import JointEstimator
+from congenial.tables.joint_estimator import BASES, JointEstimator
 from congenial.tables.measurements import Floats
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class ReleaseOfPart(TablesRelease):
     @cached_property
     def estimator(self) -> JointEstimator:
         """What the part's tables say together; of cells, the standard deviations as printed."""
-        made = estimator_of(self.description)
+        made = joint_estimator(self.description)
         printed = zip(self.tables, self.deviations, strict=True)
         kept = {names: Deviations(values, "bound") for names, values in printed}
         vars(made)["_deviations"] = kept  # as the cached property would keep them
@@ -62,7 +62,7 @@ class ReleaseOfPart(TablesRelease):
 
     def own_estimates_of(self, *names: str) -> Floats:
         """Estimates from the part's tables alone: those printed rest on the nation's tables too."""
-        return self.fitted.table(axis_names(names))
+        return np.asarray(self.fitted.table(axis_names(names)))
 
     def interval(self, condition: str, level: float = LEVEL) -> Interval:
         """Interval for the true number of people who meet a condition, around the estimate."""
@@ -80,17 +80,17 @@ def release_of_part(nation: PartedRelease, part: str) -> ReleaseOfPart:
         replace(one, support=figures) for one in nation.description.measured if one.table in tables
     )
     place = {names: at for at, names in enumerate(tables)}
-    return ReleaseOfPart(
+    made = ReleaseOfPart(
         f"{nation.name}: {part}",
         TablesDescription(laws, tables),
         replace(nation.guarantee, adjacency=_within(nation.guarantee.adjacency, figures)),
         nation.randomness,
         nation.publishable,
         drawn=tuple(columns[place[one.table]]["count_as_drawn"] for one in laws),
-        estimates=tuple(one["estimate"] for one in columns),
-        deviations=tuple(one["sd"] for one in columns),
-        counts=tuple(one["count"] for one in columns),
     )
+    for name, column in (("estimates", "estimate"), ("deviations", "sd"), ("counts", "count")):
+        vars(made)[name] = tuple(one[column] for one in columns)  # as printed
+    return made
 
 
 def _shows_the_part(nation: PartedRelease, names: tuple[str, ...]) -> bool:

@@ -23,15 +23,16 @@ from congenial.figures.figures_by_part import above_parts, of_part
 from congenial.figures.invariants import Invariants
 from congenial.figures.sum_ranges import table_ranges
 from congenial.mechanisms.cell_labels import label_columns
+from congenial.mechanisms.drawn_table import DrawnTable
 from congenial.mechanisms.parted_steps import part_folder, part_name
 from congenial.mechanisms.released import LEVEL as DEFAULT_LEVEL
 from congenial.mechanisms.released import Interval, PartFile, Released, check_level
-from congenial.mechanisms.several_tables_release import BASES
-from congenial.mechanisms.single_table_release import INTERVAL, Release
 from congenial.mechanisms.tables_files import TableFile, said
+from congenial.mechanisms.tables_release import INTERVAL
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.tables.intervals import ends
+from congenial.tables.joint_estimator import BASES
 
 if TYPE_CHECKING:
     from congenial.mechanisms.release_of_part import ReleaseOfPart
@@ -266,12 +267,11 @@ class PartedRelease(Released):
             found[name] = pa.array(np.reshape(columns[name], -1))
         return pa.table(found | {"exact": pa.array(np.reshape(columns["sd"] == 0, -1))})
 
-    def measured_tables(self) -> tuple[Release, ...]:
-        """Each table drawn above the parts as a release of its own."""
-        given = (self.guarantee, self.randomness, self.publishable)
+    def measured_tables(self) -> tuple[DrawnTable, ...]:
+        """Each table drawn above the parts, with its own law."""
         return tuple(
-            Release(
-                f"{self.name}: {said(one.table)}", one, given[0], self._drawn(one.table), *given[1:]
+            DrawnTable(
+                f"{self.name}: {said(one.table)}", one, self.guarantee, self._drawn(one.table)
             )
             for one in self.description.measured
             if self.tables.index(one.table) in self.upper

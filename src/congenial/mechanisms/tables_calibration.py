@@ -1,4 +1,4 @@
-"""From a promise to several tables measured together: which, and how precisely."""
+"""From a promise to tables measured together: which, and how precisely."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 from congenial.data.argument_rules import NAMES, listed, optional, takes
 from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError, StructureError
-from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.mechanism import adjacency_of
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.pairs.adjacency import Adjacency
@@ -32,7 +32,7 @@ def calibrate_tables(
     tables: Sequence[Sequence[str]],
     aim: Aim | None = None,
     keep: Sequence[str] = (),
-) -> JointTables:
+) -> MeasuredTables:
     """The mechanism that measures several tables under one promise, from public inputs only.
 
     `tables`: the axes of each, attributes or coarser names. `aim`: how error is shared (`Keep()`,
@@ -91,12 +91,16 @@ class TablesProblem:
             )
         self.model: Information = variance_model(self.workload, adjacency.figures, self.types)
 
-    def mechanism(self, found: Design, aim: str, keep: Sequence[str] = ()) -> JointTables:
+    def mechanism(
+        self, found: Design, aim: str, keep: Sequence[str] = (), whole: bool = True
+    ) -> MeasuredTables:
         """What draws a design; `aim` is how error was shared, in words."""
         self._refuse_huge()
         told = document(found, self.model, aim)
         tables = self.workload.tables
-        made = JointTables.of(self.adjacency, tables, found.family, found.scales, keep, told)
+        made = MeasuredTables.of(
+            self.adjacency, tables, found.family, found.scales, keep, told, whole
+        )
         self._refuse_more(made.description, found)
         return made
 

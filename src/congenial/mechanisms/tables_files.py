@@ -1,4 +1,4 @@
-"""The files of several tables in a bundle: one Parquet and one CSV file per table."""
+"""The files of tables in a bundle: one Parquet and one CSV file per table."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from congenial.data.csv_text import rounded, table_csv
 from congenial.data.engines.checked_parquet import Expected, as_parquet, numbers, refused
 from congenial.data.schema import Schema
 from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
+from congenial.privacy.descriptions import TablesDescription
 
 NUMBERS = ("estimate", "sd")
 LARGEST = 2.0**62  # beyond it no whole number of 64 bits is near
@@ -22,35 +23,55 @@ LARGEST = 2.0**62  # beyond it no whole number of 64 bits is near
 def file_name(tables: Sequence[tuple[str, ...]], at: int) -> str:
     """The name of a table's files without ending: its place, and its axes where they are plain.
 
+    >>> file_name([("county", "sex")], 0)
+    'table'
     >>> file_name([("county", "sex"), ()], 0), file_name([("county", "sex"), ()], 1)
     ('table-1-county-sex', 'table-2-total')
     """
+    if len(tables) == 1:
+        return "table"
     words = re.sub(r"[^A-Za-z0-9]+", "-", "-".join(tables[at]) or "total").strip("-")[:60]
     return f"table-{at + 1}-{words}".rstrip("-")
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """One table of a release: its axes, whether it has whole counts, and whether it was drawn."""
+    """One table of a release: its axes, and which columns it has.
+
+    `whole`: whole counts. `errors`: estimates with their uncertainty; counts that were drawn given
+    their signs have none, because it depends on the data. `drawn`: values as drawn, where they are
+    not the estimates. `as_drawn`: estimates are whole numbers, as drawn.
+    """
 
     schema: Schema
     tables: tuple[tuple[str, ...], ...]
     at: int
     whole: bool
-    measured: bool
+    drawn: bool
+    errors: bool = True
+    as_drawn: bool = False
+
+    @classmethod
+    def of(cls, schema: Schema, description: TablesDescription, at: int, whole: bool) -> TableFile:
+        """A table of a release as its description has it."""
+        only, measured = description.only_law, {one.table for one in description.measured}
+        return cls(
+            schema,
+            description.tables,
+            at,
+            whole,
+            only is None and description.tables[at] in measured,
+            only is None or not only.nonnegative,
+            only is not None and not only.continuous,
+        )
 
     @classmethod
     def found(
-        cls,
-        schema: Schema,
-        tables: tuple[tuple[str, ...], ...],
-        at: int,
-        measured: bool,
-        payload: Mapping[str, bytes],
+        cls, schema: Schema, description: TablesDescription, at: int, payload: Mapping[str, bytes]
     ) -> TableFile:
-        """The table as a bundle has it: the head of its CSV file tells of whole counts."""
-        head = payload[f"{file_name(tables, at)}.csv"].split(b"\n", 1)[0]
-        return cls(schema, tables, at, b'"count"' in head.split(b","), measured)
+        """The same as a bundle has it: the head of its CSV file tells of whole counts."""
+        head = payload[f"{file_name(description.tables, at)}.csv"].split(b"\n", 1)[0]
+        return cls.of(schema, description, at, b'"count"' in head.split(b","))
 
     @property
     def name(self) -> str:
@@ -65,8 +86,9 @@ class TableFile:
     @property
     def columns(self) -> list[str]:
         """The columns that are no labels."""
-        drawn = ["count_as_drawn"] if self.measured else []
-        return [*(["count"] if self.whole else []), *NUMBERS, "low", "high", *drawn]
+        errors = [*NUMBERS, "low", "high"] if self.errors else []
+        drawn = ["count_as_drawn"] if self.drawn else []
+        return [*(["count"] if self.whole else []), *errors, *drawn]
 
     @property
     def expected(self) -> Expected:
@@ -76,7 +98,8 @@ class TableFile:
         axes = self.schema.axes(self.tables[self.at])
         labels = label_names(self.tables[self.at], self.columns)
         fields = [(label, pa.string()) for label in labels]
-        fields += [(name, pa.float64() if name in NUMBERS else pa.int64()) for name in self.columns]
+        real = {"sd"} if self.as_drawn else {*NUMBERS}
+        fields += [(name, pa.float64() if name in real else pa.int64()) for name in self.columns]
         longest = max((len(level.encode()) for axis in axes for level in axis.levels), default=0)
         return Expected(f"{self.name}.parquet", pa.schema(fields), math.prod(self.shape), longest)
 
@@ -104,7 +127,8 @@ class TableFile:
         if any(found[name].null_count for name in self.columns):
             raise refused(file, "has cells without a number")
         read = {name: numbers(found[name]).reshape(self.shape) for name in self.columns}
-        if not all((np.abs(read[name]) < LARGEST).all() for name in NUMBERS):  # so is no NaN
+        told = [read[name] for name in NUMBERS if name in read]
+        if not all((np.abs(one) < LARGEST).all() for one in told):  # so is no NaN
             raise refused(file, "has an estimate or a deviation that no table has")
         return read
 

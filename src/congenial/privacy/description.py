@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, cast, get_args
+from typing import Any, ClassVar, Literal
 
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
@@ -32,8 +32,6 @@ Family = Literal[
 ]
 
 Norm = Literal["l1", "l2", "gauge", "length", "linf"]  # l2: squares add up; length: their root
-# How counts are made nonnegative: cell by cell, coarse to fine, or least squares and then rounding.
-Fit = Literal["cells", "nodes"]
 
 VERSION = 1
 # The rate of a law: promises are at most 500, and exp(-700) is a number yet; noise of 1e15 fits no
@@ -134,10 +132,8 @@ class Description:
     square of epsilon per unit of length for the l2 norm, exactly as used by the sampler. `support`:
     the figures on which u is conditioned (none: every cell is free). `nonnegative`: conditioned on
     y >= 0 too, and on every bound in `support` that the table can show, which makes the law of u
-    depend on x and has a price. `fit`: how counts were made nonnegative afterwards
-    (`post_processing`): cell by cell, or at the nodes of an order from coarse to fine.
-    `log_ratio_error` (H) bounds |log p~/p| of a whole draw; it is 0 for exact samplers.
-    `units`: the table counts units that own several rows.
+    depend on x and has a price. `log_ratio_error` (H) bounds |log p~/p| of a whole draw; it
+    is 0 for exact samplers. `units`: the table counts units that own several rows.
     """
 
     mechanism: str
@@ -145,10 +141,8 @@ class Description:
     family: Family
     scale: Fraction
     support: Invariants
-    post_processing: Literal["none", "project"] = "none"
     nonnegative: bool = False
     log_ratio_error: Fraction = Fraction(0)
-    fit: Fit = "cells"
     units: bool = False
 
     columns: ClassVar[int] = 2  # numbers of a cell: as published and as drawn
@@ -161,11 +155,6 @@ class Description:
         if self.scale <= 0:
             raise GuaranteeError(
                 f"the noise scale of '{self.mechanism}' is {self.scale}; it must be positive."
-            )
-        if self.post_processing not in ("none", "project"):
-            raise GuaranteeError(
-                f"post-processing {str(self.post_processing)[:40]!r} is not known.",
-                remedy="Use 'none' or 'project'.",
             )
         if self.nonnegative and self.family != "double_geometric":
             raise GuaranteeError(
@@ -262,10 +251,6 @@ class Description:
         """Whether the law is on the reals, where numerics are idealised."""
         return self.family in ("laplace", "gaussian")
 
-    def projected(self, fit: Fit) -> Description:
-        """The same law, with what is done to its draws: made nonnegative, this way."""
-        return replace(self, post_processing="project", fit=fit)
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the schema is written beside it, once."""
         return {
@@ -279,8 +264,6 @@ class Description:
             "support": self.support.to_dict(),
             "nonnegative": self.nonnegative,
             "base_measure": "uniform",
-            "post_processing": self.post_processing,
-            **({} if self.fit == "cells" else {"fit": self.fit}),
             **({"units": True} if self.units else {}),
             "numerics": {"H": str(self.log_ratio_error)},
         }
@@ -295,23 +278,10 @@ class Description:
             family=data["family"],
             scale=_scale(data),
             support=_support(schema, json.dumps(data["support"])),
-            post_processing=data["post_processing"],
             nonnegative=bool(data.get("nonnegative", False)),
             log_ratio_error=fraction(data["numerics"]["H"]),
-            fit=_fit(data),
             units=bool(data.get("units", False)),
         )
-
-
-def _fit(data: Mapping[str, Any]) -> Fit:
-    """How counts were made nonnegative."""
-    found = data.get("fit", "cells")
-    if found not in get_args(Fit) or (found != "cells" and data["post_processing"] != "project"):
-        raise BundleError(
-            f"counts cannot have been made nonnegative by a fit called {found!r}.",
-            remedy="Do not use this bundle; get it from its publisher.",
-        )
-    return cast("Fit", found)
 
 
 @lru_cache(maxsize=8)

@@ -115,12 +115,14 @@ def _given(schema: Schema, data: Mapping[str, Any] | None) -> Invariants | None:
 
 @dataclass(frozen=True)
 class TablesDescription:
-    """Several noisy tables of one population, drawn independently and released together.
+    """Noisy tables of one population, one or several, drawn independently and released together.
 
-    `measured`: the law of each table that is drawn, given the same figures. `tables`: the axes of
-    all tables that are printed, measured or not; `keep`: further partitions that printed whole
-    counts follow. `design`: how the noise was chosen, as plain data, which no price depends on.
-    `parts`: the geographic name by whose levels it was drawn and is written, if it was.
+    `measured`: the law of each table that is drawn, given the same figures; several are whole
+    numbers of one family, a single one may have any law. `tables`: the axes of all tables that are
+    printed, measured or not. `whole`: whether whole counts >= 0 are fitted to the draw and printed;
+    `keep`: further partitions that they follow. `design`: how the noise was chosen, as plain data,
+    which no price depends on. `parts`: the geographic name by whose levels it was drawn and is
+    written, if it was.
     """
 
     measured: tuple[Description, ...]
@@ -128,13 +130,16 @@ class TablesDescription:
     keep: tuple[str, ...] = ()
     design: Mapping[str, Any] = field(default_factory=dict)
     parts: str = ""
+    whole: bool = True
 
-    mechanism: ClassVar[str] = "several_tables"
+    mechanism: ClassVar[str] = "tables"
     columns: ClassVar[int] = 6  # numbers of a cell: count, estimate, sd, low, high, as drawn
 
     def __post_init__(self) -> None:
-        laws = {(one.family, one.post_processing, one.nonnegative) for one in self.measured}
-        if len(laws) != 1 or laws - set(product(_WHOLE, ("none",), (False,))):
+        laws = {(one.family, one.nonnegative) for one in self.measured}
+        if not laws or (
+            len(self.measured) > 1 and (len(laws) > 1 or laws - set(product(_WHOLE, (False,))))
+        ):
             raise GuaranteeError(
                 "several tables are measured with one family of whole-number noise as drawn.",
                 remedy="Use double geometric or discrete Gaussian noise for all of them.",
@@ -142,6 +147,8 @@ class TablesDescription:
         named = [one.table for one in self.measured]
         if len(set(named)) < len(named) or not set(named) <= set(self.tables):
             raise GuaranteeError("a table is measured twice, or measured and not printed.")
+        if self.whole and self.measured[0].continuous:
+            raise GuaranteeError("noise on the reals is printed as drawn, without whole counts.")
         if any(one.support != self.support for one in self.measured):
             raise GuaranteeError("tables measured together are drawn given the same figures.")
         if any(one.units != self.units for one in self.measured):
@@ -160,6 +167,11 @@ class TablesDescription:
     def printed(self) -> tuple[tuple[str, ...], ...]:
         """Axes of every table that the release shows."""
         return self.tables
+
+    @property
+    def only_law(self) -> Description | None:
+        """The law of the one table that was drawn; None where there are several."""
+        return self.measured[0] if len(self.measured) == 1 else None
 
     @property
     def support(self) -> Invariants:
@@ -184,6 +196,7 @@ class TablesDescription:
             "kind": "tables",
             "mechanism": self.mechanism,
             "tables": [list(names) for names in self.tables],
+            "whole": self.whole,
             "keep": list(self.keep),
             "measured": [
                 {key: value for key, value in one.to_dict().items() if key not in common}
@@ -205,6 +218,7 @@ class TablesDescription:
             tuple(data["keep"]),
             data["design"],
             str(data.get("parts", "")),
+            bool(data["whole"]),
         )
 
 

@@ -278,12 +278,10 @@ def assemble(
 
 def _class_of(kind: Any) -> type[Released]:
     """What reads bundles of a kind; tables are read without loading how plans are written."""
-    from congenial.mechanisms.several_tables_release import TablesRelease
-    from congenial.mechanisms.single_table_release import Release
+    from congenial.mechanisms.tables_release import TablesRelease
 
-    for table in (Release, TablesRelease):
-        if kind == table.kind:
-            return table
+    if kind == TablesRelease.kind:
+        return TablesRelease
     from congenial.kinds.registry import by_name
 
     return by_name(kind).release_class

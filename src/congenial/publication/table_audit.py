@@ -112,19 +112,16 @@ def _of_plan(plan: Plan) -> list[Target]:
 
 
 def _of_bundle(folder: Path) -> list[Target]:
-    from congenial.mechanisms.calibrate import rebuild
-    from congenial.mechanisms.single_table_release import Release
-    from congenial.pairs.adjacency import Adjacency
+    from congenial.mechanisms.tables_release import TablesRelease
     from congenial.publication import bundle
 
     release = bundle.read(folder)
-    if not isinstance(release, Release) or not isinstance(release.guarantee.adjacency, Adjacency):
+    if not isinstance(release, TablesRelease) or len(release.drawn) > 1:
         raise CongenialError(
             f"'{folder}' holds {release.kind}, and no attack is named for them.",
             remedy="Audit a bundle that holds a table.",
         )
-    mechanism = rebuild(release.description, release.guarantee.adjacency)
-    return [(release.name, mechanism, release.guarantee.tradeoff)]
+    return [(release.name, release.only.mechanism, release.guarantee.tradeoff)]
 
 
 # ---- files -----------------------------------------------------------------------------------

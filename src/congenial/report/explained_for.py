@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.table import cell_index
 from congenial.errors import BundleError
-from congenial.mechanisms.single_table_release import Release
-from congenial.report.usage_section import fitted_tables
+from congenial.mechanisms.one_table import OneTable
+from congenial.mechanisms.tables_files import said
+from congenial.mechanisms.tables_release import TablesRelease
 
 Paragraphs = list[tuple[str, str]]  # heading, text
 
@@ -39,7 +39,7 @@ def _journalist(release: Any) -> Paragraphs:
         ("What is promised to people", _in_odds(release)),
     ]
     if _has_error(release):
-        cell = _reach(release, release.table)
+        cell = _reach(release, release.tables[0])
         found += [
             (
                 "How far off a number can be",
@@ -91,10 +91,10 @@ def _in_odds(release: Any) -> str:
     return f"{told[0].upper()}{told[1:]} Not covered: {left_open}."
 
 
-def _margin_words(release: Release) -> list[str]:
+def _margin_words(release: TablesRelease) -> list[str]:
     return [
         f"A total by {name} is within {reach:,.0f}." if reach else f"Totals by {name} are exact."
-        for name in release.table
+        for name in release.tables[0]
         for reach in [_reach(release, (name,))]
     ]
 
@@ -104,17 +104,11 @@ def _margin_words(release: Release) -> list[str]:
 
 def _analyst(release: Any) -> Paragraphs:
     found: Paragraphs = [("Files", "; ".join(f"{n}: {what}" for n, what in release.contents))]
-    if not isinstance(release, Release):
+    if not isinstance(release, TablesRelease):
         return [*found, ("Begin with", "; ".join(release.usage)), _promise(release)]
     found.append(("The noise", _noise(release)))
-    if release.raw is not None:
-        found.append(
-            (
-                "Which column",
-                f"Infer from `count_as_drawn`: it is unbiased. {_FITS[release.description.fit]}"
-                + (f" ({fitted_tables(release)})." if fitted_tables(release) else "."),
-            )
-        )
+    if release.has_errors and release.counts[0] is not None:
+        found.append(("Which column", f"Infer from `estimate`: it is unbiased. {_fit(release)}."))
     found.append(("What is known", release.guarantee.published_clause()))
     if _has_error(release):
         found += [("Ask", _questions(release)), ("Beware", _BEWARE)]
@@ -123,14 +117,22 @@ def _analyst(release: Any) -> Paragraphs:
     return [*found, _promise(release)]
 
 
-_FITS = {
-    "cells": "`count` is the nearest table of whole counts that are not negative and have the "
-    "published sums; its other sums over many small cells tend to be too large",
-    "two stages": "`count` is the nearest table that is not negative and has the published sums, "
-    "rounded to whole counts; its other sums over many small cells tend to be too large",
-    "nodes": "`count` was fitted from coarse to fine, to whole counts that are not negative and "
-    "have the published sums; use its sums for the tables that it was fitted to",
-}
+def _fit(release: TablesRelease) -> str:
+    """How `count` was made, and what it is good for."""
+    estimator = release.estimator
+    if isinstance(estimator, OneTable) and estimator.order is None:
+        return (
+            "`count` is the nearest table of whole counts that are not negative and have the "
+            "published sums; its other sums over many small cells tend to be too large"
+        )
+    tables = estimator.fitted_tables if isinstance(estimator, OneTable) else release.tables
+    listed = ", then ".join(" x ".join(names) or "total" for names in tables)
+    return (
+        "`count` was fitted from coarse to fine, to whole counts that are not negative and have "
+        f"the published sums; use its sums for the tables that it was fitted to ({listed})"
+    )
+
+
 _BEWARE = (
     "Errors of cells that share an exact figure are related: do not add squared half-widths. "
     "Indices of noisy counts are biased; `congenial estimate` corrects them. An interval is about "
@@ -138,20 +140,23 @@ _BEWARE = (
 )
 
 
-def _noise(release: Release) -> str:
-    told = release.description
-    given = "; drawn given the exact figures" if told.support.statements else ""
-    words = f"{told.law}{given}; {_flat(told.to_dict()['parameter'])}"
+def _noise(release: TablesRelease) -> str:
+    laws = release.description.measured
+    given = "; drawn given the exact figures" if laws[0].support.statements else ""
+    words = f"{laws[0].law}{given}; " + "; ".join(
+        f"{f'{said(law.table)}: ' if len(laws) > 1 else ''}{_flat(law.to_dict()['parameter'])}"
+        for law in laws
+    )
     if not _has_error(release):
         return words + "."
     return (
-        f"{words}. Half-width at 90 %: {_reach(release, release.table):,.0f} for a cell. "
+        f"{words}. Half-width at 90 %: {_reach(release, release.tables[0]):,.0f} for a cell. "
         + " ".join(_margin_words(release))
     )
 
 
-def _questions(release: Release) -> str:
-    axes = release.schema.axes(release.table)
+def _questions(release: TablesRelease) -> str:
+    axes = release.schema.axes(max(release.tables, key=len))
     first, last = axes[0], axes[-1]
     level = last.levels[0].replace("'", "''")
     by = f" by {first.name}" if len(axes) > 1 else ""
@@ -167,6 +172,8 @@ def _promise(release: Any) -> tuple[str, str]:
 
 def _engineer(release: Any) -> Paragraphs:
     told, guarantee = release.description.to_dict(), release.guarantee
+    if isinstance(release, TablesRelease) and len(release.drawn) == 1:
+        told = told["measured"][0]
     facts = {key: told[key] for key in ("mechanism", "family", "law", "parameter") if key in told}
     adjacency = guarantee.to_dict()["adjacency"]
     compared = [one for one in (adjacency["metric"], adjacency.get("reading")) if one]
@@ -176,7 +183,7 @@ def _engineer(release: Any) -> Paragraphs:
         ("Mechanism", "; ".join(f"{k}: {_flat(one)}" for k, one in facts.items())),
         ("Conditioned on", _support(release)),
         ("Numerics", _flat(told.get("numerics", {})) or "-"),
-        ("After the draw", _AFTER.get(str(told.get("post_processing")), "-")),
+        ("After the draw", _after(release)),
         ("Randomness", f"{release.randomness}"),
         ("Assumed", guarantee.assumed or "nothing else"),
         ("Not covered", "; ".join(guarantee.left_open)),
@@ -191,7 +198,11 @@ def _engineer(release: Any) -> Paragraphs:
     return found
 
 
-_AFTER = {"none": "nothing", "project": "counts were made nonnegative, from the draw alone"}
+def _after(release: Any) -> str:
+    if not isinstance(release, TablesRelease):
+        return "-"
+    fitted = release.has_errors and any(one is not None for one in release.counts)
+    return "whole counts were fitted, from the draw alone" if fitted else "nothing"
 
 
 def _flat(value: Any) -> str:
@@ -212,16 +223,12 @@ def _support(release: Any) -> str:
 
 def _has_error(release: Any) -> bool:
     """Whether sums of the release have a law of error that holds for all data."""
-    return isinstance(release, Release) and release.mechanism.additive
+    return isinstance(release, TablesRelease) and release.has_errors
 
 
-def _reach(release: Release, names: tuple[str, ...]) -> float:
-    """The median half-width over the cells of a margin."""
-    index = cell_index(release.schema, release.table, names)
-    sums = release.schema.size(names)
-    laws = release.mechanism.error_laws(np.broadcast_to(index, release.values.shape), sums)
-    half = {id(law): law.interval(LEVEL) for law in laws}
-    return float(np.median([half[id(law)] for law in laws]))
+def _reach(release: TablesRelease, names: tuple[str, ...]) -> float:
+    """The median half-width over the cells of a table."""
+    return float(np.median(release.estimator.reach(names, LEVEL)))
 
 
 _READERS: dict[str, Callable[[Any], Paragraphs]] = {

@@ -8,7 +8,7 @@ from congenial.mechanisms.parted_steps import LEVEL, part_folder
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from congenial.report.page import PageTable, Picture
 from congenial.report.release_page import Facts, release_page
-from congenial.report.several_tables_report import (
+from congenial.report.tables_report import (
     measured_tables,
     table_rows,
     table_words,

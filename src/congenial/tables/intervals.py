@@ -61,7 +61,13 @@ def ends(
     >>> [one.tolist() for one in ends(np.array([10.2]), np.array([2.0]), 0.9, ranges=most)]
     [[6.0], [11.0]]
     """
-    half = half_width(level) * np.asarray(deviations)
-    low, high = ranges.ends(np.asarray(estimates), half)
+    return ends_within(estimates, half_width(level) * np.asarray(deviations), counts, ranges)
+
+
+def ends_within(
+    estimates: Any, reach: Any, counts: Any = None, ranges: SumRanges = COUNTS
+) -> tuple[Floats, Floats]:
+    """The same, where `reach` says how far from each estimate the truth may be."""
+    low, high = ranges.ends(np.asarray(estimates), np.asarray(reach))
     low, high = np.floor(low), np.ceil(high)
     return (low, high) if counts is None else (np.minimum(low, counts), np.maximum(high, counts))

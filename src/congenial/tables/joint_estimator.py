@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import support
 from congenial.tables.covariance import Covariance, Deviations
+from congenial.tables.intervals import half_width
 from congenial.tables.linear_estimates import Estimates, estimate, finest, in_order
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import NodeOrder
@@ -30,13 +31,29 @@ from congenial.tables.whole_general import as_near_by_programme
 LARGEST_WHOLE = 10**8  # cells of the common refinement of all tables that whole counts are made for
 NOISELESS = 1e-6  # a standard deviation below it is rounding: figures tell the cell
 NOT_YET = "the exact figures are not published yet"
+BASES = {
+    "exact": "standard deviation exact, shape taken to be normal",
+    "bound": "standard deviation a proved bound, shape taken to be normal",
+    "approximation": "an approximation: standard deviation and normal shape",
+}
+
+
+class Fitted(Protocol):
+    """Estimates of every table: `table(names)`, and how they were worked out."""
+
+    @property
+    def method(self) -> str:
+        """How."""
+
+    def table(self, names: Sequence[str]) -> Any:
+        """Estimates of the table over some axes, shaped by them in the order they are named."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
     """Estimates of every table, and whole counts of those that can have them, else None."""
 
-    fitted: Estimates = field(repr=False)
+    fitted: Fitted = field(repr=False)
     estimates: tuple[Floats, ...] = field(repr=False)
     counts: tuple[Ints | None, ...] = field(repr=False)
 
@@ -50,6 +67,7 @@ class JointEstimator:
     scales: tuple[Fraction | None, ...]
     figures: Invariants
     keep: tuple[str, ...] = ()
+    printed: bool = True  # whether whole counts are
 
     @cached_property
     def measurements(self) -> Measurements:
@@ -86,6 +104,37 @@ class JointEstimator:
             return float(self.deviations(names).values[marked > 0][0])
         variance = float(self.covariance.of(names, marked[None])[0, 0])
         return 0.0 if variance < NOISELESS**2 else float(np.sqrt(variance))
+
+    def reach(self, names: Sequence[str], level: float) -> Floats:
+        """Half the width of an interval for every cell of a table, as if errors were normal."""
+        return np.asarray(half_width(level) * self.deviations(names).values)
+
+    def reach_of_sum(self, names: Sequence[str], cells: Any, level: float) -> float:
+        """The same for the sum over some cells of a table."""
+        return half_width(level) * self.deviation_of_sum(names, cells)
+
+    def basis_of_sum(self, names: Sequence[str], cells: Any) -> str:  # noqa: ARG002
+        """What the interval of a sum rests on."""
+        return BASES[self.covariance.basis]
+
+    @property
+    def size(self) -> int:
+        """Cells that all tables have in common."""
+        return self.measurements.size
+
+    def prints(self, names: Sequence[str]) -> bool:
+        """Whether a table is printed as whole counts."""
+        printed = {frozenset(one) for one in self.workload.tables if one not in self.across}
+        return self.has_counts and frozenset(names) in printed
+
+    def prints_sum(self, names: Sequence[str], cells: Any) -> bool:
+        """Whether the sum over some cells of a printed table is a printed count: a single cell."""
+        return self.prints(names) and np.count_nonzero(cells) == 1
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether whole counts are printed."""
+        return self.printed and not self.why_no_counts
 
     @property
     def why_no_counts(self) -> str:
@@ -155,18 +204,19 @@ class JointEstimator:
         return np.where(self.deviations(names).values == 0, np.rint(values), values)
 
     def whole(self, fitted: Estimates) -> WholeCounts | None:
-        """Whole counts near the estimates; None exactly where `why_no_counts` said so before."""
-        return None if self.why_no_counts else fit_whole_counts(fitted, self.keep, self._way)
+        """Whole counts near the estimates; None where none are printed."""
+        return fit_whole_counts(fitted, self.keep, self._way) if self.has_counts else None
 
-    def as_near(self, fitted: Estimates, counts: Sequence[Ints | None]) -> bool:
+    def as_near(self, drawn: Sequence[Any], counts: Sequence[Ints | None]) -> bool:
         """Whether printed counts differ from a fit by ties of integer programmes only.
 
         That depends on the solver's version. False where no table shows all cells.
         """
+        fitted = estimate(self.measurements, drawn, self.covariance.inverse)
         work = self.measurements
         shown = [b for b, margin in enumerate(work.margins) if margin == finest(work)]
         cells = counts[shown[0]] if shown else None
-        if cells is None or self.why_no_counts or isinstance(self._way, NodeOrder):
+        if cells is None or not self.has_counts or isinstance(self._way, NodeOrder):
             return False
         bases = [work.workload.schema.axis(name).base for name in work.workload.tables[shown[0]]]
         whole = WholeCounts(work, None, np.transpose(cells, [bases.index(n) for n in work.names]))

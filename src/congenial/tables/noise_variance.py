@@ -45,7 +45,7 @@ from congenial.sampling.discrete import cell_law
 from congenial.sampling.sums import cell_variance
 
 Family = Literal["discrete_gaussian", "double_geometric"]
-Basis = Literal["exact", "bound"]
+Basis = Literal["exact", "bound", "simulated"]
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,12 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.limits import FAR
 from congenial.figures.sum_ranges import SumRanges, sum_ranges
 from congenial.figures.support import support
+from congenial.mechanisms.drawn_table import DrawnTable
 from congenial.mechanisms.mechanism import ErrorLaw
 from congenial.mechanisms.released import Released
-from congenial.mechanisms.several_tables_release import TablesRelease
-from congenial.mechanisms.single_table_release import Release
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
+from congenial.mechanisms.tables_release import TablesRelease
+from congenial.tables.joint_estimator import JointEstimator
 
 Floats = NDArray[np.float64]
 Weights = Any  # scipy.sparse.csr_array
@@ -164,10 +165,10 @@ def cell_estimates(release: Any) -> CellEstimates:
     >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
     >>> release = mechanism.release(Table(schema, ["sex"], [90, 110]), SeededRandomness(1))
     >>> found = cell_estimates(release)
-    >>> found.axes, bool((found.cells == release.values.reshape(-1)).all())
+    >>> found.axes, bool((found.cells == release.drawn[0]).all())
     (('sex',), True)
     """
-    if isinstance(release, Release | TablesRelease | PartedRelease):
+    if isinstance(release, DrawnTable | TablesRelease | PartedRelease):
         # Kept with the release, as a cached property would be: simulated noise is used again.
         if "_cell_estimates" not in vars(release):
             vars(release)["_cell_estimates"] = _of_tables(release)
@@ -199,12 +200,12 @@ def possible_sums(source: CellEstimates, weights: Weights) -> SumRanges:
     return SumRanges(np.where(known.least > 0, smallest, 0) * known.least, most)
 
 
-def _of_tables(release: Release | TablesRelease | PartedRelease) -> CellEstimates:
+def _of_tables(release: DrawnTable | TablesRelease | PartedRelease) -> CellEstimates:
     """The cells of one table, or of several that were drawn together (above the parts, if any)."""
     from congenial.inference.estimates.combined_estimates import CombinedEstimates
     from congenial.inference.estimates.single_table_estimates import SingleTableEstimates
 
-    if isinstance(release, Release):
+    if isinstance(release, DrawnTable):
         return SingleTableEstimates(release)
     tables = tuple(SingleTableEstimates(one) for one in release.measured_tables())
     if not tables:
@@ -216,6 +217,7 @@ def _of_tables(release: Release | TablesRelease | PartedRelease) -> CellEstimate
         return tables[0]
     if isinstance(release, PartedRelease):
         return CombinedEstimates(tables, release=release)
-    known = zip(release.tables, release.estimator.measurements.precisions, strict=True)
-    precisions = dict(known)
+    estimator = release.estimator
+    assert isinstance(estimator, JointEstimator)  # of several tables
+    precisions = dict(zip(release.tables, estimator.measurements.precisions, strict=True))
     return CombinedEstimates(tables, tuple(precisions[one.axes] for one in tables), release)

@@ -24,10 +24,10 @@ from congenial.inference.estimates.cell_estimates import (
     Weights,
 )
 from congenial.mechanisms.congenial import Conditioned, IntegerNoise
+from congenial.mechanisms.drawn_table import DrawnTable
 from congenial.mechanisms.kernel_gaussian import KernelGaussian, KernelProjection
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.plain import PlainContinuous
-from congenial.mechanisms.single_table_release import Release
 from congenial.sampling.randomness import SeededRandomness
 
 REMEMBERED = 20_000_000  # numbers of simulated noise that are kept
@@ -41,7 +41,7 @@ FILLED = 1 / 8  # share of weights other than zero from which they are multiplie
 class SingleTableEstimates:
     """`CellEstimates` of a release of one table with additive noise."""
 
-    release: Release
+    release: DrawnTable
 
     def __post_init__(self) -> None:
         if not self.mechanism.additive:
@@ -80,7 +80,7 @@ class SingleTableEstimates:
     @cached_property
     def cells(self) -> Floats:
         """The values as drawn, unbiased."""
-        return np.asarray(self.release.drawn, dtype=np.float64).reshape(-1)
+        return np.asarray(self.release.values, dtype=np.float64).reshape(-1)
 
     # ---- simulation --------------------------------------------------------------------------
 

@@ -10,10 +10,10 @@ import numpy as np
 from congenial.data.arguments import numbers as as_numbers
 from congenial.data.arguments import texts
 from congenial.data.attribute import Axis
+from congenial.data.table import cell_index
 from congenial.errors import InferenceError, some_of
 from congenial.inference.cell_noise import Floats
 from congenial.inference.observation import Observation
-from congenial.mechanisms.single_table_release import cell_index
 
 Covariates = Sequence[str] | Mapping[str, Any]
 

@@ -16,39 +16,39 @@ from typing import Any
 import numpy as np
 
 from congenial.data.csv_text import original, rows_csv
-from congenial.mechanisms.cell_errors import ERRORS, CellErrors
 from congenial.mechanisms.cell_labels import label_names
-from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.tables_release import ERRORS, TablesRelease
 
 MEASURED = "measured.csv"
+AGAIN = 1e-6  # relative error of a standard deviation that is worked out again
 TABLE, ESTIMATE = "table", "estimate"
 
 
-def measured_csv(tables: Sequence[Release]) -> bytes:
+def measured_csv(tables: Sequence[TablesRelease]) -> bytes:
     """The file."""
     rows: list[Sequence[Any]] = [_header(tables)]
     for one in tables:
-        errors = [column.tolist() for column in one.errors.columns.values()]
+        errors = [column.reshape(-1).tolist() for column in one.cell_errors()]
         rows += [(*told, *ends) for told, *ends in zip(_cells(tables, one), *errors, strict=True)]
     return rows_csv(rows).encode()
 
 
-def follows(content: bytes, tables: Sequence[Release]) -> bool:
+def follows(content: bytes, tables: Sequence[TablesRelease]) -> bool:
     """Whether a file says of these tables what follows from their values and laws."""
     read = csv.reader(io.StringIO(content.decode(errors="replace"), newline=""))
     rows = [[original(cell) for cell in row] for row in read]
-    cells = sum(one.values.size for one in tables)
+    cells = sum(one.drawn[0].size for one in tables)
     if len(rows) != 1 + cells or rows[0] != _header(tables):
         return False
     at = 1
     for one in tables:
-        own, at = rows[at : at + one.values.size], at + one.values.size
+        own, at = rows[at : at + one.drawn[0].size], at + one.drawn[0].size
         if not _tells(own, tables, one):
             return False
     return rows_csv(rows).encode() == content
 
 
-def _tells(rows: list[list[str]], tables: Sequence[Release], one: Release) -> bool:
+def _tells(rows: list[list[str]], tables: Sequence[TablesRelease], one: TablesRelease) -> bool:
     """Whether the rows of a table have its cells in order, and errors of its law."""
     ends = len(ERRORS)
     told = [[str(value) for value in cell] for cell in _cells(tables, one)]
@@ -60,24 +60,27 @@ def _tells(rows: list[list[str]], tables: Sequence[Release], one: Release) -> bo
         return False
     if [row[-ends:] for row in rows] != [list(map(str, row)) for row in numbers]:
         return False  # a digit more, or a number in another form
-    errors = CellErrors(*np.array(numbers).T)
-    return errors.follow_from(one.mechanism, one.published, one.drawn, one.fitted)
+    sd, low, high = (column.reshape(-1) for column in one.cell_errors())
+    printed = np.array(numbers).T
+    off = AGAIN * (1 + high - low)
+    ends = (np.abs(printed[1] - low) <= off) & (np.abs(printed[2] - high) <= off)
+    return bool(np.all(ends & (np.abs(printed[0] - sd) <= AGAIN * sd)))
 
 
-def _header(tables: Sequence[Release]) -> list[str]:
+def _header(tables: Sequence[TablesRelease]) -> list[str]:
     numbers = (TABLE, ESTIMATE, *ERRORS)
     return [TABLE, *label_names(_axes(tables), numbers), ESTIMATE, *ERRORS]
 
 
-def _axes(tables: Sequence[Release]) -> list[str]:
+def _axes(tables: Sequence[TablesRelease]) -> list[str]:
     """All columns of the tables, in the order in which they come."""
-    return list(dict.fromkeys(name for one in tables for name in one.table))
+    return list(dict.fromkeys(name for one in tables for name in one.tables[0]))
 
 
-def _cells(tables: Sequence[Release], one: Release) -> Iterator[list[Any]]:
+def _cells(tables: Sequence[TablesRelease], one: TablesRelease) -> Iterator[list[Any]]:
     """What stands before the errors in each row of a table."""
-    axes, name = _axes(tables), " x ".join(one.table)
-    levels = [axis.levels for axis in one.schema.axes(one.table)]
-    for labels, value in zip(product(*levels), one.drawn.reshape(-1).tolist(), strict=True):
-        shown = dict(zip(one.table, labels, strict=True))
+    axes, name = _axes(tables), " x ".join(one.tables[0])
+    levels = [axis.levels for axis in one.schema.axes(one.tables[0])]
+    for labels, value in zip(product(*levels), one.drawn[0].reshape(-1).tolist(), strict=True):
+        shown = dict(zip(one.tables[0], labels, strict=True))
         yield [name, *(shown.get(axis, "") for axis in axes), value]

@@ -21,7 +21,7 @@ from congenial.errors import BundleError
 from congenial.figures.support import support
 from congenial.mechanisms.record_release import FOLLOWS, Made
 from congenial.mechanisms.released import LEVEL, Interval, check_level
-from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.synthesis.from_tables.column_rules import ColumnRules
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints
 from congenial.synthesis.from_tables.made_up_columns import LONGEST, MadeUpColumn, with_made_up
@@ -149,7 +149,7 @@ class TableRecordsRelease(RecordCopies):
 
     # ---- what can be asked -------------------------------------------------------------------
 
-    def tables_about(self, columns: Collection[str]) -> list[Release]:
+    def tables_about(self, columns: Collection[str]) -> list[TablesRelease]:
         """The measured tables that show these columns together, at some resolution, each as a
         release with the law of its noise; the one whose sums over other columns have the least
         noise comes first. A table that the figures settle is exact.
@@ -161,17 +161,17 @@ class TableRecordsRelease(RecordCopies):
         held = [one for one in self.measured if asked <= {self._base(name) for name in one.axes}]
         return [self._as_release(one) for one in sorted(held, key=lambda m: self._noise(m, asked))]
 
-    def measured_tables(self) -> tuple[Release, ...]:
+    def measured_tables(self) -> tuple[TablesRelease, ...]:
         """Each measured table as a release of its own, with the law of its noise."""
         return self._laws
 
     @cached_property
-    def _laws(self) -> tuple[Release, ...]:
+    def _laws(self) -> tuple[TablesRelease, ...]:
         return tuple(self._as_release(one) for one in self.measured)
 
-    def sums_of(self, table: Release) -> list[Release]:
+    def sums_of(self, table: TablesRelease) -> list[TablesRelease]:
         """The measured tables whose cells are sums of a table's: some of its axes alone."""
-        inside = [one for one in self.measured if set(one.axes) < set(table.table)]
+        inside = [one for one in self.measured if set(one.axes) < set(table.tables[0])]
         return [self._as_release(one) for one in inside]
 
     def _noise(self, one: MeasuredTable, bases: Collection[str]) -> float:
@@ -186,12 +186,14 @@ class TableRecordsRelease(RecordCopies):
         np.add.at(counts, tuple(levels[name] for name in axes), 1)
         return MeasuredTable(axes, Fraction(1), counts, FAMILY[self._made.budget.law])
 
-    def _as_release(self, one: MeasuredTable) -> Release:
+    def _as_release(self, one: MeasuredTable) -> TablesRelease:
         """A table of its own, with its part of the law."""
         told = self._made.table_description(one.axes, one.scale)
         title = f"{self.name}: {' x '.join(one.axes)}"
         promise = replace(self.guarantee, adjacency=self._made.counted_adjacency)
-        return Release(title, told, promise, one.values, self.randomness, self.publishable)
+        return TablesRelease.of_one(
+            title, told, promise, one.values, self.randomness, self.publishable
+        )
 
     def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
         """Estimates with intervals from the measured tables, not from counting records: an

@@ -1,4 +1,4 @@
-"""Several tables measured at once, each with exact integer noise given the figures it shows.
+"""Tables measured under one promise, one or several, each with noise given the figures it shows.
 
 One promise for all of them: the joint supremum over look-alike databases, rho = (1/2) sup_u sum_b
 ||T_b u||^2 / sigma_b^2 or epsilon = sup_u sum_b eps_b ||T_b u||_1 (`privacy.composition`), the same
@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arguments import expect
 from congenial.data.table import Table
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.mechanism import Mechanism
-from congenial.mechanisms.several_tables_release import TablesRelease, estimator_of
+from congenial.mechanisms.tables_release import TablesEstimator, TablesRelease, estimator_of
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import Description, Family
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
-from congenial.tables.joint_estimator import JointEstimator
 
 CITATION = (
     "Canonne, Kamath, Steinke 2020, and Gong and Meng 2020 (congenial-dp), section 2, for each "
@@ -43,8 +43,8 @@ _DRAWN_BY: dict[tuple[Family, bool], str] = {  # family, whether figures or zero
 
 
 @dataclass(frozen=True)
-class JointTables:
-    """Independent noise on several tables of the same people, given exact figures.
+class MeasuredTables:
+    """Independent noise on one or several tables of the same people, given exact figures.
 
     Formal guarantee: the joint loss of all measured tables, as one release. Edge cases: a table
     that the figures tell is printed and not measured; cells that are impossible stay 0.
@@ -62,7 +62,8 @@ class JointTables:
         scales: Sequence[Fraction | None],
         keep: Sequence[str] = (),
         design: dict[str, Any] | None = None,
-    ) -> JointTables:
+        whole: bool = True,
+    ) -> MeasuredTables:
         """Tables with the scale of each one's noise (sigma^2, or eps per cell); None: no draw."""
         laws = []
         for names, scale in zip(tables, scales, strict=True):
@@ -70,24 +71,45 @@ class JointTables:
                 told = described(adjacency.figures, tuple(names), family, scale)
                 told = replace(told, units=adjacency.counts_units)
                 laws.append(_drawable(told, adjacency).priced)
-        told_together = TablesDescription(tuple(laws), tuple(tables), tuple(keep), design or {})
+        told_together = TablesDescription(
+            tuple(laws), tuple(tables), tuple(keep), design or {}, whole=whole
+        )
         return cls(adjacency, told_together)
+
+    @classmethod
+    def of_one(
+        cls, mechanism: Mechanism, whole: bool = True, keep: Sequence[str] = ()
+    ) -> MeasuredTables:
+        """The one table that a mechanism draws; `whole`: whether whole counts are printed."""
+        whole = whole and not mechanism.description.continuous
+        table = mechanism.description.table
+        told = TablesDescription((mechanism.description,), (table,), tuple(keep), whole=whole)
+        made = cls(mechanism.adjacency, told)
+        vars(made)["mechanisms"] = (mechanism,)  # as the cached property would keep it
+        return made
 
     @cached_property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """What draws each measured table."""
         return tuple(_drawable(one, self.adjacency) for one in self.description.measured)
 
+    @property
+    def only(self) -> Mechanism | None:
+        """What draws the one measured table; None where there are several."""
+        return self.mechanisms[0] if len(self.mechanisms) == 1 else None
+
     @cached_property
     def guarantee(self) -> Guarantee:
         """What is promised, from public parameters alone."""
+        if self.only is not None:
+            return self.only.guarantee
         loss = joint_loss([self.description], self.adjacency)
         return Guarantee(self.adjacency, loss.tradeoff, citation=CITATION)
 
     @cached_property
-    def estimator(self) -> JointEstimator:
+    def estimator(self) -> TablesEstimator:
         """What all tables will say together."""
-        return estimator_of(self.description)
+        return estimator_of(self.description, self.mechanisms)
 
     def check(self, table: Table) -> None:
         """Refuse data that do not agree with the published figures, before anything is drawn."""
@@ -108,6 +130,7 @@ class JointTables:
         That they agree with the figures is for the caller to `check`.
         """
         source = SystemRandomness() if randomness is None else randomness
+        expect(source, Randomness, "randomness", "Leave it out.")
         pairs = zip(self.mechanisms, tables, strict=True)
         return self._around([one.query(table) for one, table in pairs], source, name)
 
@@ -115,20 +138,19 @@ class JointTables:
         """A release of the same form around tables made up from public figures alone."""
         evenly = dict(zip(self.description.tables, self.estimator.made_up, strict=True))
         around = [np.rint(evenly[one.table]).astype(np.int64) for one in self.description.measured]
+        if self.only is not None and not self.only.additive:
+            return self._released(around, SeededRandomness(0), name)
         return self._around(around, SeededRandomness(0), name)
 
     def _around(self, truths: Sequence[Any], source: Randomness, name: str) -> TablesRelease:
         pairs = zip(self.mechanisms, truths, strict=True)
-        drawn = tuple(one.draw(truth, source, 1)[0] for one, truth in pairs)
-        return TablesRelease.answered(
-            name,
-            self.description,
-            self.guarantee,
-            source.label,
-            source.publishable,
-            drawn,
-            self.estimator,
-        )
+        return self._released([one.draw(truth, source, 1)[0] for one, truth in pairs], source, name)
+
+    def _released(self, drawn: Sequence[Any], source: Randomness, name: str) -> TablesRelease:
+        common = (name, self.description, self.guarantee, source.label, source.publishable)
+        made = TablesRelease(*common, tuple(drawn))
+        vars(made)["estimator"] = self.estimator  # as the cached property would keep it
+        return made
 
 
 def described(

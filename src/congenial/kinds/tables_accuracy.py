@@ -1,0 +1,248 @@
+"""Accuracies of tables: those a plan asks for, those that `--want` asks about, and what to expect
+of printed counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from congenial.data.workload import Workload
+from congenial.errors import (
+    BundleError,
+    CongenialError,
+    PlanError,
+    PredicateError,
+    StructureError,
+)
+from congenial.kinds.tables import TablesSection
+from congenial.mechanisms.measured_tables import MeasuredTables
+from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.tables_release import TablesEstimator, showing
+from congenial.pairs.difference_types import DifferenceTypes
+from congenial.privacy.conversions import zcdp_rho
+from congenial.privacy.numbers import LARGEST_PARAMETER, number
+from congenial.report.accuracy import Want, least, smallest
+from congenial.sampling.randomness import SeededRandomness
+from congenial.tables.design import Design
+from congenial.tables.intervals import ends_within, half_width
+from congenial.tables.joint_estimator import Answer
+
+DRAWS = 3  # of made-up people, to see what becomes of printed counts
+LARGEST = 2_000_000  # cells of which that is quick
+LEVEL = 0.9
+UNSTATED = 10  # times the least standard deviation asked for: what other tables are held to
+
+
+def limits_of(
+    section: TablesSection, workload: Workload, types: DifferenceTypes
+) -> dict[int, float]:
+    """The largest variance of a cell that the accuracies of a section allow, by table.
+
+    The least promise leaves nothing for a table that nobody asked about. If it is no sum of one
+    that somebody did, it is held to `UNSTATED` times the closest one, for a little more.
+    """
+    stated = _stated(section, workload)
+    open_ = [b for b in range(len(workload.tables)) if any(row[b] for row in types.squares)]
+    closest = min((stated[b] for b in open_ if b in stated), default=None)
+    if closest is None:
+        return stated
+    margins = workload.margins
+    sums = {b for b in open_ if any(margins[a].refines(margins[b]) for a in stated)}
+    return {b: UNSTATED**2 * closest for b in open_ if b not in sums} | stated
+
+
+def _stated(section: TablesSection, workload: Workload) -> dict[int, float]:
+    assert section.accuracy is not None
+    found: dict[int, float] = {}
+    for text in section.accuracy:
+        want = _read(section, text)
+        at = _place(section, workload.tables, want)
+        variance = (want.within / half_width(want.level)) ** 2
+        found[at] = min(variance, found.get(at, variance))
+    return found
+
+
+def finds_pure(section: TablesSection) -> bool:
+    """Whether the least epsilon without a delta is asked for."""
+    return section.find == "epsilon" and section.delta is None
+
+
+def _read(section: TablesSection, text: str) -> Want:
+    try:
+        want = Want.parse(text)
+    except PlanError as reason:
+        what = reason.what.replace("--want", "accuracy")
+        raise PlanError(f"release '{section.name}': {what}", remedy=reason.remedy) from None
+    if not want.within > 0:
+        raise PlanError(
+            f"release '{section.name}': accuracy {text!r}: no noise is that small.",
+            remedy="Ask for more than 0, or publish the table exactly.",
+        )
+    return want
+
+
+def _place(section: TablesSection, tables: Sequence[tuple[str, ...]], want: Want) -> int:
+    for at, names in enumerate(tables):
+        if want.margin is not None and set(names) == set(want.margin):
+            return at
+    listed = "; ".join(f"margin({', '.join(map(repr, names))})" for names in tables)
+    raise PlanError(
+        f"release '{section.name}': accuracy {want.text!r} is about none of its tables.",
+        remedy=f"Name the table among `tables`, or ask about one of: {listed}.",
+    )
+
+
+def refuse_beyond(section: TablesSection, found: Design) -> Design:
+    """Refuse accuracies that need more than a plan may promise, and say what it can have."""
+    if found.promise <= LARGEST_PARAMETER:
+        return found
+    gaussian = found.law == "gaussian"
+    factor = float(found.promise) / LARGEST_PARAMETER
+    name = "rho" if gaussian else "epsilon"
+    raise PlanError(
+        f"release '{section.name}': these accuracies need {name} = {number(found.promise)}, and a "
+        f"plan may promise at most {LARGEST_PARAMETER}, which protects nobody.",
+        remedy=f"With errors {sqrt(factor) if gaussian else factor:.3g} times as large "
+        f"{name} = {LARGEST_PARAMETER} is enough; ask for far larger ones, or publish the tables "
+        "exactly.",
+    )
+
+
+# ---- --want --------------------------------------------------------------------------------------
+
+Needed = tuple[tuple[str, Fraction] | None, str]
+
+
+def needed_of_one(want: Want, key: str, built: Callable[[Fraction], Mechanism]) -> Needed:
+    """The parameter of the plan and the least value that meets a wish about one table, or why there
+    is none. `built`: the mechanism with another value of the parameter.
+    """
+    try:
+        return (key, smallest(want, built)), ""
+    except (BundleError, PredicateError):
+        return None, ""  # the table does not show what is asked about
+    except StructureError as reason:
+        return None, reason.what
+
+
+def needed(section: TablesSection, made: MeasuredTables, want: Want) -> Needed:
+    """The same for several tables, or one whose noise was found for an aim.
+
+    Precisions keep their proportions; only the promise changes. Neither where no table shows it.
+    """
+    try:
+        if not _shown(made, want):
+            return None, ""
+        now = _error(made.estimator, want)
+    except StructureError as reason:
+        return None, reason.what
+    except CongenialError:
+        return None, ""
+    promise = Fraction(made.description.design["promise"])
+
+    def gaussian(rho: float) -> float:
+        return now * sqrt(float(promise) / rho) if rho > 0 else float("inf") if now else 0.0
+
+    if made.description.family == "double_geometric":
+        return ("epsilon", least(want, lambda x: _error(_scaled(made, x / promise), want))), ""
+    if section.epsilon is not None or section.find == "epsilon":
+        delta = float(section.delta or 0)
+        return ("epsilon", least(want, lambda x: gaussian(zcdp_rho(x, delta)))), ""
+    return ("rho", least(want, lambda x: gaussian(float(x)))), ""
+
+
+def _shown(made: MeasuredTables, want: Want) -> bool:
+    """Whether the tables have the columns that are asked about."""
+    schema = made.adjacency.schema
+    asked = {schema.axis(name).base for name in want.margin or ()}
+    return asked <= {schema.axis(name).base for names in made.description.tables for name in names}
+
+
+def _scaled(made: MeasuredTables, factor: Fraction) -> TablesEstimator:
+    laws = [replace(one, scale=one.scale * factor) for one in made.description.measured]
+    told = replace(made.description, measured=tuple(laws))
+    return MeasuredTables(made.adjacency, told).estimator
+
+
+def _error(estimator: TablesEstimator, want: Want) -> float:
+    """Half the width of the worst interval that is asked about."""
+    if want.margin is not None:
+        return float(np.max(estimator.reach(want.margin, want.level), initial=0.0))
+    names, cells = showing(estimator.workload, want.condition)
+    return estimator.reach_of_sum(names, cells, want.level)
+
+
+# ---- printed counts ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PrintedTrial:
+    """Per table: root mean square error of printed counts, and their share inside intervals; no
+    numbers (NaN) for a table without printed counts.
+    """
+
+    errors: tuple[float, ...]
+    inside: tuple[float, ...]
+
+
+def try_printed(made: MeasuredTables) -> PrintedTrial | None:
+    """What to expect of printed counts, tried on people made up from the public figures alone; None
+    where no whole counts are printed, or it would take long.
+
+    Whole counts depend on the data through their signs, so their error has no law that holds for
+    every table. It is tried instead: made-up people are spread over the cells as evenly as the
+    figures allow, the tables are drawn from them with the noise of the plan, fitted and compared.
+
+    A few draws of a small table are few numbers, which by chance may lie far from what their
+    standard deviation says. Printed counts and estimates share that chance. So draws only tell how
+    much larger or smaller the error of printed counts is than that of the estimates; this is known.
+    """
+    if not made.description.whole or made.estimator.size > LARGEST:
+        return None
+    people = made.estimator.rehearsal
+    if isinstance(people, str):
+        return None
+    tables = made.description.tables
+    squares, inside = np.zeros((2, len(tables))), np.zeros(len(tables))
+    for draw in range(DRAWS):
+        answered = _drawn(made, people, SeededRandomness(draw + 1))
+        for at, names in enumerate(tables):
+            counts, truth = answered.counts[at], people.table(names)
+            if counts is None:
+                squares[0, at] = inside[at] = np.nan
+                continue
+            reach = made.estimator.reach(names, LEVEL)
+            low, high = ends_within(answered.estimates[at], reach)
+            pair = (counts, answered.estimates[at])
+            squares[:, at] += [float(np.mean((values - truth) ** 2)) / DRAWS for values in pair]
+            inside[at] += float(np.mean((low <= counts) & (counts <= high))) / DRAWS
+    errors = (_printed_error(made, names, *squares[:, at]) for at, names in enumerate(tables))
+    return PrintedTrial(tuple(errors), tuple(inside.tolist()))
+
+
+def _printed_error(
+    made: MeasuredTables, names: tuple[str, ...], printed: float, estimated: float
+) -> float:
+    """Root mean square error of printed counts: that of the estimates, and what the fit changed.
+
+    `printed`, `estimated`: mean squares in the draws. Rounding adds to a mean square; counts that
+    cannot be negative are better by a factor.
+    """
+    variance = float(np.mean(made.estimator.deviations(names).values ** 2))
+    if printed >= estimated:
+        return float(np.sqrt(variance + printed - estimated))
+    return float(np.sqrt(variance * printed / estimated))
+
+
+def _drawn(made: MeasuredTables, people: Any, source: SeededRandomness) -> Answer:
+    values = {
+        one.description.table: one.draw(people.table(one.description.table), source, 1)[0]
+        for one in made.mechanisms
+    }
+    return made.estimator.answer([values.get(names) for names in made.description.tables])

@@ -1,0 +1,60 @@
+"""One table as a mechanism drew it: its values, and the public law of their noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.privacy.description import Description
+from congenial.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from congenial.data.schema import Schema
+    from congenial.figures.invariants import Invariants
+    from congenial.mechanisms.mechanism import Mechanism
+
+
+@dataclass(frozen=True)
+class DrawnTable:
+    """Values around the true counts, as drawn: what every estimate and every posterior rests on.
+
+    A release of tables has one for each table that was measured (`TablesRelease.measured_tables`).
+    """
+
+    name: str
+    description: Description
+    guarantee: Guarantee
+    values: Any = field(repr=False)
+
+    @property
+    def table(self) -> tuple[str, ...]:
+        """Its axes."""
+        return self.description.table
+
+    @property
+    def schema(self) -> Schema:
+        """What a record is."""
+        return self.guarantee.adjacency.schema
+
+    @property
+    def published(self) -> Invariants:
+        """The figures published exactly, with their values."""
+        return self.guarantee.adjacency.figures
+
+    @cached_property
+    def adjacency(self) -> Adjacency:
+        """The databases that one person's own data can be changed between.
+
+        The promise may be about other pairs (secrets, distributions) of the same population.
+        """
+        pairs = self.guarantee.adjacency
+        return pairs if isinstance(pairs, Adjacency) else SemiAdjacent(pairs.figures)
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The mechanism, built again from its description."""
+        from congenial.mechanisms.calibrate import rebuild
+
+        return rebuild(self.description, self.adjacency)

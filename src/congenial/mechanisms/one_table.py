@@ -1,0 +1,587 @@
+"""What one measured table says: its values as drawn, the exact law of every sum's error, and whole
+counts near them.
+
+The draw is unbiased and its law is public, so it is the estimate, and a sum of its cells has an
+interval that holds exactly. Whole counts >= 0 are fitted to the draw afterwards, which costs no
+privacy because it sees the draw and the published figures only (semi-dp, Proposition 23).
+
+**From coarse to fine** where the figures allow. Made nonnegative cell by cell, a table of many
+small counts has sums that are far too large: every negative cell is raised, and nothing says so to
+the sums. So sums are settled before their parts: the table summed over its longest axis first, then
+along that axis' coarser names, then the cells. Sums at these nodes are as near to the draw as whole
+counts can be.
+
+**Cell by cell** where figures have no place in such an order (public bounds, figures finer than the
+table or about other attributes, sums that cross in other ways): the nearest table in least squares
+with the published sums and bounds. Ties are broken by a fixed stream of random numbers, so that no
+cell is favoured and everybody gets the same counts from the same draw.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from congenial.data.table import cell_index
+from congenial.data.workload import Ints, Workload
+from congenial.errors import MandateError, StructureError
+from congenial.figures import lattice
+from congenial.figures.alike import equal_lines
+from congenial.figures.invariants import Invariants
+from congenial.figures.limits import bound_rows
+from congenial.figures.support import LOOSE, Support, support
+from congenial.figures.ties import Pattern, Tie
+from congenial.mechanisms.mechanism import ErrorLaw, Mechanism
+from congenial.mechanisms.projection.conforming_tables import ConformingTables
+from congenial.mechanisms.projection.whole_tables import nearest, nearest_in
+from congenial.mechanisms.released import EXACT_LAW
+from congenial.sampling.randomness import Randomness, SeededRandomness
+from congenial.tables.covariance import Deviations
+from congenial.tables.joint_estimator import NOT_YET, Answer
+from congenial.tables.measurements import Floats, Measurements
+from congenial.tables.node_order import NodeOrder
+from congenial.tables.whole_counts import (
+    LevelTargets,
+    as_near,
+    fit_to_targets,
+    level_precisions,
+    rehearse_order,
+)
+
+MOST_WORK = 2_000_000_000  # nodes of a level x squared cells of a node, where their sums are known
+TIES = 20200401  # the public seed of the stream that breaks ties
+
+
+@dataclass(frozen=True, eq=False)
+class TableSums:
+    """A table, and every table that is a sum of it."""
+
+    mechanism: Mechanism
+    values: Any = field(repr=False)
+    method = "the values as drawn"
+
+    def table(self, names: Sequence[str]) -> Any:
+        """The sums onto some axes, shaped by them in the order they are named."""
+        axes = self.mechanism.adjacency.schema.axes(tuple(names))
+        index = sums_index(self.mechanism, tuple(names)).reshape(-1)
+        sums = np.zeros(math.prod(axis.size for axis in axes), dtype=self.values.dtype)
+        np.add.at(sums, index, self.values.reshape(-1))
+        return sums.reshape([axis.size for axis in axes])
+
+
+def sums_index(mechanism: Mechanism, names: tuple[str, ...]) -> Any:
+    """For each cell of a mechanism's table, the cell of the table over `names` it belongs to."""
+    index = cell_index(mechanism.adjacency.schema, mechanism.description.table, names)
+    return np.broadcast_to(index, mechanism.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class OneTable:
+    """A measured table, the tables printed from it (itself and sums of it), and kept partitions.
+
+    It answers as `JointEstimator` does for several tables, with exact laws in place of a normal
+    shape. `printed`: whether whole counts are printed.
+    """
+
+    mechanism: Mechanism
+    workload: Workload
+    keep: tuple[str, ...] = ()
+    printed: bool = True
+
+    @property
+    def table(self) -> tuple[str, ...]:
+        """The axes of the measured table."""
+        return self.mechanism.description.table
+
+    @property
+    def figures(self) -> Invariants:
+        """The figures published exactly."""
+        return self.mechanism.adjacency.figures
+
+    @property
+    def size(self) -> int:
+        """Cells of the measured table."""
+        return math.prod(self.mechanism.shape)
+
+    # ---- errors: the exact law of every sum ----------------------------------------------------
+
+    def _laws(self, names: tuple[str, ...]) -> tuple[list[ErrorLaw], Any]:
+        if names not in self._known:
+            sums = self.mechanism.adjacency.schema.size(names)
+            index = sums_index(self.mechanism, names)
+            self._known[names] = self.mechanism.different_error_laws(index, sums)
+        return self._known[names]
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, ...], tuple[list[ErrorLaw], Any]]:
+        return {}
+
+    def _shaped(self, names: tuple[str, ...], of_law: list[Any]) -> Any:
+        axes = self.mechanism.adjacency.schema.axes(names)
+        each = np.array(of_law)[self._laws(names)[1]]
+        return each.reshape([axis.size for axis in axes])
+
+    def deviations(self, names: Sequence[str]) -> Deviations:
+        """Standard deviation of every cell of a table; 0 where figures tell it."""
+        laws, _ = self._laws(tuple(names))
+        found = self._shaped(tuple(names), [math.sqrt(float(law.variance)) for law in laws])
+        simulated = any(hasattr(law, "basis") for law in laws)
+        return Deviations(np.asarray(found, dtype=float), "simulated" if simulated else "exact")
+
+    def reach(self, names: Sequence[str], level: float) -> Floats:
+        """h with P(|error| <= h) >= level, for every cell of a table."""
+        laws, _ = self._laws(tuple(names))
+        found = self._shaped(tuple(names), [float(law.interval(level)) for law in laws])
+        return np.asarray(found, dtype=float)
+
+    def error_of_sum(self, names: Sequence[str], cells: Any) -> ErrorLaw:
+        """The law of the error of a sum over some cells (a boolean array) of a table."""
+        chosen = np.asarray(cells, dtype=bool).reshape(-1)
+        return self.mechanism.error_law(chosen[sums_index(self.mechanism, tuple(names))])
+
+    def deviation_of_sum(self, names: Sequence[str], cells: Any) -> float:
+        """Its standard deviation."""
+        return math.sqrt(float(self.error_of_sum(names, cells).variance))
+
+    def reach_of_sum(self, names: Sequence[str], cells: Any, level: float) -> float:
+        """h with P(|error of the sum| <= h) >= level."""
+        return float(self.error_of_sum(names, cells).interval(level))
+
+    def basis_of_sum(self, names: Sequence[str], cells: Any) -> str:
+        """What the interval of a sum rests on."""
+        return str(getattr(self.error_of_sum(names, cells), "basis", EXACT_LAW))
+
+    # ---- estimates and whole counts ------------------------------------------------------------
+
+    def answer(self, drawn: Sequence[Any]) -> Answer:
+        """Estimates and whole counts of every printed table, from the table as drawn."""
+        values = next(one for one in drawn if one is not None)
+        fitted = TableSums(self.mechanism, values)
+        counts = TableSums(self.mechanism, self.counts(values)) if self.has_counts else None
+        tables = self.workload.tables
+        return Answer(
+            fitted,
+            tuple(fitted.table(names) for names in tables),
+            tuple(None if counts is None else counts.table(names) for names in tables),
+        )
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether whole counts are printed."""
+        return self.printed and not self.why_no_counts
+
+    @cached_property
+    def why_no_counts(self) -> str:
+        """Why no whole counts can be fitted; empty where they can. From public figures alone.
+
+        Raises MandateError where no whole counts have the figures at all.
+        """
+        if self.mechanism.nonnegative:
+            return ""
+        if self.mechanism.description.continuous:
+            return f"'{self.mechanism.name}' draws real numbers"
+        if self.figures.statements and self.figures.values is None:
+            return NOT_YET
+        try:
+            self._rehearse()
+        except StructureError as reason:
+            return reason.what.rstrip(".")
+        return ""
+
+    def counts(self, drawn: Ints) -> Ints:
+        """Whole nonnegative counts near the table as drawn, with every published sum and bound."""
+        if self.mechanism.nonnegative:
+            return drawn  # drawn given that none is negative
+        if self.order is not None:
+            return self._fitted(self.order, drawn)
+        return nearest_counts(self.mechanism, drawn, SeededRandomness(TIES))
+
+    def as_near(self, drawn: Sequence[Any], counts: Sequence[Ints | None]) -> bool:
+        """Whether printed counts differ from a fit by ties only, which other versions of a solver
+        may break another way; False where the measured table is not printed itself.
+        """
+        values = next(one for one in drawn if one is not None)
+        tables = self.workload.tables
+        told = counts[tables.index(self.table)] if self.table in tables else None
+        if told is None or not self.has_counts:
+            return False
+        sums = TableSums(self.mechanism, told)
+        if not all(
+            one is not None and np.array_equal(sums.table(names), one)
+            for names, one in zip(tables, counts, strict=True)
+        ):
+            return False
+        if self.order is not None:
+            return as_near(self.order, self._targets(self.order, values), self._cells(told))
+        again = self.counts(values)
+        same = _squares(told - values) == _squares(again - values)
+        return same and bool(told.min(initial=0) >= 0)
+
+    @cached_property
+    def order(self) -> NodeOrder | None:
+        """The order of the fit from coarse to fine; None where counts are fitted cell by cell."""
+        if self.figures.bounds:
+            return None
+        order = _node_order(self.mechanism.description.support, self.table, self.keep)
+        return order if order is not None and self._fits(order) else None
+
+    def prints(self, names: Sequence[str]) -> bool:
+        """Whether sums onto some axes are printed counts: the table, nodes of the fit, and sums
+        that are published exactly.
+        """
+        if not self.has_counts or self.mechanism.nonnegative or set(names) == set(self.table):
+            return self.has_counts
+        if self.order is not None and _is_node(self.order, names):
+            return True
+        known = support(self.mechanism.description.support, self.table)
+        index = sums_index(self.mechanism, tuple(names))
+        return bool(known.fixes(index, self.mechanism.adjacency.schema.size(tuple(names))).all())
+
+    def prints_sum(self, names: Sequence[str], cells: Any) -> bool:
+        """The same for the sum over some cells (a boolean array) of a table."""
+        if not self.has_counts or self.mechanism.nonnegative:
+            return self.has_counts
+        chosen = np.asarray(cells, dtype=bool).reshape(-1)
+        marked = chosen[sums_index(self.mechanism, tuple(names))]
+        if np.count_nonzero(marked) == 1:
+            return True
+        return self.order is not None and _is_node_cell(self.order, self._cells(marked))
+
+    @property
+    def fitted_tables(self) -> tuple[tuple[str, ...], ...]:
+        """Tables whose sums are printed counts, from coarse to fine; the last is the table."""
+        return (self.table,) if self.order is None else _node_tables(self.order, self.table)
+
+    # ---- made up from public figures -----------------------------------------------------------
+
+    @property
+    def made_up(self) -> list[Any]:
+        """Printed tables of nobody, which have every figure where they are printed as counts."""
+        people = made_up_table(self.mechanism, SeededRandomness(0), 0) if self.has_counts else None
+        if people is None:
+            people = np.zeros(self.mechanism.shape, dtype=np.int64)
+        sums = TableSums(self.mechanism, people)
+        return [sums.table(names) for names in self.workload.tables]
+
+    @property
+    def rehearsal(self) -> TableSums | str:
+        """Whole counts of made-up people, or why there are none."""
+        why = self.why_no_counts if self.printed else "no whole counts are asked for"
+        if not why and (self.figures.bounds or self.mechanism.nonnegative):
+            why = "draws or fits take long"
+        if not why and self.mechanism.description.norm not in ("l1", "l2"):
+            why = "draws take long"
+        if why:
+            return why
+        return TableSums(self.mechanism, made_up_table(self.mechanism, SeededRandomness(0), 0))
+
+    def _rehearse(self) -> None:
+        """Fit a made-up draw, so that what cannot be done is known before anything is spent.
+
+        The noise is thrown away and the table is made up from the published figures alone: nothing
+        here depends on the data.
+        """
+        mechanism, randomness = self.mechanism, SeededRandomness(TIES)
+        groups = support(mechanism.description.support, self.table)
+        if self.order is None and (groups.ties or self.figures.bounds):
+            _rehearse_ties(groups, randomness)
+            table = made_up_table(mechanism, randomness)
+            nearest_counts(mechanism, table + mechanism.noise(randomness, 1)[0], randomness)
+
+    def _fits(self, order: NodeOrder) -> bool:
+        """Whether noise around a table that agrees with the figures can be fitted: one that is made
+        up if ties are margins, which is quick, otherwise a fit to zeros.
+        """
+        mechanism, randomness = self.mechanism, SeededRandomness(TIES)
+        groups = support(mechanism.description.support, self.table)
+        margins = all(kind.pattern.features is not None for kind in groups.ties.kinds)
+        try:
+            if groups.ties and groups.totals is not None and margins:
+                agreeing = made_up_table(mechanism, randomness)
+            else:
+                agreeing = self._fitted(order, np.zeros(mechanism.shape, dtype=np.int64))
+            self._fitted(order, agreeing + mechanism.noise(randomness, 1)[0])
+        except (StructureError, MandateError):
+            return False
+        return True
+
+    # ---- the fit from coarse to fine -----------------------------------------------------------
+
+    def _fitted(self, order: NodeOrder, drawn: Ints) -> Ints:
+        found = fit_to_targets(order, self._targets(order, drawn))
+        return found.table(self.table).reshape(drawn.shape)
+
+    def _targets(self, order: NodeOrder, drawn: Ints) -> list[LevelTargets]:
+        cells = self._cells(drawn, order).astype(float)
+        return [
+            LevelTargets(_of_level(order, level, cells), p, q)
+            for level, (p, q) in enumerate(level_precisions(order))
+        ]
+
+    def _cells(self, table: Any, order: NodeOrder | None = None) -> Ints:
+        """A table shaped by its axes, with one axis per attribute of the cells instead."""
+        work = (order or self.order).measurements  # type: ignore[union-attr]
+        places = [work.names.index(work.workload.schema.axis(name).base) for name in self.table]
+        turned = np.transpose(table, np.argsort(places))
+        return np.asarray(turned.reshape(work.shape), dtype=np.int64)
+
+
+def _of_level(order: NodeOrder, level: int, cells: Floats) -> Floats:
+    totals = order.level_margin(level).totals(cells)
+    return np.ascontiguousarray(np.moveaxis(totals, order.tree, 0).reshape(-1, order.cells))
+
+
+@lru_cache(maxsize=16)
+def _node_order(
+    figures: Invariants, names: tuple[str, ...], keep: tuple[str, ...] = ()
+) -> NodeOrder | None:
+    """The order in which a table's counts are fitted given exact figures; None if there is none."""
+    if figures.bounds or (figures.equalities and figures.values is None):
+        return None
+    tables = (names, *_coarser_tables(figures, names))
+    work = Workload.of(figures.schema, tables)
+    measured = Measurements(work, (1.0, *(0.0,) * (len(tables) - 1)), figures)
+    if measured.margins[0].size != measured.size:
+        return None  # figures tell finer cells apart than the table does
+    try:
+        order = rehearse_order(measured, keep)
+    except StructureError:
+        return None
+    return order if _affordable(order) else None
+
+
+def _coarser_tables(figures: Invariants, names: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """The table with one axis replaced by a coarser name of it, or left out."""
+    schema, found = figures.schema, []
+    for at, name in enumerate(names):
+        axis = schema.axis(name)
+        coarser = [one for one in schema.attribute(axis.base).coarser if one != name]
+        for one in coarser:
+            pairs = {*zip(axis.of_base, schema.axis(one).of_base, strict=True)}
+            if len(pairs) == axis.size:  # every level lies in one level of the coarser name
+                found.append((*names[:at], one, *names[at + 1 :]))
+    return found
+
+
+def _affordable(order: NodeOrder) -> bool:
+    """Whether every level can be fitted in a moment; levels without known sums always can."""
+    levels = zip(order.chain, order.atoms, strict=True)
+    return all(
+        level.size * order.cells**2 <= MOST_WORK for level, atoms in levels if atoms.sums.size
+    )
+
+
+def _is_node(order: NodeOrder, names: Sequence[str]) -> bool:
+    """Whether the sums over some axes are nodes of the fit."""
+    try:
+        margin = order.measurements.margin(names)
+    except StructureError:
+        return False
+    return order.role(margin) == "node"
+
+
+def _node_tables(order: NodeOrder, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Tables whose sums are nodes of the fit, from coarse to fine; the last is the table itself."""
+    schema = order.measurements.workload.schema
+    tree = order.measurements.names[order.tree]
+    top = tuple(name for name in names if schema.axis(name).base != tree)
+    tables = [top, *order.measurements.workload.tables]
+    nodes = [one for one in dict.fromkeys(tables) if _is_node(order, one)]
+    return tuple(sorted(nodes, key=lambda one: schema.size(one)))
+
+
+def _is_node_cell(order: NodeOrder, marked: Ints) -> bool:
+    """Whether the marked cells of a table add up to one cell of a node."""
+    for level in range(len(order.chain)):
+        margin = order.level_margin(level)
+        inside, all_ = margin.totals(marked), margin.totals(np.ones_like(marked))
+        if np.count_nonzero(inside) == 1 and np.array_equal(inside[inside > 0], all_[inside > 0]):
+            return True
+    return False
+
+
+# ---- the nearest table, cell by cell -----------------------------------------------------------
+
+
+def nearest_counts(mechanism: Mechanism, drawn_table: Ints, randomness: Randomness) -> Ints:
+    """The nearest nonnegative whole table (least squares) with the published sums and bounds.
+
+    Cells of a group keep their published total, tied groups keep what is published about them
+    together, and cells of no group are cut at zero. Ties are broken at random so that no cell is
+    favoured.
+    """
+    groups = support(mechanism.description.support, mechanism.description.table)
+    labels = groups.labels.reshape(-1)
+    drawn = drawn_table.reshape(-1)
+    values = np.where(labels == LOOSE, np.maximum(drawn, 0), drawn)
+    order, start = _by_group(labels, groups.groups)
+    broken = np.unique(labels[(values < 0) & (labels >= 0)])
+    for group in broken[~groups.tied[broken]]:
+        cells = order[start[group] : start[group + 1]]
+        values[cells] = project_group(drawn[cells], randomness)
+    for tie in groups.ties:
+        if np.any(np.isin(tie.groups, broken)):
+            cells = _cells_of(tie, order, start)
+            values[cells] = _project_tie(drawn[cells], tie, groups, randomness)
+    bounded = _bounded(mechanism.adjacency.figures, groups)
+    if bounded is not None and not bounded.holds(values):
+        values = nearest_in(drawn, bounded, randomness)
+    return np.asarray(values.reshape(drawn_table.shape))
+
+
+def _project_tie(x: Any, tie: Tie, groups: Support, randomness: Randomness) -> Any:
+    """The nearest whole y >= 0 whose group sums satisfy the tie's equations, as those of x do."""
+    matrix = _of_cells(tie, groups)
+    return nearest(x, matrix, matrix @ x, lower=0, randomness=randomness)
+
+
+def project_group(x: Any, randomness: Randomness) -> Any:
+    """argmin over whole y >= 0 with sum y = sum x of ||y - x||_2^2.
+
+    Separable and convex: all positive cells fall to the same level c, and the last units are taken
+    from cells chosen at random among those above it, which all cost the same.
+    """
+    total = int(np.sum(x))
+    if total <= 0:
+        return np.zeros_like(x)
+    high = np.sort(x)[::-1].astype(np.int64)
+    # With the k largest cells kept, the level is (their sum - total) / k; the right k is the
+    # largest
+    # whose smallest kept cell stays above the level.
+    surplus = np.cumsum(high) - total
+    kept = int(np.flatnonzero(high * np.arange(1, len(high) + 1) > surplus)[-1]) + 1
+    level = int(surplus[kept - 1] // kept)
+    y = np.maximum(x - level, 0)
+    excess = int(np.sum(y)) - total
+    above = np.flatnonzero(y > 0)
+    # A random order by sorting fresh words: ties among 64-bit words are as good as never.
+    chosen = above[np.argsort(randomness.words(len(above)), kind="stable")][:excess]
+    y[chosen] -= 1
+    return y
+
+
+def _squares(off: Any) -> int:
+    """The sum of squares, exactly."""
+    found, times = np.unique(np.abs(off), return_counts=True)
+    return sum(int(value) ** 2 * int(n) for value, n in zip(found, times, strict=True))
+
+
+def _rehearse_ties(groups: Support, randomness: Randomness) -> None:
+    """Find nearest counts once for every kind of tie: a made-up draw may not need any."""
+    for kind in groups.ties.kinds:
+        assert kind.values is not None
+        for same in equal_lines(groups.sizes[kind.groups]):
+            tie = Tie(kind.groups[same[0]], kind.pattern, kind.values[same[0]])
+            matrix = _of_cells(tie, groups)
+            nobody = np.zeros(matrix.shape[1], dtype=np.int64)
+            nearest(nobody, matrix, kind.values[same[0]], lower=0, randomness=randomness)
+
+
+def made_up_table(mechanism: Mechanism, randomness: Randomness, loose: int | None = None) -> Any:
+    """Some nonnegative table that agrees with every published figure and bound.
+
+    Everybody of a known sum in one of its cells and nobody elsewhere; with `loose`, known sums are
+    spread evenly, and cells of none have this count.
+    """
+    figures = mechanism.adjacency.figures
+    groups = support(mechanism.description.support, mechanism.description.table)
+    labels = groups.labels.reshape(-1)
+    order, start = _by_group(labels, groups.groups)
+    table = np.where(labels == LOOSE, loose or 0, 0).astype(np.int64)
+    if groups.totals is None:
+        return table.reshape(mechanism.shape)
+    told, even = ~groups.tied, np.full(groups.groups, loose is not None)
+    totals = np.maximum(groups.totals, 0)
+    for kind in groups.ties.kinds if loose is None else ():
+        if kind.values is not None and kind.pattern.features is not None:
+            totals[kind.groups] = totals_with_margins(kind.pattern, kind.values)
+            told[kind.groups] = even[kind.groups] = True
+    known = np.flatnonzero(told & ~even)
+    table[order[start[known]]] = totals[known]
+    cells = order[labels[order] >= 0]
+    cells = cells[even[labels[cells]]]
+    place = np.argsort(order, kind="stable")[cells] - start[labels[cells]]
+    share, rest = np.divmod(totals, np.maximum(groups.sizes, 1))
+    table[cells] = share[labels[cells]] + (place < rest[labels[cells]])
+    for tie in groups.ties if not np.all(told) else ():
+        assert tie.values is not None
+        if not told[tie.groups[0]]:
+            cells = _cells_of(tie, order, start)
+            table[cells] = nearest(
+                table[cells], _of_cells(tie, groups), tie.values, lower=0, randomness=randomness
+            )
+    bounded = _bounded(figures, groups)
+    table = table if bounded is None else nearest_in(table, bounded, randomness)
+    return table.reshape(mechanism.shape)
+
+
+def totals_with_margins(pattern: Pattern, values: Any) -> Any:
+    """Some whole totals >= 0 of groups (one tie a line) that have the margins of each tie.
+
+    As if two features were independent, where that rounds. Otherwise people are lined up by their
+    levels of every feature at once; a group gets those who stand in all of its levels.
+    """
+    assert pattern.features is not None
+    x = lattice.solution_lines(sp.csr_matrix(pattern.equations), values)
+    first, last = np.zeros((len(x), x.shape[1])), np.full((len(x), x.shape[1]), np.inf)
+    for level in pattern.features.T:
+        people = np.rint(x @ (level[:, np.newaxis] == np.arange(level.max() + 1)))
+        ends = np.cumsum(people, axis=1)
+        first = np.maximum(first, (ends - people)[:, level])
+        last = np.minimum(last, ends[:, level])
+    lined_up = np.maximum(last - first, 0).astype(np.int64)
+    if pattern.features.shape[1] != 2:
+        return lined_up
+    independent = _independent(pattern.features, x)
+    return np.where(np.any(independent < 0, axis=1)[:, np.newaxis], lined_up, independent)
+
+
+def _independent(features: Any, x: Any) -> Any:
+    """Differences of rounded products of cumulated margins: the margins are right, and totals of
+    more than two levels may be -1.
+    """
+    shape = tuple(int(level.max()) + 1 for level in features.T)
+    counts = np.zeros((len(x), *shape))
+    counts[:, features[:, 0], features[:, 1]] = x
+    ends = [np.cumsum(np.rint(counts.sum(axis=3 - k)), axis=1) for k in (1, 2)]
+    people = np.maximum(ends[0][:, -1:, np.newaxis], 1)
+    below = np.rint(ends[0][:, :, np.newaxis] * ends[1][:, np.newaxis, :] / people)
+    totals = np.diff(np.diff(below, axis=1, prepend=0), axis=2, prepend=0)
+    return totals[:, features[:, 0], features[:, 1]].astype(np.int64)
+
+
+def _by_group(labels: Any, groups: int) -> tuple[Any, Any]:
+    """Cells in the order of their groups, and where each group starts."""
+    order = np.argsort(labels, kind="stable")
+    return order, np.searchsorted(labels[order], np.arange(groups + 1))
+
+
+def _cells_of(tie: Tie, order: Any, start: Any) -> Any:
+    return np.concatenate([order[start[g] : start[g + 1]] for g in tie.groups])
+
+
+def _of_cells(tie: Tie, groups: Support) -> sp.csr_matrix:
+    """The equations of a tie, one column for each of its cells."""
+    of_cell = np.repeat(np.arange(len(tie.groups)), groups.sizes[tie.groups])
+    return sp.csr_matrix(tie.equations[:, of_cell])
+
+
+def _bounded(figures: Invariants, groups: Support) -> ConformingTables | None:
+    """The nonnegative tables that keep every published bound the table can show; None for none."""
+    rows, low, high = bound_rows(figures, groups.names)
+    if not rows.shape[0]:
+        return None
+    exact = ConformingTables.given(groups)
+    return ConformingTables(
+        sp.vstack([exact.rows, rows], format="csr"),
+        np.concatenate([exact.low, low]),
+        np.concatenate([exact.high, high]),
+        exact.lower,
+        exact.upper,
+    )

@@ -1,0 +1,488 @@
+"""What protected tables are released as: printed counts, estimates, and intervals.
+
+A release is what was drawn, one table or several; everything else follows from it and from public
+figures, and is worked out when it is asked for. The reader's number of a cell is its printed whole
+count; of any other sum it is the estimate, because sums of printed counts that were not fitted
+together keep a bias. Intervals rest on the tables as drawn: exact by the law of the noise where one
+table was measured, normal where several are combined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from math import nan
+from typing import Any, ClassVar
+
+import numpy as np
+
+from congenial._notebook import MOST_ROWS, intervals_picture
+from congenial.data.table import cell_index, select
+from congenial.data.workload import Ints, Workload
+from congenial.errors import CongenialError, InferenceError, PredicateError, some_of
+from congenial.figures.invariants import Invariants
+from congenial.figures.sum_ranges import indexed_ranges, table_ranges
+from congenial.figures.summed_out import summed_out
+from congenial.figures.support import support
+from congenial.mechanisms.cell_labels import label_columns
+from congenial.mechanisms.drawn_table import DrawnTable
+from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.one_table import OneTable
+from congenial.mechanisms.released import (
+    FILE_LEVEL,
+    LEVEL,
+    Interval,
+    Released,
+    axis_names,
+    check_level,
+)
+from congenial.mechanisms.tables_files import TableFile, file_name, said
+from congenial.privacy.description import Description
+from congenial.privacy.descriptions import TablesDescription
+from congenial.privacy.guarantee import Guarantee
+from congenial.tables.intervals import ends_within
+from congenial.tables.joint_estimator import Answer, Fitted, JointEstimator
+from congenial.tables.measurements import Floats
+
+ERRORS = ("sd", "low", "high")  # columns that say how far an estimate may be off
+INTERVAL = ("estimate", "low", "high", "exact")  # columns of intervals, and parts of `Interval`
+TablesEstimator = OneTable | JointEstimator
+
+
+@dataclass(frozen=True)
+class TablesRelease(Released):
+    """Tables that agree with each other and with every published figure; one, or several.
+
+    `drawn`: the measured tables as drawn. `estimates` and `deviations`: one array per printed
+    table; `counts`: whole counts of each, None where there are none.
+
+    >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
+    >>> release = mechanism.release(Table(schema, ["sex"], [90, 110]), SeededRandomness(1), "sex")
+    >>> release
+    TablesRelease('sex': sex; epsilon = 1)
+    >>> found = release.interval("sex = 'f'", 0.90)
+    >>> found.low <= found.estimate <= found.high, release.publishable
+    (True, False)
+    """
+
+    kind: ClassVar[str] = "tables"
+    name: str
+    description: TablesDescription
+    guarantee: Guarantee
+    randomness: str
+    publishable: bool
+    drawn: tuple[Any, ...] = field(repr=False)
+
+    @classmethod
+    def of_one(
+        cls,
+        name: str,
+        law: Description,
+        guarantee: Guarantee,
+        values: Any,
+        randomness: str,
+        publishable: bool,
+    ) -> TablesRelease:
+        """One table as drawn, without whole counts."""
+        description = TablesDescription((law,), (law.table,), whole=False)
+        return cls(name, description, guarantee, randomness, publishable, (values,))
+
+    # ---- what it is about --------------------------------------------------------------------
+
+    @property
+    def tables(self) -> tuple[tuple[str, ...], ...]:
+        """Axes of every printed table."""
+        return self.description.tables
+
+    @cached_property
+    def estimator(self) -> TablesEstimator:
+        """What the tables say together, before any draw."""
+        return estimator_of(self.description, [one.mechanism for one in self.measured_tables()])
+
+    @cached_property
+    def _answer(self) -> Answer:
+        """Everything that follows from the tables as drawn."""
+        return self.estimator.answer(by_table(self.description, self.drawn))
+
+    @property
+    def fitted(self) -> Fitted:
+        """Estimates of everything, from the tables as drawn."""
+        return self._answer.fitted
+
+    @cached_property
+    def estimates(self) -> tuple[Any, ...]:
+        """The best unbiased estimates of every printed table."""
+        return self._answer.estimates
+
+    @cached_property
+    def counts(self) -> tuple[Ints | None, ...]:
+        """Whole counts of every printed table, fitted to the estimates; None: there are none."""
+        return self._answer.counts
+
+    @cached_property
+    def deviations(self) -> tuple[Floats, ...]:
+        """Standard deviations of the estimates of every printed table; UnansweredError where they
+        depend on the data.
+        """
+        return tuple(self.estimator.deviations(names).values for names in self.tables)
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether errors have a law that does not depend on the data: counts that were drawn given
+        their signs have none.
+        """
+        only = self.description.only_law
+        return only is None or not only.nonnegative
+
+    @property
+    def only(self) -> DrawnTable:
+        """The one measured table as drawn; InferenceError where there are several."""
+        if len(self.drawn) > 1:
+            raise InferenceError(
+                f"release '{self.name}' has {len(self.drawn)} measured tables; this is for one.",
+                remedy="Use congenial.estimate or congenial.infer, which take them together.",
+            )
+        return self._measured[0]
+
+    @property
+    def contents(self) -> tuple[tuple[str, str], ...]:
+        """Files and what they hold."""
+        return tuple(
+            (
+                f"{file_name(self.tables, at)}.csv, .parquet",
+                f"{said(names)}, one row per cell: {', '.join(self._file(at).columns)}",
+            )
+            for at, names in enumerate(self.tables)
+        )
+
+    @property
+    def usage(self) -> tuple[str, ...]:
+        """How to begin, as lines of code."""
+        names = ", ".join(repr(name) for name in self.tables[0]) if len(self.tables) > 1 else ""
+        asked = 'interval("<condition>", 0.90)' if self.has_errors else 'count("<condition>")'
+        return f"release.to_pandas({names})", f"release.{asked}"
+
+    def __repr__(self) -> str:
+        tables = "; ".join(map(said, self.tables))
+        return f"{type(self).__name__}({self.name!r}: {tables}; {self.guarantee.tradeoff.words})"
+
+    # ---- numbers -----------------------------------------------------------------------------
+
+    def count(self, condition: str) -> float:
+        """People who meet a condition: the printed count, where the sum was settled as one (single
+        cells, and sums at the nodes of the fit), else the estimate.
+
+        Sums of printed counts over cells that were not fitted together keep a bias; estimates do
+        not. The total is printed if a table of the release or a figure shows it.
+        """
+        printed = self._printed_sum(*self._shown(condition))
+        if printed is not None:
+            return printed
+        return self._estimated(condition)[0]
+
+    def _printed_sum(self, names: tuple[str, ...], cells: Any) -> int | None:
+        """The printed count of a sum over some cells of a printed table; None if it has none."""
+        counts = self.counts[self.tables.index(names)]
+        if counts is None or not self.estimator.prints_sum(names, cells):
+            return None
+        return int(np.sum(counts[cells]))
+
+    def margin(self, *names: str) -> Any:
+        """A table or sums of one: printed counts where its sums were settled as such (`prints`),
+        otherwise its estimates.
+        """
+        axes = axis_names(names)
+        return self._printed_table(axes) if self.prints(*axes) else self.estimates_of(*axes)
+
+    def prints(self, *names: str) -> bool:
+        """Whether the table over `names` is printed as whole counts."""
+        return self.estimator.prints(axis_names(names))
+
+    def _printed_table(self, axes: tuple[str, ...]) -> Any:
+        """The printed counts of a table that has them."""
+        at = self._place(axes)
+        if at is not None:
+            return _reordered(self.counts[at], self.tables[at], axes)
+        only = self.description.only_law
+        assert only is not None  # several tables print those of the release only
+        counts = np.asarray(self.counts[self.tables.index(only.table)])
+        index = np.broadcast_to(cell_index(self.schema, only.table, axes), counts.shape)
+        shape = [axis.size for axis in self.schema.axes(axes)]
+        sums = np.zeros(int(np.prod(shape, dtype=np.int64)), dtype=np.int64)
+        np.add.at(sums, index.reshape(-1), counts.reshape(-1))
+        return sums.reshape(shape)
+
+    def estimates_of(self, *names: str) -> Floats:
+        """The best linear unbiased estimates of a table, printed or a sum of printed ones."""
+        axes = axis_names(names)
+        at = self._place(axes)
+        if at is None:
+            return np.asarray(self.fitted.table(axes))
+        return np.asarray(_reordered(self.estimates[at], self.tables[at], axes))
+
+    def own_estimates_of(self, *names: str) -> Floats:
+        """Estimates of a table from the measured tables of this release, and from nothing else:
+        their errors are those of `measured_tables`.
+        """
+        return self.estimates_of(*names)
+
+    def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
+        """Estimates with intervals, an `EstimateTable`: `congenial.estimate(self, what, ...)`."""
+        import congenial  # the front door: what is done with releases lives in later rooms
+
+        return congenial.estimate(self, what, level, **options)
+
+    def measured_tables(self) -> tuple[DrawnTable, ...]:
+        """Each measured table as drawn, with its own law."""
+        return self._measured
+
+    @cached_property
+    def _measured(self) -> tuple[DrawnTable, ...]:
+        pairs = zip(self.description.measured, self.drawn, strict=True)
+        named = len(self.drawn) > 1
+        return tuple(
+            DrawnTable(
+                f"{self.name}: {said(one.table)}" if named else self.name,
+                one,
+                self.guarantee,
+                values,
+            )
+            for one, values in pairs
+        )
+
+    def estimated_count(self, condition: str) -> float:
+        """The estimated number of people who meet a condition: unbiased, not always whole."""
+        return self._sum(*self._shown(condition))
+
+    def _sum(self, names: tuple[str, ...], cells: Any) -> float:
+        value = np.sum(self.estimates[self.tables.index(names)][cells])
+        return int(value) if np.issubdtype(value.dtype, np.integer) else float(value)
+
+    def _estimated(self, condition: str) -> tuple[float, float]:
+        """The estimate, whole where published figures tell it, and its standard deviation."""
+        names, cells = self._shown(condition)
+        value, deviation = self._sum(names, cells), self.estimator.deviation_of_sum(names, cells)
+        return (round(value) if deviation == 0 else value), deviation
+
+    def deviation(self, condition: str) -> float:
+        """The standard deviation of that estimate."""
+        return self.estimator.deviation_of_sum(*self._shown(condition))
+
+    def interval(self, condition: str, level: float = LEVEL) -> Interval:
+        """Interval for the true number of people who meet a condition, around the estimate.
+
+        Its basis says what it rests on: the exact law of the noise where one table was measured,
+        so that it covers with at least `level`; errors of several combined draws are taken to be
+        normal. The ends are cut to what the published figures allow, and reach at least to the
+        printed count where the sum has one. A figure that is published exactly has no width.
+        """
+        check_level(level)
+        names, cells = self._shown(condition)
+        half = self.estimator.reach_of_sum(names, cells, level)
+        value, deviation = self._estimated(condition)
+        ranges = indexed_ranges(support(self._figures, names), np.where(cells, 0, -1), 1)
+        printed = self._printed_sum(names, cells)
+        low, high = ends_within([value], half, printed, ranges)
+        basis = self.estimator.basis_of_sum(names, cells)
+        return Interval(value, float(low[0]), float(high[0]), level, deviation == 0, basis)
+
+    def interval_ends(self, at: int, level: float) -> tuple[Floats, Floats]:
+        """Ends of the intervals of every cell of a printed table, in its shape."""
+        names = self.tables[at]
+        ranges, reach = table_ranges(self._figures, names), self.estimator.reach(names, level)
+        return ends_within(self.estimates[at], reach, self.counts[at], ranges)
+
+    def cell_errors(self, at: int = 0) -> tuple[Any, Any, Any]:
+        """Standard deviation and both ends of the interval of every cell of a printed table, as in
+        its files.
+        """
+        low, high = self.interval_ends(at, FILE_LEVEL)
+        return self.deviations[at], low.astype(np.int64), high.astype(np.int64)
+
+    @cached_property
+    def _figures(self) -> Invariants:
+        """The published figures, as far as the tables can show them."""
+        return summed_out(self.published, self.estimator.workload.axes)
+
+    def intervals(self, names: str | Sequence[str], level: float = LEVEL) -> Any:
+        """Intervals for every cell of a table: an Arrow table of estimate, low, high, exact."""
+        import pyarrow as pa
+
+        check_level(level)
+        axes = axis_names([names])
+        estimates, exact = self.estimates_of(*axes), self.estimator.deviations(axes).values == 0
+        estimates = np.where(exact, np.rint(estimates).astype(estimates.dtype), estimates)
+        printed = self._printed_table(axes) if self.prints(*axes) else None
+        reach, ranges = self.estimator.reach(axes, level), table_ranges(self._figures, axes)
+        low, high = ends_within(estimates, reach, printed, ranges)
+        columns = label_columns(self.schema, axes, INTERVAL)
+        for name, values in zip(INTERVAL, (estimates, low, high, exact), strict=True):
+            columns[name] = pa.array(values.reshape(-1))
+        return pa.table(columns)
+
+    # ---- frames ------------------------------------------------------------------------------
+
+    def to_arrow(self, *names: str) -> Any:
+        """One row per cell of a printed table; the first table if none is named."""
+        axes = axis_names(names) or self.tables[0]
+        at = self._place(axes)
+        if at is None:
+            raise InferenceError(
+                f"the table over {', '.join(axes)} is not one of this release.",
+                remedy=f"Printed: {some_of(map(said, self.tables), '; ')}. "
+                "estimates_of gives others.",
+            )
+        return self._file(at).table(self._columns(at))
+
+    def to_pandas(self, *names: str) -> Any:
+        """The same as a pandas frame (extra `frames`)."""
+        return self.to_arrow(*names).to_pandas()
+
+    def to_polars(self, *names: str) -> Any:
+        """The same as a Polars frame (extra `frames`)."""
+        import polars as pl
+
+        return pl.from_arrow(self.to_arrow(*names))
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() + self._picture()
+
+    def _picture(self) -> str:
+        """A dot for each value of a small table, or of its first axis."""
+        for names in (self.tables[0], self.tables[0][:1]):
+            labels = list(product(*(axis.levels for axis in self.schema.axes(names))))
+            if 1 < len(labels) <= MOST_ROWS:
+                values = np.reshape(self.margin(*names), -1).tolist()
+                rows = [
+                    (", ".join(label), value, nan, nan)
+                    for label, value in zip(labels, values, strict=True)
+                ]
+                return intervals_picture("values as released, without their intervals", rows)
+        return ""
+
+    def _title(self) -> str:
+        return f"Release '{self.name}': {'; '.join(said(names) for names in self.tables)}"
+
+    # ---- files -------------------------------------------------------------------------------
+
+    def payload(self) -> dict[str, bytes]:
+        """The files of a bundle that hold the tables."""
+        files: dict[str, bytes] = {}
+        for at in range(len(self.tables)):
+            files |= self._file(at).written(self._columns(at))
+        return files
+
+    @classmethod
+    def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> TablesRelease:
+        """Inverse of `payload`; refuses tables that are not the schema's."""
+        told: TablesDescription = common["description"]
+        schema = common["guarantee"].adjacency.schema
+        read = [
+            TableFile.found(schema, told, at, payload).read(payload)
+            for at in range(len(told.tables))
+        ]
+        made = cls(**common, drawn=tuple(_drawn(told, one.table, read) for one in told.measured))
+        counts = tuple(one.get("count") for one in read)
+        vars(made).update(counts=counts, estimates=tuple(one.get("estimate") for one in read))
+        if made.has_errors:
+            vars(made)["deviations"] = tuple(one["sd"] for one in read)
+        else:
+            vars(made)["estimates"] = counts
+        return made
+
+    def _file(self, at: int) -> TableFile:
+        return TableFile.of(self.schema, self.description, at, self.counts[at] is not None)
+
+    def _columns(self, at: int) -> dict[str, Any]:
+        named: dict[str, Any] = {"count": self.counts[at]}
+        if not self.has_errors:
+            return named
+        named["estimate"] = self.estimates[at]
+        named |= dict(zip(ERRORS, self.cell_errors(at), strict=True))
+        for one, values in zip(self.description.measured, self.drawn, strict=True):
+            if one.table == self.tables[at]:
+                named["count_as_drawn"] = values
+        return named
+
+    def _shown(self, condition: str) -> tuple[tuple[str, ...], Any]:
+        return showing(self.estimator.workload, condition)
+
+    def _place(self, names: Sequence[str]) -> int | None:
+        """The printed table over these axes, in any order."""
+        wanted = set(names)
+        return next((i for i, one in enumerate(self.tables) if set(one) == wanted), None)
+
+
+def by_table(description: TablesDescription, drawn: Sequence[Any]) -> list[Any]:
+    """The drawn values in the order of the printed tables; None for one that is not measured."""
+    pairs = zip(description.measured, drawn, strict=True)
+    values = {one.table: array for one, array in pairs}
+    return [values.get(names) for names in description.tables]
+
+
+def showing(workload: Workload, condition: str) -> tuple[tuple[str, ...], Any]:
+    """The table that shows who meets a condition in fewest cells, and these cells of it."""
+    found, refusal = [], None
+    for names in workload.tables:
+        try:
+            found.append((names, select(condition, workload.schema, names)))
+        except PredicateError as reason:
+            refusal = reason
+    if not found and refusal is not None:
+        raise refusal
+    return min(found, key=lambda seen: int(np.count_nonzero(seen[1])))
+
+
+def estimator_of(
+    description: TablesDescription, mechanisms: Sequence[Mechanism]
+) -> TablesEstimator:
+    """What the tables of a description say together."""
+    workload = Workload.of(description.support.schema, description.tables)
+    only = description.only_law
+    if only is not None and _all_sums(workload, only.table):
+        return OneTable(mechanisms[0], workload, description.keep, description.whole)
+    return joint_estimator(description)
+
+
+def joint_estimator(description: TablesDescription) -> JointEstimator:
+    """The same by least squares."""
+    workload = Workload.of(description.support.schema, description.tables)
+    scales = {one.table: one.scale for one in description.measured}
+    family = description.family
+    assert family in ("discrete_gaussian", "double_geometric")
+    return JointEstimator(
+        workload,
+        family,
+        tuple(scales.get(names) for names in description.tables),
+        summed_out(description.support, workload.axes),
+        description.keep,
+        description.whole,
+    )
+
+
+def _all_sums(workload: Workload, table: tuple[str, ...]) -> bool:
+    """Whether every printed table is a sum of one."""
+    try:
+        for names in workload.tables:
+            cell_index(workload.schema, table, names)
+    except CongenialError:
+        return False
+    return True
+
+
+def _drawn(
+    description: TablesDescription, names: tuple[str, ...], read: Sequence[Mapping[str, Any]]
+) -> Any:
+    """A measured table as drawn, from the columns of its file."""
+    columns, only = read[description.tables.index(names)], description.only_law
+    if only is None:
+        return columns["count_as_drawn"]
+    return columns["count" if only.nonnegative else "estimate"]
+
+
+def _reordered(values: Any, have: Sequence[str], want: Sequence[str]) -> Any:
+    return np.transpose(values, [have.index(name) for name in want])

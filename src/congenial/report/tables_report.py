@@ -1,0 +1,516 @@
+"""The report of protected tables: what was published, what was protected, and how to use it.
+
+Self-contained and offline; it shows released and public values only. Every table has its printed
+count, estimate and interval in one row; small ones have a picture. Pictures are drawn by hand, so
+that a page that is written anew is the same to the letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from congenial.data.schema import Schema
+from congenial.figures.support import support
+from congenial.mechanisms.drawn_table import DrawnTable
+from congenial.mechanisms.one_table import OneTable
+from congenial.mechanisms.released import FILE_LEVEL
+from congenial.mechanisms.tables_files import file_name
+from congenial.mechanisms.tables_release import TablesRelease
+from congenial.pairs.several_rows import SeveralRows
+from congenial.privacy.composition import largest_change
+from congenial.privacy.guarantee import BASIS_WORDS
+from congenial.privacy.numbers import number, small
+from congenial.privacy.tradeoff import Pure
+from congenial.report.accuracy import error_rows
+from congenial.report.error_bars import error_bars
+from congenial.report.interval_rows import IntervalRow, interval_rows
+from congenial.report.page import (
+    LARGEST_TABLE,
+    PageColumn,
+    PageTable,
+    Picture,
+    counted,
+    folded_table,
+    table,
+)
+from congenial.report.release_page import Facts, release_page
+from congenial.report.usage_section import example_condition, literal
+
+Document = dict[str, Any]
+ENDS = ("low", "high")
+MOST_ROWS = 40  # cells of a table that are drawn
+MOST_MARGINS = 3  # axes of one table whose sums are shown too
+LEVEL = f"{FILE_LEVEL:.0%}"
+CONDITIONED = (
+    "noise conditioned on the published sums: it adds up to zero inside each, so the protected "
+    "table agrees with every published figure"
+)
+COUNTS = (
+    "counts around the true ones, drawn given that {conditions}, and that they agree with every "
+    "published figure"
+)
+INDEPENDENT = "independent noise in every cell"
+FAMILY_WORDS = {
+    "double_geometric": "double geometric (discrete Laplace)",
+    "discrete_gaussian": "discrete Gaussian",
+    "laplace": "Laplace",
+    "gaussian": "Gaussian",
+    "k_norm_2": "K-norm (hull of swaps)",
+    "k_norm_3": "K-norm (hull of swaps and hexagons)",
+    "l2_norm": "l2 norm",
+    "linf_norm": "largest entry (l_infinity norm)",
+}
+_OTHER_NORMS = {  # per unit of what, the parameter, and how far apart a pair is
+    "gauge": ("gauge", "epsilon", "in the gauge of the hull"),
+    "length": ("length", "rate squared", "sum of squares over all cells"),
+    "linf": ("the largest entry", "rate", "in any one cell"),
+}
+
+
+def render(release: TablesRelease, promise: str) -> str:
+    """The report as one HTML document.
+
+    `promise` is the paragraph printed at release time, with what has been spent of the budget.
+    Every text that a person wrote is escaped; large tables are cut at 200 rows and refer to the
+    bundle's files.
+    """
+    worst = _worst(release)
+    several = len(release.tables) > 1
+    return release_page(
+        "tables.html",
+        release,
+        promise,
+        words=_lead(release),
+        agrees=_agreeing(release),
+        loss=_loss_words(release),
+        picture=worst_errors(worst) if several else None,
+        measured=measured_tables(release, worst) if several else None,
+        whole=any(one is not None for one in release.counts),
+        fit=_fit(release),
+        level=LEVEL,
+        tables=[*_margins(release), *(_shown_table(release, names) for names in release.tables)],
+        law=_law(release),
+        parameters=_parameters(release) if release.description.only_law is not None else [],
+        records=_records_words(release),
+        code=_code(release),
+        errors=_errors(release),
+        outlook=_outlook(release),
+        **_promise(release),
+    )
+
+
+# ---- values ----------------------------------------------------------------------------------
+
+
+def _lead(release: TablesRelease) -> str:
+    """What was released, in a clause."""
+    schema = release.schema
+    if len(release.tables) > 1:
+        return f"{len(release.tables)} tables"
+    axes = [f"{schema.shown(name)} ({schema.axis(name).size})" for name in release.tables[0]]
+    return f"A table of {schema.size(release.tables[0]):,} counts, {' × '.join(axes) or 'total'},"
+
+
+def _margins(release: TablesRelease) -> list[Document]:
+    """Sums of a single table by each of its short axes."""
+    if len(release.tables) > 1 or len(release.tables[0]) < 2:
+        return []
+    axes = release.schema.axes(release.tables[0])
+    short = [axis.name for axis in axes if 2 <= axis.size <= MOST_ROWS][:MOST_MARGINS]
+    return [_shown_table(release, (name,)) for name in short]
+
+
+def _shown_table(release: TablesRelease, names: tuple[str, ...]) -> Document:
+    """A table, or sums of one: its picture if it is small, maps, and its numbers."""
+    numbers = _numbers(release, names)
+    return {
+        "name": table_words(release.schema, names),
+        "printed": numbers["count"] is not None,
+        "picture": _picture(release, names, numbers),
+        "maps": _maps(release, names, numbers),
+        "numbers": table_rows(release.schema, names, numbers, _file(release, names)),
+    }
+
+
+def _file(release: TablesRelease, names: tuple[str, ...]) -> str:
+    at = release.tables.index(names) if names in release.tables else 0
+    return f"{file_name(release.tables, at)}.csv"
+
+
+def _numbers(release: TablesRelease, names: tuple[str, ...]) -> Document:
+    """Counts where they are printed, and estimates with the ends of their intervals where errors
+    have a law that does not depend on the data.
+    """
+    counts = release.margin(*names) if release.prints(*names) else None
+    found: Document = {"count": counts, "estimate": None, "low": None, "high": None}
+    if not release.has_errors:
+        return found
+    shape = [axis.size for axis in release.schema.axes(names)]
+    columns = release.intervals(names, FILE_LEVEL)
+    for name in ("estimate", "low", "high", "exact"):
+        found[name] = np.reshape(columns[name].to_numpy(zero_copy_only=False), shape)
+    return found
+
+
+def _picture(release: TablesRelease, names: tuple[str, ...], numbers: Document) -> Picture | None:
+    """Values of a small table with their intervals."""
+    values = numbers["estimate"] if numbers["count"] is None else numbers["count"]
+    if values.size > MOST_ROWS:
+        return None
+    known = numbers["low"] is not None
+    exact = numbers["exact"] if known else np.ones(values.shape, dtype=bool)
+    ends: list[Any] = [numbers[end] if known else values for end in ENDS]
+    low, high = (np.where(exact, values, end) for end in ends)
+    levels = [release.schema.shown_levels(name) for name in names]
+    rows = [
+        IntervalRow(
+            ", ".join(shown[i] for shown, i in zip(levels, cell, strict=True)) or "total",
+            float(values[cell]),
+            float(low[cell]),
+            float(high[cell]),
+        )
+        for cell in np.ndindex(*values.shape)
+    ]
+    what = "estimates" if numbers["count"] is None else "printed counts"
+    bars = f", bars {LEVEL} intervals" if known else ""
+    marked = " Hollow diamonds are exact: published figures tell them."
+    return Picture(
+        interval_rows(rows),
+        f"Values of {table_words(release.schema, names)}"
+        f"{f' with {LEVEL} intervals' if known else ''}, {len(rows)} cells; the numbers are in the "
+        "table below.",
+        f"People: points are {what}{bars}.{marked if known and exact.any() else ''} The axis need "
+        "not start at zero.",
+    )
+
+
+def _maps(release: TablesRelease, names: tuple[str, ...], numbers: Document) -> tuple[Picture, ...]:
+    """Maps of a table, where the plan names outlines of its areas."""
+    if release.schema.about.map is None:
+        return ()
+    from congenial.report.map_section import maps_of
+
+    values = numbers["estimate"] if numbers["count"] is None else numbers["count"]
+    if numbers["low"] is None:
+        return maps_of(release.schema, names, values, None, None, LEVEL)
+    low, high = (np.where(numbers["exact"], values, numbers[end]) for end in ENDS)
+    return maps_of(release.schema, names, values, low, high, LEVEL)
+
+
+def table_rows(
+    schema: Schema, names: Sequence[str], numbers: Mapping[str, Any], file: str
+) -> PageTable:
+    """One row per cell: labels, printed count if there is one, estimate and interval if known."""
+    levels = [schema.shown_levels(name) for name in names]
+    counts, estimates, low, high = (numbers[key] for key in ("count", "estimate", "low", "high"))
+    rows = []
+    shape = np.shape(counts if estimates is None else estimates)
+    for cell in islice(np.ndindex(*shape), LARGEST_TABLE):
+        labels = [shown[i] for shown, i in zip(levels, cell, strict=True)]
+        printed = [] if counts is None else [f"{int(counts[cell]):,}"]
+        known = []
+        if estimates is not None:
+            whole = np.issubdtype(estimates.dtype, np.integer)
+            value = f"{estimates[cell]:,}" if whole else f"{estimates[cell]:,.1f}"
+            known = [value, f"{int(low[cell]):,} to {int(high[cell]):,}"]
+        rows.append([*labels, *printed, *known])
+    columns = [
+        *(PageColumn(schema.shown(name)) for name in names),
+        *([] if counts is None else [PageColumn("count", number=True)]),
+    ]
+    if estimates is not None:
+        columns += [
+            PageColumn("estimate", number=True),
+            PageColumn(f"{LEVEL} interval", number=True),
+        ]
+    return folded_table(columns, rows, schema.size(tuple(names)), file)
+
+
+def table_words(schema: Schema, names: Sequence[str]) -> str:
+    """A table in words: the labels of its columns, or their names where they have none."""
+    return " × ".join(map(schema.shown, names)) or "total"
+
+
+def worst_errors(worst: Sequence[tuple[str, float]]) -> Picture:
+    """The standard deviation of the worst cell of each table."""
+    return Picture(
+        error_bars(worst),
+        "Standard deviation of each table",
+        "Standard deviation of the estimates of each table (its worst cell), on a logarithmic "
+        "scale.",
+    )
+
+
+def measured_tables(
+    release: Any, worst: Sequence[tuple[str, float]], files: Sequence[str] = ()
+) -> PageTable:
+    """Cells, whether measured, worst standard deviation and, if told, files of each table."""
+    measured = {one.table for one in release.description.measured}
+    columns = [
+        PageColumn("table"),
+        PageColumn("cells", number=True),
+        PageColumn("measured"),
+        PageColumn("standard deviation", number=True),
+        *([PageColumn("files")] if files else []),
+    ]
+    rows = [
+        [
+            name,
+            release.schema.size(names),
+            "yes" if names in measured else "no",
+            f"{deviation:.2f}",
+            *files[at : at + 1],
+        ]
+        for at, (names, (name, deviation)) in enumerate(zip(release.tables, worst, strict=True))
+    ]
+    return folded_table(columns, rows, len(rows), "release.json")
+
+
+def _worst(release: TablesRelease) -> list[tuple[str, float]]:
+    return [
+        (table_words(release.schema, names), float(np.max(one, initial=0.0)))
+        for names, one in zip(release.tables, release.deviations, strict=True)
+    ]
+
+
+def _agreeing(release: TablesRelease) -> str:
+    """How many published figures the table agrees with, in words; empty where it keeps none."""
+    figures = sum(v.size for v in release.published.values or () if v is not None)
+    return counted(figures, "figure") if figures and release.description.support.equalities else ""
+
+
+# ---- the law of the noise --------------------------------------------------------------------
+
+
+def _law(release: TablesRelease) -> Facts:
+    """What was drawn and how, and how noise was shared out over several tables."""
+    told = release.description
+    drawn = f"the randomness of the {release.randomness}"
+    rows: Facts = []
+    if told.only_law is not None:
+        known = support(told.support, told.only_law.table)
+        rows += [
+            ("Structure", known.words),
+            ("Mechanism", f"{told.only_law.mechanism}: {_mechanism_words(release)}"),
+            ("Noise", f"{FAMILY_WORDS[told.family]}, {told.only_law.law}"),
+        ]
+    else:
+        rows.append(("Noise", told.measured[0].law))
+    rows.append(("Drawn from", drawn if release.publishable else release.randomness))
+    if told.design:
+        rows += [
+            ("Shared out", f"aim: {told.design.get('aim', '-')}"),
+            ("How near the best", told.design.get("words", "-")),
+        ]
+    if _fit(release):
+        rows.append(
+            ("Afterwards", f"{_fit(release)}; this sees the draw only and costs no privacy")
+        )
+    return rows
+
+
+def _fit(release: TablesRelease) -> str:
+    """How whole counts were fitted to one table; empty where there are none, or several tables."""
+    estimator = release.estimator
+    if not isinstance(estimator, OneTable) or not release.has_errors or release.counts[0] is None:
+        return ""
+    if estimator.order is None:
+        return "moved to the nearest whole, nonnegative counts with the same published sums"
+    tables = ", then ".join(" × ".join(names) or "total" for names in estimator.fitted_tables)
+    return (
+        "fitted from coarse to fine to whole, nonnegative counts with the same published sums: "
+        f"{tables}"
+    )
+
+
+def _records_words(release: TablesRelease) -> str:
+    adjacency = release.measured_tables()[0].adjacency
+    if isinstance(adjacency, SeveralRows):
+        return (
+            "The two datasets compared by the promise differ in at most "
+            f"{counted(adjacency.units, 'unit')} and in at most {counted(adjacency.slots, 'row')} "
+            "added, removed or changed."
+        )
+    if adjacency.metric != "replace-one":
+        return (
+            f"The two datasets compared by the promise differ by what one person adds: at most "
+            f"{counted(adjacency.records, 'row')}."
+        )
+    words = (
+        "The two datasets compared by the promise differ in at most "
+        f"{counted(adjacency.records, 'record')} (a* in the papers)"
+    )
+    if adjacency.records > 1 and adjacency.figures.equalities:
+        others = "another person's answer" if adjacency.records == 2 else "other people's answers"
+        words += (
+            f", because giving one person another answer may force {others} to change too, so that "
+            "the published figures still hold"
+        )
+    return words + "."
+
+
+def _mechanism_words(release: TablesRelease) -> str:
+    law = release.only.description
+    if law.nonnegative:
+        return COUNTS.format(conditions=law.conditions)
+    if release.description.support.equalities:
+        return CONDITIONED
+    if release.published.equalities:
+        return f"{INDEPENDENT}; the table does not add up to the published figures"
+    return INDEPENDENT
+
+
+def _loss_words(release: TablesRelease) -> str:
+    """What one person may lose: decimals rather than ratios where that is one number."""
+    tradeoff = release.guarantee.tradeoff
+    return f"epsilon = {number(tradeoff.eps)}" if isinstance(tradeoff, Pure) else tradeoff.words
+
+
+def _exactly(value: Fraction) -> str:
+    """Decimals, with the ratio beside them when they had to be rounded."""
+    shown = number(value)
+    return shown if Fraction(shown) == value else f"{shown} (exactly {value})"
+
+
+def _other_norm(drawn: DrawnTable) -> Facts:
+    """The noise and the farthest pair, in the norm of the law."""
+    unit, parameter, apart = _OTHER_NORMS[drawn.description.norm]
+    most = largest_change(drawn.description, drawn.adjacency)
+    told = f"{parameter} = {_exactly(drawn.description.scale)}"
+    return [
+        (f"Per unit of {unit} (the noise)", told),
+        ("Most that a compared pair differs by", f"{number(most.value)} ({most.footing}), {apart}"),
+    ]
+
+
+def _parameters(release: TablesRelease) -> Facts:
+    drawn = release.only
+    description = drawn.description
+    rows: Facts = [("Per person (the promise)", _loss_words(release))]
+    scale, names = description.scale, drawn.table
+    if description.norm == "l1":
+        rows.append(("Per cell (the noise)", f"eps_cell = {_exactly(scale)}"))
+        most = drawn.adjacency.l1(names)
+        moved = f"{number(most.value)} ({most.footing})"
+        rows.append(("Most that a compared pair differs by", f"{moved}, summed over all cells"))
+        rows.append(("How they go together", _arithmetic(drawn)))
+    elif description.norm in _OTHER_NORMS:
+        rows += _other_norm(drawn)
+    else:
+        sigma = float(scale) ** 0.5
+        rows.append(
+            ("Per cell (the noise)", f"sigma = {sigma:.6g} (sigma squared = {number(scale)})")
+        )
+        most = drawn.adjacency.l2_squared(names)
+        moved = f"{number(most.value)} ({most.footing})"
+        rows.append(
+            ("Most that a compared pair differs by", f"{moved}, sum of squares over all cells")
+        )
+    if description.log_ratio_error:
+        told = f"H = {small(float(description.log_ratio_error))}"
+        rows.append(("Numerics, counted in the promise", told))
+    return rows
+
+
+def _arithmetic(drawn: DrawnTable) -> str:
+    """From the parameters of l1 noise to the promise, one product for each level of sums."""
+    description, adjacency = drawn.description, drawn.adjacency
+    products, total, who = [], Fraction(0), f"per {adjacency.unit_noun}"
+    for names, eps in description.terms:
+        most = adjacency.l1(names).value
+        what = "cell" if names == drawn.table else f"sum by {', '.join(names) or 'nothing'}"
+        products.append(f"{number(eps)} per {what} × {number(most)}")
+        total += eps * most
+    words = f"{' + '.join(products)} = {number(total)}"
+    if description.nonnegative:
+        price = drawn.mechanism.price  # type: ignore[attr-defined]
+        spent = number(total + price.value)
+        what = description.signs_and_bounds
+        return f"{words}, plus {number(price.value)} for {what} = {spent} {who}"
+    together = adjacency.joint_l1(description.terms).value
+    if together < total:
+        return f"{words} at most; no pair differs that much at once: {number(together)} {who}"
+    return f"{words} {who}"
+
+
+# ---- how to use it ---------------------------------------------------------------------------
+
+
+def _code(release: TablesRelease) -> str:
+    """How to begin, in Python."""
+    names = release.tables[0]
+    axes = ", ".join(literal(name) for name in names)
+    lines = [
+        "import congenial",
+        "",
+        'release = congenial.read("this-folder")',
+        "",
+        "# one row per cell",
+        f"release.to_pandas({axes if len(release.tables) > 1 else ''})",
+    ]
+    if names:
+        lines += ["", "# sums onto any axes of the tables", f"release.margin({literal(names[0])})"]
+    if release.has_errors and names:
+        condition = literal(example_condition(release))
+        lines += ["", "# an interval for any sum of cells", f"release.interval({condition}, 0.90)"]
+    return "\n".join(lines)
+
+
+def _outlook(release: TablesRelease) -> Any:
+    """How to infer from counts drawn given their signs, or why that cannot be done."""
+    if release.has_errors:
+        return None
+    from congenial.inference.feasibility import outlook  # only such counts need to know
+
+    return outlook(release.only.mechanism)
+
+
+def _errors(release: TablesRelease) -> PageTable | None:
+    rows = error_rows(release.only.mechanism) if len(release.drawn) == 1 else []
+    if not rows:
+        return None
+    columns = [
+        PageColumn("sum"),
+        PageColumn("how many", number=True),
+        PageColumn("standard deviation", number=True),
+        PageColumn("within, at 95%", number=True),
+    ]
+    return table(
+        columns,
+        [
+            [
+                f"each {row.what}" if row.sums > 1 else row.what,
+                row.sums,
+                float(round(row.standard_deviation, 2)),
+                "exact" if row.standard_deviation == 0 else float(row.within),
+            ]
+            for row in rows
+        ],
+        "Largest error of the estimates, over the sums of each kind; from public parameters.",
+    )
+
+
+# ---- the promise -----------------------------------------------------------------------------
+
+
+def _promise(release: TablesRelease) -> dict[str, Any]:
+    guarantee = release.guarantee
+    adjacency = guarantee.adjacency
+    blocks: Facts = [
+        ("Domain: what a record is", guarantee.domain),
+        ("Universe: which datasets", guarantee.universe.words),
+        ("Adjacency: which pairs", f"{adjacency.words} ({adjacency.metric})"),
+        ("Trade-off: how alike", guarantee.likelihood_clause()),
+        ("Parameters", f"{_loss_words(release)} per {adjacency.unit_noun}"),
+    ]
+    return {
+        "building_blocks": blocks,
+        "basis_words": BASIS_WORDS[guarantee.basis],
+        "assumed": guarantee.assumptions or ("nothing beyond the above",),
+        "left_open": guarantee.left_open,
+    }
