@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -21,7 +20,7 @@ from congenial.data.table import select
 from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, PlanError
 from congenial.figures.invariants import Invariants
-from congenial.kinds.kind import Kind, NamedSection, Offer, Positive, Setting, unit_words
+from congenial.kinds.kind import Kind, NamedSection, Positive, Ready, Setting, Tell
 from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.descriptions import RecordDescription
@@ -151,29 +150,21 @@ class HowMany(Kind[HowManySection]):
         wish: Want | None = None,
     ) -> CountCheck:
         made = self.build(plan, section, figures)
-        return CountCheck(section, made, promise(plan, made))
+        return CountCheck(section, made, self.promise(plan, section, made))
 
-    @contextmanager
-    def offer(
+    def ready(
         self,
         plan: Setting,
         section: HowManySection,
         built: NoisyCount,
         figures: Invariants,
-        randomness: Randomness | None,
-        progress: Callable[[str], Any],
-    ) -> Iterator[Offer]:
-        progress("reading the data")
-        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-            truth = counted(data, plan.schema, section.how_many)
-        yield Offer(
-            section.name,
-            built.description,
-            promise(plan, built),
-            draw=lambda: built.release(truth, randomness, section.name),
-            rehearsal=lambda: built.release(0, SeededRandomness(0), section.name),
-            report=self.report,
-            holds=lambda now: now.figures == figures,
+        data: Microdata,
+        progress: Tell,
+    ) -> Ready:
+        truth = counted(data, plan.schema, section.how_many)
+        return Ready(
+            draw=lambda randomness: built.release(truth, randomness, section.name),
+            made_up=lambda: built.release(0, SeededRandomness(0), section.name),
         )
 
     def report(self, release: CountRelease, words: str) -> str:
@@ -196,11 +187,6 @@ PAGE = """{% extends "report.html" %}
 {% include "promise.html" %}
 {% endblock %}
 """
-
-
-def promise(plan: Setting, made: NoisyCount) -> Guarantee:
-    """The guarantee with what the plan assumes about the data."""
-    return replace(made.guarantee, assumptions=(unit_words(plan),))
 
 
 def counted(data: Microdata, schema: Schema, condition: str) -> int:

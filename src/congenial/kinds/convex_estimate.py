@@ -5,8 +5,6 @@ With `scenarios` it is protected given what somebody who knows public figures be
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar
@@ -20,8 +18,8 @@ from congenial.kinds.kind import (
     Document,
     Kind,
     NamedSection,
-    Offer,
     Positive,
+    Ready,
     Screen,
     Setting,
     Tell,
@@ -47,7 +45,6 @@ from congenial.privacy.numbers import number
 from congenial.report.accuracy import Want
 from congenial.report.page import PageColumn, table
 from congenial.report.release_page import release_page
-from congenial.sampling.randomness import Randomness
 from congenial.transport.delta_z import meaning
 
 GivenPublic = MeanGivenPublic | GradientGivenPublic
@@ -220,36 +217,28 @@ class EstimateKind(Kind[EstimateSection]):
         return EstimateCheck(
             section,
             mechanism,
-            planned(mechanism.guarantee, plan),
+            self.promise(plan, section, mechanism),
             None if persons is None else planned(persons, plan),
         )
 
-    @contextmanager
-    def offer(
+    def ready(
         self,
         plan: Setting,
         section: EstimateSection,
         built: AnyEstimate,
         figures: Invariants,
-        randomness: Randomness | None,
-        progress: Tell,
-    ) -> Iterator[Offer]:
-        """Read and check the data; what is left is to draw."""
-        progress("reading the data")
-        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-            if figures.values is not None:
-                names = [name for name in plan.schema.names if name in figures.bases]
-                figures.refuse_other_data(data.tabulate(names))
-            numbers = built.spec.query(plan.schema, built.cuts).records(data).numbers
+        data: Microdata,
+        progress: Tell,  # noqa: ARG002 - it is one step
+    ) -> Ready:
+        """The numbers that the statistic is about."""
+        if figures.values is not None:
+            names = [name for name in plan.schema.names if name in figures.bases]
+            figures.refuse_other_data(data.tabulate(names))
+        numbers = built.spec.query(plan.schema, built.cuts).records(data).numbers
         built.check_data(numbers)
-        yield Offer(
-            section.name,
-            built.description,
-            planned(built.guarantee, plan),
-            draw=lambda: built.release(numbers, randomness, section.name),
-            rehearsal=lambda: _made_up(built, section.name),
-            report=self.report,
-            holds=lambda ledger: ledger.figures == figures,
+        return Ready(
+            draw=lambda randomness: built.release(numbers, randomness, section.name),
+            made_up=lambda: _made_up(built, section.name),
         )
 
     # ---- the bundle ----------------------------------------------------------------------------

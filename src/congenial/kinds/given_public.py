@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -36,8 +35,8 @@ from congenial.kinds.kind import (
     Document,
     Kind,
     NamedSection,
-    Offer,
     Positive,
+    Ready,
     Screen,
     Setting,
     Tell,
@@ -79,7 +78,6 @@ if TYPE_CHECKING:
     from congenial.figures.invariants import Invariants
     from congenial.privacy.guarantee import Guarantee
     from congenial.report.accuracy import Want
-    from congenial.sampling.randomness import Randomness
 
 NUMBER_BYTES = 24  # of a count as text
 
@@ -333,27 +331,24 @@ class GivenPublic(Kind[ScenariosSection]):
         return ScenariosCheck(
             section,
             mechanism,
-            planned(mechanism.guarantee, plan),
+            self.promise(plan, section, mechanism),
             _planned_for_persons(plan, mechanism, figures),
             _earlier(plan, section),
         )
 
-    @contextmanager
-    def offer(
+    def ready(
         self,
         plan: Setting,
         section: ScenariosSection,
         built: WassersteinExponential,
         figures: Invariants,
-        randomness: Randomness | None,
-        progress: Tell,
-    ) -> Iterator[Offer]:
-        """Read and check the data; what is left is to draw."""
+        data: Microdata,
+        progress: Tell,  # noqa: ARG002 - it is one step
+    ) -> Ready:
+        """The counts of the table, of which what is public is true."""
         axes = [plan.schema.axis(name).base for name in section.table]
         names = [name for name in plan.schema.names if name in axes or name in figures.bases]
-        progress("reading the data")
-        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-            table = data.tabulate(names)
+        table = data.tabulate(names)
         if figures.values is not None:
             figures.refuse_other_data(table)
         truth = table.marginal(section.table).counts.reshape(-1)
@@ -361,25 +356,13 @@ class GivenPublic(Kind[ScenariosSection]):
         law = built.law(truth)
         _ = law.groups if isinstance(law, TableLaw) else law.start.groups  # refuses too wide ones
         persons = _planned_for_persons(plan, built, figures)
-        report = GivenPublicReport(persons, _earlier(plan, section))
-
-        def draw() -> ValuesRelease:
-            return built.release(truth, randomness, section.name)
-
-        def rehearsal() -> ValuesRelease:
-            """A release of the same form in which nobody is counted."""
-            parts = (section.name, built.description, built.guarantee)
-            return ValuesRelease(*parts, "made up", False, (0,) * built.base.cells)
-
-        yield Offer(
-            section.name,
-            built.description,
-            planned(built.guarantee, plan),
-            draw,
-            rehearsal,
-            report.render,
-            lambda ledger: ledger.figures == figures,
-            built.base.cells * NUMBER_BYTES,
+        nobody = (0,) * built.base.cells
+        parts = (section.name, built.description, built.guarantee, "made up", False, nobody)
+        return Ready(
+            draw=lambda randomness: built.release(truth, randomness, section.name),
+            made_up=lambda: ValuesRelease(*parts),
+            room=built.base.cells * NUMBER_BYTES,
+            report=GivenPublicReport(persons, _earlier(plan, section)).render,
         )
 
     def shown(self, section: ScenariosSection) -> Sequence[str]:

@@ -10,8 +10,8 @@ a bundle is read, so its module is light: what is heavy is imported inside its m
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -28,6 +28,7 @@ from pydantic import (
 )
 
 from congenial.data.rational import fraction
+from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, CongenialError
 from congenial.privacy.numbers import LIMITED, absurd
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from congenial.data.file_format import PlannedSource
     from congenial.data.schema import Schema, Unit
     from congenial.data.table import Table
-    from congenial.data.tabulate import Microdata
     from congenial.figures.invariants import Invariants
     from congenial.ledger.ledger import Ledger
     from congenial.mechanisms.released import Released
@@ -110,9 +110,6 @@ class NamedSection(Section):
 Document = dict[str, Any]  # plain data, as `--json` prints them
 Tell = Callable[[str], Any]  # tells the curator how far it is: words, or an `Advance`
 S = TypeVar("S", bound=NamedSection)
-
-if TYPE_CHECKING:
-    from congenial.ledger.ledger import Ledger
 
 
 class Files(Protocol):
@@ -265,6 +262,22 @@ class Offer:
     run: PartedRun | None = None
 
 
+@dataclass(frozen=True)
+class Ready:
+    """What a kind has once the data are read and checked: how it draws, given the randomness, and
+    how it makes up a release of the same form.
+
+    `room` as in `Offer`. `report`: where a page says more than a bundle holds. `mechanism`: where
+    the data decide which one draws.
+    """
+
+    draw: Callable[[Randomness | None], Any]
+    made_up: Callable[[], Any]
+    room: int = 0
+    report: Callable[[Any, str], str] | None = None
+    mechanism: Any = None
+
+
 class Kind(ABC, Generic[S]):
     """One kind of release, from its section in a plan to its bundle.
 
@@ -291,7 +304,23 @@ class Kind(ABC, Generic[S]):
     ) -> Checked:
         """What it promises and how accurate it is; `wish`: an accuracy that is asked for."""
 
-    @abstractmethod
+    def ready(
+        self,
+        plan: Setting,
+        section: S,
+        built: Any,
+        figures: Invariants,
+        data: Microdata,
+        progress: Tell,
+    ) -> Ready:
+        """Read and check the data; `built` is what `build` made for these figures."""
+        raise NotImplementedError  # a kind has this, or an `offer` of its own
+
+    def promise(self, plan: Setting, section: S, mechanism: Any) -> Guarantee:
+        """What a mechanism promises, in the plan's words."""
+        return planned(mechanism.guarantee, plan, section.delta)
+
+    @contextmanager
     def offer(
         self,
         plan: Setting,
@@ -300,8 +329,31 @@ class Kind(ABC, Generic[S]):
         figures: Invariants,
         randomness: Randomness | None,
         progress: Tell,
-    ) -> AbstractContextManager[Offer]:
-        """Read and check the data; `built` is what `build` made for these figures."""
+    ) -> Iterator[Offer]:
+        """A release for which the data are read and checked: what is left is to draw."""
+        progress("reading the data")
+        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+            ready = self.ready(plan, section, built, figures, data, progress)
+        mechanism = built if ready.mechanism is None else ready.mechanism
+        yield Offer(
+            section.name,
+            mechanism.description,
+            self.promise(plan, section, mechanism),
+            draw=lambda: ready.draw(randomness),
+            rehearsal=ready.made_up,
+            report=ready.report or self.report,
+            holds=lambda ledger: self.holds(plan, section, built, figures, ledger.figures),
+            room=ready.room,
+        )
+
+    def holds(
+        self, plan: Setting, section: S, built: Any, figures: Invariants, now: Invariants
+    ) -> bool:
+        """Whether what was built for `figures` would be built for those published `now` too."""
+        try:
+            return now == figures or bool(self.build(plan, section, now) == built)
+        except CongenialError:  # nothing can be built now: the next run says why
+            return False
 
     def shown(self, section: S) -> Sequence[str]:  # noqa: ARG002
         """The axes that it shows to everybody, for which the data must fit the schema."""

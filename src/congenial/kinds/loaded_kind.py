@@ -75,7 +75,7 @@ class LoadedKind(Kind[S]):
         """What it promises, from public parameters alone."""
         return self.offers().check(plan, section, figures)
 
-    def offer(
+    def offer(  # type: ignore[override]  # the module makes it
         self,
         plan: Setting,
         section: S,

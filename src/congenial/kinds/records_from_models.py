@@ -4,13 +4,12 @@ Only certified synthesis can be released: its promise is a theorem. The pairs ar
 plan's figures, so that with figures a copy costs 2 M a*; with public columns they are
 datasets in which one person's other values differ, and a copy costs 2 M. The ledger counts whole
 records in either case, because that is what its other releases promise. Nothing here depends on
-the confidential data until `offer` reads them, and no number of the report is computed from them.
+the confidential data until `ready` reads them, and no number of the report is computed from them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -26,15 +25,13 @@ from congenial.kinds.kind import (
     Document,
     Kind,
     NamedSection,
-    Offer,
     Positive,
+    Ready,
     Screen,
     Setting,
     Tell,
-    planned,
 )
 from congenial.kinds.shared_words import show_promise
-from congenial.ledger.ledger import Ledger
 from congenial.pairs.sensitive_values import values_given_public
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
@@ -42,7 +39,7 @@ from congenial.privacy.numbers import number
 from congenial.report.accuracy import Want
 from congenial.report.page import PageColumn, PageTable, counted, folded_table, table
 from congenial.report.release_page import promise_facts, release_page
-from congenial.sampling.randomness import Randomness, SeededRandomness
+from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import Records, Synthesizer
 from congenial.synthesis.columns import Column
 from congenial.synthesis.record_model import generator_of
@@ -182,35 +179,23 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
         """What it promises, from public parameters alone."""
         synthesizer = self.build(plan, section, figures)
         price = joint_loss([synthesizer.description], plan.adjacency(figures)).epsilon
-        promise = planned(synthesizer.guarantee, plan)
+        promise = self.promise(plan, section, synthesizer)
         return ModelRecordsCheck(section, synthesizer, promise, price)
 
-    @contextmanager
-    def offer(
+    def ready(
         self,
-        plan: Setting,
+        plan: Setting,  # noqa: ARG002 - all that matters is in what was built
         section: ModelRecordsSection,
         built: Synthesizer,
-        figures: Invariants,
-        randomness: Randomness | None,
-        progress: Tell,
-    ) -> Iterator[Offer]:
-        """Read and check the data and work out the laws; what is left is to draw."""
-        progress("reading the data")
-        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-            fitted = built.fit(data)
-
-        def holds(ledger: Ledger) -> bool:
-            return ledger.figures == figures or self.build(plan, section, ledger.figures) == built
-
-        yield Offer(
-            section.name,
-            built.description,
-            planned(built.guarantee, plan),
-            draw=lambda: built.release(fitted, randomness, section.name),
-            rehearsal=lambda: _rehearsal(built, section.name),
-            report=self.report,
-            holds=holds,
+        figures: Invariants,  # noqa: ARG002
+        data: Microdata,
+        progress: Tell,  # noqa: ARG002
+    ) -> Ready:
+        """The laws of the parameters given the data."""
+        fitted = built.fit(data)
+        return Ready(
+            draw=lambda randomness: built.release(fitted, randomness, section.name),
+            made_up=lambda: _rehearsal(built, section.name),
             room=built.copies * (built.records or fitted.n) * _bytes_of_a_record(built),
         )
 

@@ -7,8 +7,7 @@ used: a bundle is read without them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -26,16 +25,14 @@ from congenial.kinds.kind import (
     Document,
     Kind,
     NamedSection,
-    Offer,
     Positive,
+    Ready,
     Screen,
     Section,
     Setting,
     Tell,
-    planned,
     refuse_other_units,
 )
-from congenial.ledger.ledger import Ledger
 from congenial.pairs.sensitive_values import refuse_unpublished, values_given_public
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
@@ -43,7 +40,6 @@ from congenial.privacy.numbers import number
 from congenial.report.accuracy import Want
 from congenial.report.page import PageColumn, PageTable, counted, folded_table
 from congenial.report.release_page import promise_facts, release_page
-from congenial.sampling.randomness import Randomness
 from congenial.synthesis.from_tables.column_rules import ColumnRules
 from congenial.synthesis.from_tables.pair_axes import LARGEST_CLIQUE
 from congenial.synthesis.from_tables.records_from_tables_release import (
@@ -222,44 +218,25 @@ class RecordsFromTables(Kind[TableRecordsSection]):
         for name in records.names:
             records.law((name,))  # refused here is what no exact sampler draws
         price = joint_loss([records.description], plan.adjacency(figures)).tradeoff.words
-        return RecordsCheck(
-            section, records, planned(records.guarantee, plan, section.delta), price
-        )
+        return RecordsCheck(section, records, self.promise(plan, section, records), price)
 
-    @contextmanager
-    def offer(
+    def ready(
         self,
-        plan: Setting,
+        plan: Setting,  # noqa: ARG002 - all that matters is in what was built
         section: TableRecordsSection,
         built: TableRecords,
         figures: Invariants,
-        randomness: Randomness | None,
+        data: Microdata,
         progress: Tell,
-    ) -> Iterator[Offer]:
-        """Read and count the data, and rehearse a fit to tables of nobody: nothing is spent yet."""
-        progress("reading the data")
-        guarantee = planned(built.guarantee, plan, section.delta)
-        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-            refuse_other_units(figures, data)
-            counts, n = built.fetch(data)
+    ) -> Ready:
+        """The counts of the data; a fit to tables of nobody is rehearsed."""
+        refuse_other_units(figures, data)
+        counts, n = built.fetch(data)
         progress("rehearsing the fit")
         built.rehearse(n)
-
-        def draw() -> TableRecordsRelease:
-            release = built.release((counts, n), randomness, section.name, progress)
-            return replace(release, guarantee=guarantee)
-
-        def holds(ledger: Ledger) -> bool:
-            return ledger.figures == figures or self.build(plan, section, ledger.figures) == built
-
-        yield Offer(
-            section.name,
-            built.description,
-            guarantee,
-            draw=draw,
-            rehearsal=lambda: replace(built.made_up(n, section.name), guarantee=guarantee),
-            report=self.report,
-            holds=holds,
+        return Ready(
+            draw=lambda randomness: built.release((counts, n), randomness, section.name, progress),
+            made_up=lambda: built.made_up(n, section.name),
         )
 
     def shown(self, section: TableRecordsSection) -> Sequence[str]:

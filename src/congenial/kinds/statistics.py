@@ -11,8 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -31,8 +29,8 @@ from congenial.kinds.kind import (
     Document,
     Kind,
     NamedSection,
-    Offer,
     Positive,
+    Ready,
     Screen,
     Section,
     Setting,
@@ -295,30 +293,37 @@ class StatisticsKind(Kind[StatisticsSection]):
                 fit = replace(fit, pairs=replace(fit.pairs, origin=origin))
         return _calibrated(plan, section, fit)
 
-    @contextmanager
-    def offer(
+    def promise(
+        self,
+        plan: Setting,  # noqa: ARG002 - it is not about single persons
+        section: StatisticsSection,  # noqa: ARG002
+        mechanism: DistributionMechanism,
+    ) -> Guarantee:
+        """What the mechanism promises; who is one person does not matter to it."""
+        return mechanism.guarantee
+
+    def ready(
         self,
         plan: Setting,
         section: StatisticsSection,
         built: Asked,
         figures: Invariants,  # noqa: ARG002 - there are none beside it
-        randomness: Randomness | None,
+        data: Microdata,
         progress: Tell,
-    ) -> Iterator[Offer]:
-        """Read the data, fit, calibrate and compute; what is left is to draw."""
+    ) -> Ready:
+        """Fit, calibrate and compute."""
         progress("fitting the laws")
-        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-            if section.laws is not None:
-                fit, vector = _stated(section, built), built.query.compute(data)
-            elif isinstance(section.modelling, str):
-                with _modelling(plan, section.modelling) as modelling:
-                    fit = _fitted(section, built, modelling, data)
-                vector = built.query.compute(data)
-            else:
-                apart, rest = _split(section, built, data)
-                fit = _fitted(section, built, apart, rest)
-                every = np.arange(len(rest))[None]
-                vector = Vector(built.query.names, rest.vectors(every)[0], len(rest))
+        if section.laws is not None:
+            fit, vector = _stated(section, built), built.query.compute(data)
+        elif isinstance(section.modelling, str):
+            with _modelling(plan, section.modelling) as modelling:
+                fit = _fitted(section, built, modelling, data)
+            vector = built.query.compute(data)
+        else:
+            apart, rest = _split(section, built, data)
+            fit = _fitted(section, built, apart, rest)
+            every = np.arange(len(rest))[None]
+            vector = Vector(built.query.names, rest.vectors(every)[0], len(rest))
         checked = _calibrated(plan, section, fit)
         checked.mechanism.check(vector)
         report = StatisticsReport.of(
@@ -330,13 +335,11 @@ class StatisticsKind(Kind[StatisticsSection]):
             return replace(release, person_guarantee=checked.persons)
 
         zeros = Vector(built.query.names, np.zeros(len(built.query.names)), vector.records)
-        yield Offer(
-            section.name,
-            checked.mechanism.description,
-            checked.guarantee,
-            lambda: drawn(vector, randomness),
-            lambda: drawn(zeros, SeededRandomness(0)),
-            report.render,
+        return Ready(
+            draw=lambda randomness: drawn(vector, randomness),
+            made_up=lambda: drawn(zeros, SeededRandomness(0)),
+            report=report.render,
+            mechanism=checked.mechanism,
         )
 
     # ---- the bundle ----------------------------------------------------------------------------

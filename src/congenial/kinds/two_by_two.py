@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, cast
@@ -22,21 +21,19 @@ from congenial.kinds.kind import (
     Files,
     Kind,
     NamedSection,
-    Offer,
     Positive,
+    Ready,
     Screen,
     Setting,
     Tell,
     exact,
-    planned,
     tabulate,
 )
-from congenial.ledger.ledger import Ledger
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.accuracy import Want
 from congenial.report.page import PageColumn, PageTable, table
 from congenial.report.release_page import Facts, release_page
-from congenial.sampling.randomness import Randomness, SeededRandomness
+from congenial.sampling.randomness import SeededRandomness
 
 FORM = (
     "must be { odds_ratio = ['smoker', 'ill'] }; null_value = 1, alternative = 'greater' (or "
@@ -150,37 +147,25 @@ class TwoByTwo(Kind[OddsRatioSection]):
         """What it promises, from public parameters alone."""
         mechanism = self.build(plan, section, figures)
         power = None if mechanism.test is None else mechanism.power()
-        return OddsRatioCheck(section, mechanism, planned(mechanism.guarantee, plan), power)
+        return OddsRatioCheck(section, mechanism, self.promise(plan, section, mechanism), power)
 
-    @contextmanager
-    def offer(
+    def ready(
         self,
         plan: Setting,
         section: OddsRatioSection,
         built: OddsRatioMechanism,
         figures: Invariants,
-        randomness: Randomness | None,
+        data: Microdata,
         progress: Tell,
-    ) -> Iterator[Offer]:
-        """Read and check the data; what is left is to draw."""
+    ) -> Ready:
+        """The counts of the table, which agree with the margins."""
         axes = {plan.schema.axis(name).base for name in section.test.odds_ratio}
         names = [name for name in plan.schema.names if name in axes or name in figures.bases]
-        progress("reading the data")
-        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-            counts = tabulate(data, names, progress)
+        counts = tabulate(data, names, progress)
         built.counts.check(counts)
-
-        def holds(ledger: Ledger) -> bool:
-            return ledger.figures == figures or self.build(plan, section, ledger.figures) == built
-
-        yield Offer(
-            section.name,
-            built.description,
-            planned(built.guarantee, plan),
-            draw=lambda: built.release(counts, randomness, section.name),
-            rehearsal=lambda: built.around(0, 0.5, SeededRandomness(0), section.name),
-            report=self.report,
-            holds=holds,
+        return Ready(
+            draw=lambda randomness: built.release(counts, randomness, section.name),
+            made_up=lambda: built.around(0, 0.5, SeededRandomness(0), section.name),
         )
 
     def shown(self, section: OddsRatioSection) -> Sequence[str]:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from congenial._exports import public
 from congenial.data.csv_text import table_csv
 from congenial.data.engines.checked_parquet import Expected, as_parquet
 from congenial.data.predicate import parse
@@ -199,9 +200,7 @@ class TableRecordsRelease(RecordCopies):
         """Estimates with intervals from the measured tables, not from counting records: an
         `EstimateTable`, see `congenial.estimate`.
         """
-        import congenial  # the front door: what is done with releases lives in later rooms
-
-        return congenial.estimate(self, what, level, **options)
+        return public("estimate")(self, what, level, **options)
 
     def interval(self, condition: str, /, level: float = LEVEL) -> Interval:
         """Interval for the number of people who meet a condition, from what was measured of them:
