@@ -27,7 +27,7 @@ from congenial.inference import (
     infer,
 )
 from congenial.inference.feasibility import sampler_of_cells, sampler_of_tables, usual_minutes
-from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.measured_tables import MeasuredTables
 
 SEED = 5
 EDGES = [0, 5, 10, 15, 18, 20, 21, 22, 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80, 85]
@@ -108,7 +108,7 @@ def run(draws: int = 4000) -> list[dict[str, Any]]:
     table, under = world(AREAS, 300_000)
     tables = [table.names, ("area", "age"), ("sex", "age"), ("age",)]
     scales = [Fraction(100), Fraction(400), Fraction(1000), Fraction(2000)]
-    several = JointTables.of(under, tables, "discrete_gaussian", scales)
+    several = MeasuredTables.of(under, tables, "discrete_gaussian", scales)
     release = several.release(table, cg.SeededRandomness(SEED))
     said = usual_minutes(1104, sampler_of_tables(release.description))
     return found + list(rows("1,104 cells, four tables", release, SEVERAL, said, draws))

@@ -16,7 +16,7 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.kinds.several_tables import KIND
+from congenial.kinds.tables import KIND
 from congenial.publication.plan import Plan
 from congenial.sampling.randomness import SeededRandomness
 

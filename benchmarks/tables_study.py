@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from congenial import Guarantee, Schema, SemiAdjacent, Table, count, publish, total
-from congenial.mechanisms.joint_tables import JointTables
-from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.measured_tables import MeasuredTables
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.mechanisms.tables_calibration import calibrate_tables
 from congenial.sampling.randomness import SeededRandomness
 from congenial.tables.design import Aim, Even, Keep
@@ -86,7 +86,7 @@ def people(mean: float, shape: str, seed: int = 1) -> Table:
 
 
 @cache
-def mechanism(setting: Setting) -> tuple[JointTables, Table]:
+def mechanism(setting: Setting) -> tuple[MeasuredTables, Table]:
     table = people(setting.mean, setting.shape)
     adjacency = SemiAdjacent(publish(table, *FIGURES[setting.figures]))
     kind, value = PROMISES[setting.promise]

@@ -17,7 +17,7 @@ from congenial.inference.inference import Chain, _Clock, bind
 from congenial.inference.models.regressions import Linear, Normal
 from congenial.inference.observing import OtherCells
 from congenial.inference.samplers.chains import ChainSampler
-from congenial.kinds import single_table_words
+from congenial.kinds import tables_document
 from congenial.kinds.registry import every_kind
 from congenial.mechanisms import CongenialCounts, Release
 from congenial.publication.bundle import read
@@ -231,14 +231,14 @@ def test_names_in_a_list_are_not_broken(run: Callable[..., Any]) -> None:
 
 
 def test_half_widths_and_notes_of_mandates() -> None:
-    assert [single_table_words._within(x) for x in (12.0, 20.3685, 9.601)] == [
+    assert [tables_document._within(x) for x in (12.0, 20.3685, 9.601)] == [
         "12",
         "20.37",
         "9.61",
     ]
     cost = {"loss_without": None, "deviation_without": None, "trivial": False}
-    assert single_table_words._cost_note(cost) == "cannot be built without it"
-    assert single_table_words._cost_note(cost | {"loss_without": 1}) == "errors depend on the data"
+    assert tables_document._cost_note(cost) == "cannot be built without it"
+    assert tables_document._cost_note(cost | {"loss_without": 1}) == "errors depend on the data"
 
 
 WORDS = ("(c, g)", "mechanism", "share downweighted", "error of P90, certified", "standard error")

@@ -21,7 +21,7 @@ from congenial.data.table import Table, cell_index
 from congenial.errors import CongenialError, GuaranteeError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import count, structural_zeros, total
-from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.tables_calibration import calibrate_tables
 from congenial.pairs import difference_types as types_module
 from congenial.pairs.adjacency import ReplaceOne
@@ -58,7 +58,7 @@ class Joint:
     """A universe and what draws several of its tables."""
 
     universe: SmallUniverse
-    made: JointTables
+    made: MeasuredTables
 
     def __str__(self) -> str:
         return f"{self.universe.label}, {self.made.description.family}"
@@ -87,7 +87,7 @@ CASES = list(joint_cases())
 cases = pytest.mark.parametrize("case", CASES, ids=str)
 
 
-def logs(case: Joint, made: JointTables) -> list[dict[bytes, np.ndarray]]:
+def logs(case: Joint, made: MeasuredTables) -> list[dict[bytes, np.ndarray]]:
     """Per measured table: the log density of every output in a window, for every database."""
     pairs = case.universe.pairs()
     tables = {t.counts.tobytes(): t for pair in pairs for t in pair}
@@ -98,7 +98,7 @@ def logs(case: Joint, made: JointTables) -> list[dict[bytes, np.ndarray]]:
     return found
 
 
-def worst_loss(case: Joint, made: JointTables) -> float:
+def worst_loss(case: Joint, made: MeasuredTables) -> float:
     """Largest epsilon, or largest D_alpha / alpha, that any pair of databases shows."""
     densities, worst = logs(case, made), 0.0
     pure = made.description.family == "double_geometric"
@@ -126,7 +126,7 @@ def renyi(p: np.ndarray, q: np.ndarray, order: float) -> float:
     return float(np.log(np.sum(np.exp(powers))) / (order - 1))
 
 
-def promised(made: JointTables) -> float:
+def promised(made: MeasuredTables) -> float:
     told = made.guarantee.tradeoff
     return float(told.eps if isinstance(told, Pure) else told.rho)
 
@@ -151,7 +151,7 @@ def test_the_promise_is_what_was_asked_and_some_pair_attains_it_where_it_says_so
             assert worst_loss(case, case.made) == pytest.approx(asked, rel=1e-6)
 
 
-def with_scales(made: JointTables, factor: Fraction) -> JointTables:
+def with_scales(made: MeasuredTables, factor: Fraction) -> MeasuredTables:
     """The first measured table drawn with less noise than the promise was worked out for."""
     first = made.description.measured[0]
     invert = made.description.family == "discrete_gaussian"
@@ -159,7 +159,7 @@ def with_scales(made: JointTables, factor: Fraction) -> JointTables:
     told = replace(
         made.description, measured=(replace(first, scale=scale), *made.description.measured[1:])
     )
-    return JointTables(made.adjacency, told)
+    return MeasuredTables(made.adjacency, told)
 
 
 def test_a_table_at_the_wrong_precision_is_caught() -> None:
@@ -204,7 +204,7 @@ def test_a_figure_not_in_the_kernel_is_caught() -> None:
     plain = tuple(
         replace(one, mechanism=name[one.family], support=bare) for one in made.description.measured
     )
-    wrong = JointTables(made.adjacency, replace(made.description, measured=plain))
+    wrong = MeasuredTables(made.adjacency, replace(made.description, measured=plain))
     figure = made.adjacency.figures.values[0]
     drawn = wrong.release(case.universe.table, SeededRandomness(1)).drawn[0]
     assert not np.array_equal(drawn.sum(axis=1), figure)

@@ -12,7 +12,7 @@ import pytest
 PROGRAM = """
 from typing import assert_type
 
-from congenial import Release, read
+from congenial import TablesRelease, read
 from congenial.mechanisms import Interval, Released, StatisticsRelease
 from congenial.privacy.guarantee import Guarantee
 

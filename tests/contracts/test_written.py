@@ -15,7 +15,7 @@ import pytest
 
 from congenial.errors import StructureError
 from congenial.kinds.kind import Offer
-from congenial.kinds.single_table_offer import made_up
+from congenial.kinds.tables import made_up
 from congenial.mechanisms.mechanism import REGISTRY, Mechanism
 from congenial.publication import bundle
 from congenial.publication.drawing import rehearse

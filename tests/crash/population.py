@@ -18,7 +18,7 @@ from typing import Any
 from congenial.data.table import Table
 from congenial.data.tabulate import tabulate
 from congenial.errors import BudgetError, LedgerError
-from congenial.kinds.single_table_offer import build, made_up
+from congenial.kinds.tables import build, made_up
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.stores.store import Event
 from congenial.mechanisms.mechanism import Mechanism

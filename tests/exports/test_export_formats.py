@@ -185,12 +185,12 @@ def test_the_command(tmp_path: Path, exported):
 def test_several_tables_are_handed_over_one_by_one():
     from fractions import Fraction
 
-    from congenial.mechanisms.joint_tables import JointTables
+    from congenial.mechanisms.measured_tables import MeasuredTables
 
     table = cg.Table(SCHEMA, ["county", "age"], COUNTS)
     under = cg.SemiAdjacent(cg.publish(table, cg.total(by="county")))
     tables, scales = [("county", "age"), ("age",)], [Fraction(9), Fraction(25)]
-    mechanism = JointTables.of(under, tables, "discrete_gaussian", scales)
+    mechanism = MeasuredTables.of(under, tables, "discrete_gaussian", scales)
     release = mechanism.release(table, cg.SeededRandomness(SEED), name="several")
     told = exported_bundle(release, {"promise": "the promise"}, "", 0.9)
     assert [one.name for one in told.tables] == ["county by age", "age"]

@@ -15,7 +15,7 @@ from congenial.data.predicate import parse
 from congenial.data.schema import Schema
 from congenial.errors import PredicateError
 from congenial.kinds.given_public import ScenariosSection
-from congenial.kinds.single_table import ReleaseSection
+from congenial.kinds.tables import TablesSection
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
 from tests.cli.conftest import PLAN
@@ -46,7 +46,7 @@ def survives(text: str, check: bool = False) -> None:
 
 
 def _small(plan: Plan) -> bool:
-    kinds = (ReleaseSection, ScenariosSection)
+    kinds = (TablesSection, ScenariosSection)
     tables = [section for section in plan.release if isinstance(section, kinds)]
     if len(tables) < len(plan.release):
         return False

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import norm
 
 import congenial as cg
-from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.tables_release import TablesRelease
 
 ALPHA = 1e-6
 

@@ -40,7 +40,7 @@ HALF_A_DIGIT = 5e-4
 Z = norm.isf(ALPHA / 2 / (4 * 4))  # four numbers of four shares
 
 
-def read_bundle(folder: Path, counts) -> cg.Release:
+def read_bundle(folder: Path, counts) -> cg.TablesRelease:
     """A bundle with these values: the noise of a seed is drawn first, the truth made to fit it."""
     promise = cg.Guarantee.zero_concentrated(1 / VARIANCE, under=cg.ReplaceOne(SCHEMA))
     mechanism = cg.calibrate("auto", promise, AXES)
@@ -98,7 +98,7 @@ def summary(posterior) -> tuple[np.ndarray, ...]:
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> cg.Release:
+def release(tmp_path_factory: pytest.TempPathFactory) -> cg.TablesRelease:
     return read_bundle(tmp_path_factory.mktemp("dapper") / "bundle", SAMPLED)
 
 

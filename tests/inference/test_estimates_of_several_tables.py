@@ -15,7 +15,7 @@ from congenial.errors import CongenialError, InferenceError
 from congenial.inference import cell_estimates, estimate
 from congenial.inference.estimates.asked_tests import carry_out_test
 from congenial.inference.estimates.combined_estimates import MANY, CombinedEstimates
-from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.tables_calibration import calibrate_tables
 from tests.inference.test_estimates import AXES, COUNTS, FIGURES, RELEASE, SCHEMA, SEED, one
 from tests.tables.settings import dense
@@ -28,7 +28,7 @@ def several(seed=1):
     under = cg.SemiAdjacent(cg.publish(table, *FIGURES))
     tables = [("county", "sex", "age"), ("state", "age"), ("age",)]
     scales = [Fraction(9), Fraction(16), Fraction(25)]
-    mechanism = JointTables.of(under, tables, "discrete_gaussian", scales)
+    mechanism = MeasuredTables.of(under, tables, "discrete_gaussian", scales)
     return mechanism.release(table, cg.SeededRandomness(SEED + seed), name="several")
 
 
@@ -94,7 +94,7 @@ def apart(seed=1, figures=BY_COUNTY, tables=APART):
     table = cg.Table(SCHEMA, AXES, COUNTS)
     under = cg.SemiAdjacent(cg.publish(table, *figures)) if figures else cg.ReplaceOne(SCHEMA)
     scales = [Fraction(9 + i) for i in range(len(tables))]
-    mechanism = JointTables.of(under, tables, "discrete_gaussian", scales)
+    mechanism = MeasuredTables.of(under, tables, "discrete_gaussian", scales)
     return mechanism.release(table, cg.SeededRandomness(SEED + seed), name="apart")
 
 

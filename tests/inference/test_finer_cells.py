@@ -20,7 +20,7 @@ from congenial.inference import (
     infer,
     observe,
 )
-from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.measured_tables import MeasuredTables
 from tests.inference.exact import agrees, release_of, weighted_mean
 
 SEED = 23
@@ -51,7 +51,7 @@ def release(request):
     """Cells and both one-way tables with noise of their own."""
     scale = {"discrete_gaussian": Fraction(4), "double_geometric": Fraction("0.4")}
     tables = [NAMES, ("age",), ("sex",)]
-    made = JointTables.of(
+    made = MeasuredTables.of(
         under(), tables, request.param, [scale[request.param], scale[request.param], None]
     )
     return made.release(cg.Table(SCHEMA, NAMES, TRUE), cg.SeededRandomness(SEED))

@@ -18,7 +18,7 @@ from congenial.inference.level_noise import LevelNoise
 from congenial.inference.samplers import sequence_kernels
 from congenial.inference.samplers.chains import Collapsed
 from congenial.inference.samplers.table_proposals import TableProposals
-from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.measured_tables import MeasuredTables
 from tests.inference.exact import ALPHA
 from tests.inference.test_given_sums import (
     COUNTS,
@@ -173,7 +173,7 @@ def test_check_knows_where_whole_tables_are_proposed():
         ("crossing", "double_geometric", "lines"),
     ]:
         under = cg.SemiAdjacent(cg.publish(table, *FIGURES[figures]))
-        release = JointTables.of(under, tables, family, scales).release(
+        release = MeasuredTables.of(under, tables, family, scales).release(
             table, cg.SeededRandomness(SEED)
         )
         assert sampler_of_tables(release.description) == said

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.publication import bundle as bundles
 from congenial.publication.verification import verify
-from congenial.report.several_tables_report import render
+from congenial.report.tables_report import render
 
 SCHEMA = """
 [data]

@@ -78,7 +78,7 @@ def test_bounds_from_a_plan(tmp_path, capsys):
     assert 0 < price["epsilon"] < price["proved_bound"]
     assert after["eps_per_cell"] > before["eps_per_cell"]
     assert [cost["label"] for cost in after["mandate_costs"]] == ["All", "Adults", "Few old"]
-    single_table_words.show(after, output)
+    tables_document.show(after, output)
     told = capsys.readouterr().out
     assert "exact, by enumeration of 150 tables" in " ".join(told.split())
     assert before["inference"]["slow"]
@@ -119,7 +119,7 @@ def test_what_infer_cannot_do_is_said_before_anything_is_spent(tmp_path, capsys)
     assert document["mandates"][1]["bound"] == "at most 100"
     (one,) = document["releases"]
     assert not one["inference"]["works"]
-    single_table_words.show(one, output)
+    tables_document.show(one, output)
     assert "congenial infer will not work" in " ".join(capsys.readouterr().out.split())
     with plain_reports():
         result = workflow.release(made, "t", randomness=SeededRandomness(4))

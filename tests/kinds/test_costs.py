@@ -10,7 +10,7 @@ from congenial.data.table import Table
 from congenial.errors import StructureError
 from congenial.figures.invariants import publish
 from congenial.figures.statements import count, total
-from congenial.kinds import single_table_words
+from congenial.kinds import tables_document
 from congenial.kinds.figure_costs import cost_of_all, figure_costs
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.congenial import CongenialCounts
@@ -58,7 +58,7 @@ def test_a_figure_that_seems_to_help_is_explained():
     figures = publish(TABLE, total(), total(by="county"), count("age >= 18", by="county"))
     mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(figures)), SCHEMA.names)
     notes = [
-        single_table_words._cost_note(vars(one) | {"trivial": one.trivial})
+        tables_document._cost_note(vars(one) | {"trivial": one.trivial})
         for one in figure_costs(mechanism)
     ]
     helps = "less noise, less protected"

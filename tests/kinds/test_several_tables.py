@@ -15,9 +15,9 @@ import pytest
 import congenial
 from congenial.data.table import Table
 from congenial.errors import InferenceError
-from congenial.kinds.several_tables_building import automatic
-from congenial.kinds.several_tables_verification import AIM, _same
-from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.kinds.tables import automatic
+from congenial.kinds.tables import AIM, _same
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.publication.plan import Plan
 from tests.commands import refused, run
 from tests.kinds.several_tables_plan import AGES, BUDGET, SECTION, failed, written

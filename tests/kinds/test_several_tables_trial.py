@@ -7,14 +7,14 @@ import pytest
 
 from congenial import Guarantee, Schema, SemiAdjacent, Table, margin, publish
 from congenial.kinds import several_tables_trial
-from congenial.kinds.several_tables_trial import try_printed
-from congenial.mechanisms.joint_tables import JointTables
+from congenial.kinds.tables_accuracy import try_printed
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.tables_calibration import calibrate_tables
 
 SIZES = ((2, 3), (3, 2), (2, 4), (4, 3), (5, 2))
 
 
-def made(sizes: tuple[int, int], people: int, rho: str) -> JointTables:
+def made(sizes: tuple[int, int], people: int, rho: str) -> MeasuredTables:
     """Two attributes and their margins; the first attribute's is exact."""
     schema = Schema.from_dict({"x": {"integers": [1, sizes[0]]}, "y": {"integers": [1, sizes[1]]}})
     table = Table(schema, schema.names, np.full(sizes, people))
@@ -22,7 +22,7 @@ def made(sizes: tuple[int, int], people: int, rho: str) -> JointTables:
     return calibrate_tables(target, [["x", "y"], ["y"]])
 
 
-def errors(one: JointTables) -> tuple[np.ndarray, np.ndarray]:
+def errors(one: MeasuredTables) -> tuple[np.ndarray, np.ndarray]:
     """Of printed counts as `check` says, and of estimates."""
     found = try_printed(one)
     assert found is not None

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from congenial.cli import app
 from congenial.figures.statements import count
-from congenial.kinds.single_table import SingleTable
+from congenial.kinds.tables import TablesKind
 from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
 from congenial.publication import workflow
@@ -105,13 +105,13 @@ def test_check_does_not_work_out_what_is_released_already(
     plan = Plan.load(tmp_path / "plan.toml")
     workflow.release(plan, "first")
     built: list[str] = []
-    usual = SingleTable.check
+    usual = TablesKind.check
 
     def checked(kind, plan, section, *rest, **asked):  # type: ignore[no-untyped-def]
         built.append(section.name)
         return usual(kind, plan, section, *rest, **asked)
 
-    monkeypatch.setattr(SingleTable, "check", checked)
+    monkeypatch.setattr(TablesKind, "check", checked)
     result = CliRunner().invoke(app, ["check", str(tmp_path / "plan.toml")])
     assert result.exit_code == 0, result.stderr
     assert built == ["second"]

@@ -13,7 +13,7 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.figures.invariants import publish
 from congenial.figures.statements import margin, total
-from congenial.kinds.single_table_verification import _errors
+from congenial.kinds.tables import _errors
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.cell_errors import CellErrors, CellSpread
 from congenial.mechanisms.projection.projection import project

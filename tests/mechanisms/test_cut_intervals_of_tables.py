@@ -15,12 +15,12 @@ from congenial.exports.exported_tables import exported_bundle
 from congenial.figures.invariants import publish
 from congenial.figures.statements import count, margin, total
 from congenial.figures.sum_ranges import table_ranges
-from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.parted_checks import close
 from congenial.mechanisms.parted_steps import LEVEL, numbers
-from congenial.mechanisms.several_tables_release import TablesRelease
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
-from congenial.report.several_tables_report import render
+from congenial.report.tables_report import render
 from congenial.sampling.randomness import SeededRandomness
 from congenial.tables.intervals import ends
 
@@ -53,7 +53,7 @@ FIGURES = {
 def released(figures: str = "county", seed: int = 1) -> TablesRelease:
     """Three tables with much noise, given figures."""
     known = SemiAdjacent(publish(TABLE, *FIGURES[figures]))
-    made = JointTables.of(known, TABLES, "discrete_gaussian", [Fraction(60)] * len(TABLES))
+    made = MeasuredTables.of(known, TABLES, "discrete_gaussian", [Fraction(60)] * len(TABLES))
     return made.release(TABLE, SeededRandomness(seed))
 
 
@@ -115,7 +115,7 @@ def test_the_total_is_a_table_without_axes() -> None:
         (released().guarantee.adjacency, None),
     ):
         tables = (NAMES, ())
-        made = JointTables.of(known, tables, "discrete_gaussian", [Fraction(60), None])
+        made = MeasuredTables.of(known, tables, "discrete_gaussian", [Fraction(60), None])
         release = made.release(TABLE, SeededRandomness(1))
         low, high = release.interval_ends(1, 0.9)
         assert np.shape(low) == np.shape(high) == ()

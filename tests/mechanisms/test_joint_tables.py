@@ -16,7 +16,7 @@ from congenial.data.table import Table
 from congenial.errors import GuaranteeError, MandateError, StructureError
 from congenial.figures.invariants import publish
 from congenial.figures.statements import count, total
-from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.tables_calibration import calibrate_tables
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
@@ -44,12 +44,12 @@ FIGURES = {
 }
 
 
-def made(figures: str, tradeoff: Pure | ZeroConcentrated) -> JointTables:
+def made(figures: str, tradeoff: Pure | ZeroConcentrated) -> MeasuredTables:
     adjacency = SemiAdjacent(publish(TABLE, *FIGURES[figures]))
     return calibrate_tables(Guarantee(adjacency, tradeoff), TABLES)
 
 
-def errors(one: JointTables) -> np.ndarray:
+def errors(one: MeasuredTables) -> np.ndarray:
     """Errors of combinations of the finest cells' estimates, in their stated deviations."""
     source, work = SeededRandomness(SEED), one.estimator.measurements
     names = one.description.tables[0]
@@ -99,7 +99,7 @@ def test_stated_deviations_that_are_too_small_are_noticed() -> None:
     one = made("nested", ZeroConcentrated(Fraction(1, 10)))
     told = one.description
     sharper = tuple(replace(law, scale=law.scale * Fraction(10, 13)) for law in told.measured)
-    pretended = JointTables(one.adjacency, replace(told, measured=sharper))
+    pretended = MeasuredTables(one.adjacency, replace(told, measured=sharper))
     vars(pretended)["mechanisms"] = one.mechanisms  # drawn with the noise that was promised
     assert p_values(errors(pretended))[1] < ALPHA
 
@@ -124,7 +124,7 @@ def test_noise_given_figures_is_not_told_as_plain() -> None:
     one = made("nested", ZeroConcentrated(Fraction(1, 10)))
     first, *rest = one.description.measured
     renamed = (replace(first, mechanism="plain_discrete_gaussian"), *rest)
-    told = JointTables(one.adjacency, replace(one.description, measured=renamed))
+    told = MeasuredTables(one.adjacency, replace(one.description, measured=renamed))
     with pytest.raises(GuaranteeError, match="contradicts itself"):
         _ = told.mechanisms
 

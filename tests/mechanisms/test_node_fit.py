@@ -12,7 +12,7 @@ from congenial.data.table import Table
 from congenial.errors import BundleError, StructureError
 from congenial.figures.invariants import publish
 from congenial.figures.statements import at_least, count, margin, total
-from congenial.kinds.single_table_verification import _fitted
+from congenial.kinds.tables import _fitted
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.projection.expected_counts import expected_counts
 from congenial.mechanisms.projection.node_fit import fit_nodes, node_order_of
@@ -21,7 +21,7 @@ from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.pictures import Blank
-from congenial.report.single_table_report import render
+from congenial.report.tables_report import render
 from congenial.sampling.randomness import SeededRandomness
 
 DISTRICTS, COUNTIES, RACES = 240, 6, 5

@@ -16,7 +16,7 @@ from congenial.figures.figures_by_part import above_parts, of_part
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement, count, total
 from congenial.figures.support import support
-from congenial.mechanisms.joint_tables import JointTables
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.pairs.adjacency import ReplaceOne
 from congenial.pairs.difference_types import difference_types
@@ -67,7 +67,7 @@ def test_it_is_cell_by_cell_what_memory_gives(
     monkeypatch.setattr(whole_counts, "CROSSING_LARGEST", 0)
     people = nation(3)
     adjacency = adjacency_of(people, FIGURES[label])
-    joint = JointTables.of(adjacency, TABLES, family, scales(family))
+    joint = MeasuredTables.of(adjacency, TABLES, family, scales(family))
     made = PartedTables.of(adjacency, TABLES, family, scales(family), "state")
     assert made.guarantee == joint.guarantee
     assert replace(made.description, parts="") == joint.description
@@ -99,7 +99,7 @@ def test_counts_above_the_parts_are_fitted_at_the_precisions_of_the_whole_nation
     people = nation(3)
     adjacency = adjacency_of(people, FIGURES["crossing"])
     assembled(PartedTables.of(adjacency, TABLES, FAMILIES[0], SCALES, "state"), people)
-    joint = JointTables.of(adjacency, TABLES, FAMILIES[0], SCALES)
+    joint = MeasuredTables.of(adjacency, TABLES, FAMILIES[0], SCALES)
     whole = level_precisions(node_order(joint.estimator.measurements))
     for target, (cells, groups) in zip(fitted, whole[: len(fitted)], strict=True):
         np.testing.assert_allclose(target.p, cells, rtol=1e-12)

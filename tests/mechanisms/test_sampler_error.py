@@ -24,7 +24,7 @@ from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle import write
 from congenial.publication.verification import verify
-from congenial.report.single_table_report import render
+from congenial.report.tables_report import render
 from congenial.sampling.randomness import SeededRandomness
 
 SCHEMA = Schema.from_dict(

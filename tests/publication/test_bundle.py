@@ -26,7 +26,7 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.publication import bundle, verification
 from congenial.publication.verification import verify
 from congenial.report.pictures import Blank
-from congenial.report.single_table_report import render
+from congenial.report.tables_report import render
 from congenial.sampling.randomness import SeededRandomness
 
 SCHEMA = Schema.from_dict(

@@ -13,7 +13,7 @@ from congenial.data.tabulate import tabulate
 from congenial.errors import BundleError
 from congenial.figures.invariants import publish
 from congenial.figures.support import support
-from congenial.kinds.several_tables import KIND, TablesSection
+from congenial.kinds.tables import KIND, TablesSection
 from congenial.publication.demo_population import (
     EDGES,
     LARGEST,

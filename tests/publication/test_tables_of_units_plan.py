@@ -10,7 +10,7 @@ import pytest
 import congenial
 from congenial.errors import CongenialError, DataError, MandateError
 from congenial.kinds.figure_costs import figure_costs
-from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.several_rows import SeveralRows
 from congenial.pairs.tables_of_units import TablesOfUnits
 from congenial.privacy.composition import joint_loss
@@ -135,7 +135,7 @@ def test_households_by_size(tmp_path: Path) -> None:
     bundle = tmp_path / "bundles" / "tenure"
     assert [check.what for check in verification.verify(bundle) if not check.holds] == []
     release = congenial.read(bundle)
-    assert isinstance(release, Release)
+    assert isinstance(release, TablesRelease)
     assert np.asarray(release.values).shape == (2, 3)
     blocks = release.published.values
     assert blocks is not None

@@ -10,7 +10,7 @@ import numpy as np
 
 import congenial
 from congenial.report.interval_rows import IntervalRow, interval_rows, nice_ticks
-from congenial.report.several_tables_report import MOST_ROWS, render
+from congenial.report.tables_report import MOST_ROWS, render
 from tests.commands import run
 from tests.kinds.several_tables_plan import written
 

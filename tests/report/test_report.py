@@ -15,14 +15,14 @@ from congenial.figures.invariants import publish
 from congenial.figures.statements import count, structural_zeros, total
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.projection.projection import project
-from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.report import pictures, views
 from congenial.report import render as render_module
 from congenial.report.accuracy import error_rows
 from congenial.report.page import amount
-from congenial.report.single_table_report import render
+from congenial.report.tables_report import render
 from congenial.report.usage_section import example_condition
 from congenial.sampling.randomness import SeededRandomness, SystemRandomness
 from tests.publication.reading import Reader, words

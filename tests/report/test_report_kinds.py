@@ -13,12 +13,12 @@ from congenial.errors import StructureError
 from congenial.figures.invariants import publish
 from congenial.figures.statements import margin
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.single_table_release import Release
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle_texts import readme
 from congenial.report import pictures, views
-from congenial.report.single_table_report import render
+from congenial.report.tables_report import render
 from congenial.sampling.randomness import SeededRandomness
 from tests.publication.reading import Reader, words
 

@@ -7,8 +7,7 @@ numbers, and how precisely each is measured is worked out from an aim.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -38,18 +37,16 @@ from congenial.kinds.kind import (
     Files,
     Kind,
     NamedSection,
-    Offer,
     Positive,
+    Ready,
     Screen,
     Setting,
     Tell,
     looked_into,
-    planned,
     refuse_other_rows,
     refuse_other_units,
     tabulate,
 )
-from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.calibrate import AUTO, calibrate
 from congenial.mechanisms.congenial import CongenialCounts
 from congenial.mechanisms.measured_tables import MeasuredTables
@@ -61,7 +58,6 @@ from congenial.mechanisms.tables_release import TablesRelease, by_table
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.randomness import Randomness
 from congenial.tables.design import Aim, Design, Even, Keep, Largest, Weighted, design
 from congenial.tables.design_for_cells import design_for_cells
 from congenial.tables.joint_estimator import NOT_YET, Answer, JointEstimator
@@ -129,14 +125,19 @@ class TablesSection(NamedSection):
                 "nonnegative = 'condition' needs epsilon without delta: its price is proved for "
                 "pure promises only; use 'project', which is free"
             )
-        law = {"mechanism": self.mechanism != AUTO, "mu": self.mu, "basis": self.basis}
-        law["nonnegative = 'condition'"] = self.nonnegative == "condition"
-        given = [key for key, value in law.items() if value]
+        given = self.law_asked
         if given and self.one_table is None:
             raise ValueError(f"{given[0]} is for one table; several have noise of their own")
         if given and self.designed:
             raise ValueError(f"{given[0]} does not go with aim, weights or accuracy")
         return self
+
+    @property
+    def law_asked(self) -> list[str]:
+        """Keys that ask for a law which only one table can have."""
+        asked = {"mechanism": self.mechanism != AUTO, "mu": self.mu, "basis": self.basis}
+        asked["nonnegative = 'condition'"] = self.nonnegative == "condition"
+        return [key for key, value in asked.items() if value]
 
     @property
     def one_table(self) -> tuple[str, ...] | None:
@@ -196,8 +197,7 @@ class TablesKind(Kind[TablesSection]):
 
     def shown(self, section: TablesSection) -> Sequence[str]:
         """The axes of all tables."""
-        listed = section.tables if isinstance(section.tables, list) else [section.table or []]
-        return [name for names in listed for name in names]
+        return all_axes(section)
 
     # ---- from the plan to a draw -------------------------------------------------------------
 
@@ -243,46 +243,34 @@ class TablesKind(Kind[TablesSection]):
             wanted, unanswered = needed_of_one(wish, key, with_parameter)
         elif wish is not None:
             wanted, unanswered = needed(section, made, wish)
-        guarantee = planned(made.guarantee, plan, section.delta)
-        return TablesCheck(section, made, guarantee, wanted, unanswered)
+        return TablesCheck(section, made, self.promise(plan, section, made), wanted, unanswered)
 
     def answers(self, checked: TablesCheck) -> bool:
         """Whether the tables show the sum that was asked about."""
         return bool(checked.wanted or checked.unanswered)
 
-    @contextmanager
-    def offer(
+    def ready(
         self,
         plan: Setting,
         section: TablesSection,
         built: MeasuredTables,
-        figures: Invariants,
-        randomness: Randomness | None,
+        figures: Invariants,  # noqa: ARG002 - they are in what was built
+        data: Microdata,
         progress: Tell,
-    ) -> Iterator[Offer]:
-        """Read and check the data; what is left is to draw."""
-        guarantee = planned(built.guarantee, plan, section.delta)
-        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-            progress("reading the data")
-            tables = counted(plan, data, built, progress)
+    ) -> Ready:
+        """Count and check every measured table; what is left is to draw."""
+        guarantee = self.promise(plan, section, built)
+        tables = counted(plan, data, built, progress)
 
-            def holds(now: Ledger) -> bool:
-                return now.figures == figures or self.build(plan, section, now.figures) == built
+        def promised(release: TablesRelease) -> TablesRelease:
+            made = replace(release, guarantee=guarantee)
+            vars(made)["estimator"] = built.estimator  # as the cached property would keep it
+            return made
 
-            def promised(release: TablesRelease) -> TablesRelease:
-                made = replace(release, guarantee=guarantee)
-                vars(made)["estimator"] = built.estimator  # as the cached property would keep it
-                return made
-
-            yield Offer(
-                section.name,
-                built.description,
-                guarantee,
-                lambda: promised(built.release_each(tables, randomness, section.name)),
-                lambda: promised(built.made_up(section.name)),
-                self.report,
-                holds,
-            )
+        return Ready(
+            lambda randomness: promised(built.release_each(tables, randomness, section.name)),
+            lambda: promised(built.made_up(section.name)),
+        )
 
     # ---- the bundle --------------------------------------------------------------------------
 
@@ -417,6 +405,12 @@ def designed(section: TablesSection, asked: TablesProblem) -> Design:
         return refuse_beyond(section, found)
     law, promise = law_and_promise(rho=section.rho, epsilon=section.epsilon, delta=section.delta)
     return design(workload, types, model, promise, _aim(section, workload), law)
+
+
+def all_axes(section: TablesSection) -> list[str]:
+    """The axes that the tables of a section name."""
+    listed = section.tables if isinstance(section.tables, list) else [section.table or []]
+    return [name for names in listed for name in names]
 
 
 def named_tables(schema: Schema, section: TablesSection) -> Tables:

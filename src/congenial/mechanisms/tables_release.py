@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from congenial._exports import public
 from congenial._notebook import MOST_ROWS, intervals_picture
 from congenial.data.table import cell_index, select
 from congenial.data.workload import Ints, Workload
@@ -232,9 +233,7 @@ class TablesRelease(Released):
 
     def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
         """Estimates with intervals, an `EstimateTable`: `congenial.estimate(self, what, ...)`."""
-        import congenial  # the front door: what is done with releases lives in later rooms
-
-        return congenial.estimate(self, what, level, **options)
+        return public("estimate")(self, what, level, **options)
 
     def measured_tables(self) -> tuple[DrawnTable, ...]:
         """Each measured table as drawn, with its own law."""

@@ -79,8 +79,8 @@ def render(release: TablesRelease, promise: str) -> str:
     Every text that a person wrote is escaped; large tables are cut at 200 rows and refer to the
     bundle's files.
     """
-    worst = _worst(release)
     several = len(release.tables) > 1
+    worst = _worst(release) if several else []
     return release_page(
         "tables.html",
         release,
