@@ -337,7 +337,7 @@ def joint_promise(
     (numbered from 0) whose records each release looks at, if they are disjoint.
     """
     for promise in (one, other):
-        expect(promise.tradeoff, Pure, "its loss", "Give pure promises.", GuaranteeError)
+        expect(promise.tradeoff, Pure, "what is promised", "Give pure promises.", GuaranteeError)
     rule = may_add(one.adjacency, other.adjacency, blocks).require().rule  # type: ignore[arg-type]
     losses = [Fraction(promise.tradeoff.eps) for promise in (one, other)]  # type: ignore[attr-defined]
     return Guarantee(
