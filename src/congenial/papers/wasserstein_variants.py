@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from flint import arb
+from flint import ctx
 
 from congenial.data.argument_rules import (
     CALL,
@@ -42,7 +42,7 @@ from congenial.pairs.secrets import SecretPairs, may_add
 from congenial.privacy.guarantee import BASES, Guarantee
 from congenial.privacy.numbers import above
 from congenial.privacy.tradeoff import Pure
-from congenial.sampling.ball_precision import working_precision
+from congenial.sampling.decide import pick
 from congenial.sampling.inversion import Floats, Ints, ball
 from congenial.sampling.randomness import Randomness
 from congenial.transport.delta_z import DistanceBound
@@ -144,7 +144,7 @@ class FiniteRange:
 
     def worst_loss(self, rate: Fraction) -> float:
         """max over near pairs and points of log p(y | x) / p(y | x'), to about 1e-12."""
-        logs = self._logs(rate)
+        logs = self.log_density(rate)
         return max((float((logs[i] - logs[j]).max()) for i, j in self.near), default=0.0)
 
     def theorem_rate(self, epsilon: object) -> Fraction:
@@ -171,65 +171,25 @@ class FiniteRange:
     def _fits(self, rate: Fraction, epsilon: Fraction) -> bool:
         return self.worst_loss(rate) <= float(epsilon) * (1 - 1e-11)
 
-    def _logs(self, rate: Fraction) -> Floats:
+    def log_density(self, rate: Fraction) -> Floats:
+        """log p(y | x), one row per state."""
         losses = np.array([[float(rate * v) for v in row] for row in self.losses])
         logs = np.log([float(w) for w in self.base]) - losses
         top = logs.max(axis=1, keepdims=True)
         return np.asarray(logs - top - np.log(np.exp(logs - top).sum(axis=1, keepdims=True)))
 
-    def log_density(self, rate: Fraction) -> Floats:
-        """log p(y | x), one row per state."""
-        return self._logs(rate)
-
     def draw(self, state: int, rate: Fraction, randomness: Randomness, n: int) -> Ints:
         """n exact draws of the number of a point: smallest k with F(k) > U, U refined lazily."""
-        law = _Inverse(self.losses[state], self.base, rate)
-        return np.array([law.locate(randomness) for _ in range(n)], dtype=np.int64)
 
+        @cache
+        def weights(precision: int) -> list[Any]:  # noqa: ARG001 - part of the key
+            both = zip(self.base, self.losses[state], strict=True)
+            return [ball(w) * ball(-rate * v).exp() for w, v in both]
 
-@dataclass(frozen=True)
-class _Inverse:
-    losses: tuple[Fraction, ...]
-    base: tuple[Fraction, ...]
-    rate: Fraction
-
-    @cached_property
-    def _levels(self) -> dict[int, list[Any]]:
-        return {}
-
-    def _cumulative(self, bits: int) -> list[Any]:
-        """Cumulative probabilities as balls at a precision."""
-        if bits not in self._levels:
-            weights = [
-                ball(w) * (-ball(self.rate * v)).exp()
-                for w, v in zip(self.base, self.losses, strict=True)
-            ]
-            total, sums, running = sum(weights, arb(0)), [], arb(0)
-            for w in weights[:-1]:
-                running += w
-                sums.append(running / total)
-            self._levels[bits] = sums
-        return self._levels[bits]
-
-    def locate(self, randomness: Randomness) -> int:
-        word, level = randomness.word(), 1
-        while True:
-            bits = 64 * level + 64
-            with working_precision(bits):
-                unit = arb(2) ** (-64 * level)
-                low, high = arb(word) * unit, arb(word + 1) * unit
-                cuts = self._cumulative(bits)
-                first, last = 0, len(cuts)
-                while first < last:  # the first cut that is not certainly <= low
-                    middle = (first + last) // 2
-                    if cuts[middle] <= low:
-                        first = middle + 1
-                    else:
-                        last = middle
-                if first == len(cuts) or cuts[first] >= high:
-                    return first
-            word = (word << 64) | randomness.word()
-            level += 1
+        drawn = [
+            pick(randomness.word(), 64, lambda: weights(ctx.prec), randomness) for _ in range(n)
+        ]
+        return np.array(drawn, dtype=np.int64)
 
 
 LARGEST = 2**52  # grid points whose number is exact as a double
