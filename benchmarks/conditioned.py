@@ -19,7 +19,7 @@ import numpy as np
 
 from congenial.papers.congenial_dp.example import ATOMS, PROPOSAL, TABLE1
 from congenial.papers.congenial_dp.gamma import EQUATIONS
-from congenial.papers.congenial_dp.printed_chain import Algorithm1, acceptance, effective_share
+from congenial.papers.congenial_dp.printed_chain import PrintedChain, acceptance, effective_share
 from congenial.sampling import DoubleGeometric, GroupedNoise, Randomness, SystemRandomness
 from congenial.sampling.crossing.elimination import CrossingGroups
 from congenial.sampling.tree.tree_of_sums import TreeOfSums
@@ -104,7 +104,7 @@ def printed_rate(randomness: Randomness, steps: int) -> float:
     return max(steps / seconds(once) for _ in range(3))
 
 
-def chain_rate(chain: Algorithm1, randomness: Randomness, steps: int) -> float:
+def chain_rate(chain: PrintedChain, randomness: Randomness, steps: int) -> float:
     """Steps per second of the chain that gives a proposal up at its first negative cell."""
     chain.run(randomness, 1000)
     return max(steps / seconds(lambda: chain.run(randomness, steps)) for _ in range(3))
@@ -118,7 +118,7 @@ def paper_rows(randomness: Randomness) -> list[dict[str, Any]]:
     ours = max(n / seconds(lambda: exact.draw_many(randomness, n)) for _ in range(3))
     distance, rates = np.abs(draws - TABLE1).sum(axis=1), {"exact draw": ours}
     for eps in (PROPOSAL, Fraction(11, 20)):
-        chain = Algorithm1(TABLE1, eps_proposal=eps)
+        chain = PrintedChain(TABLE1, eps_proposal=eps)
         weights = chain.weights(draws, exact.log_Z)
         share = effective_share(weights, distance)
         told = f"proposal {float(eps)}: {acceptance(weights):.2%} accepted, {share:.2%} effective"

@@ -16,7 +16,7 @@ from congenial import Schema, Table, linear, margin, publish, total
 from congenial.figures.invariants import Invariants
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.graver import graver
-from congenial.pairs.sensitivity import sensitivity
+from congenial.papers import sensitivity
 
 SEED = 20240901
 SHAPES = (*((2,) * k for k in (2, 3, 4, 5, 6, 8, 10)), *((k,) * 6 for k in (3, 4, 5)))

@@ -28,6 +28,7 @@ PACKAGES = [
             "ledger",
             "mechanisms",
             "pairs",
+            "papers",
             "privacy",
             "synthesis",
             "tables",

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 import congenial as api
-from congenial import audit, inference, privacy, synthesis
-from congenial.inference import projected
+from congenial import audit, inference, papers, privacy, synthesis
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.synthesis.models import NormalColumn, PoissonColumn
 from congenial.synthesis.record_model import Grid
@@ -44,11 +43,11 @@ def inference_calls() -> Iterator[tuple[str, Call]]:
     both = {"people": 50, "prior": prior, "sd_prior": spread}
     yield "normal_mean_variance", (inference.normal_mean_variance, both)
     gamma: Any = inference.Gamma(2, 1)
-    yield "poisson_rate", (projected.poisson_rate, {"prior": gamma, "noise": NOISE})
+    yield "poisson_rate", (papers.poisson_rate, {"prior": gamma, "noise": NOISE})
     half = {"total": 4, "prior": inference.Beta(1, 1), "noise": NOISE}
-    yield "share_of_total", (projected.share_of_total, half)
+    yield "share_of_total", (papers.share_of_total, half)
     few = {"total": 3, "cells": 3, "prior": inference.Dirichlet(1), "noise": NOISE}
-    yield "shares_of_total", (projected.shares_of_total, few)
+    yield "shares_of_total", (papers.shares_of_total, few)
 
 
 def audit_calls() -> Iterator[tuple[str, Call]]:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import congenial as api
-from congenial import inference, ledger, mechanisms, pairs, privacy, synthesis, transport
+from congenial import inference, ledger, mechanisms, pairs, papers, privacy, synthesis, transport
 from congenial.data.tabulate import Microdata
 from congenial.data.vector_statistics import Statistic, Statistics, Vector
 from congenial.mechanisms.wasserstein.base_measure import naive
@@ -58,9 +58,10 @@ def law_calls() -> Iterator[tuple[str, Call]]:
     yield "together", (lambda one: pairs.together(one), {"one": hidden})
     yield "read_property", (pairs.read_property, {"spec": {"share": "a", "between": 0, "and": 1}})
     yield "may_add", (pairs.may_add, {"one": SECRETS, "other": SECRETS, "blocks": None})
-    yield "sensitivity", (pairs.sensitivity, {"adjacency": PEOPLE, "query": api.total(by="ill")})
+    yield "sensitivity", (papers.sensitivity, {"adjacency": PEOPLE, "query": api.total(by="ill")})
     semi = api.SemiAdjacent(MARGINS)
-    yield "side_by_side", (pairs.side_by_side, {"adjacency": semi, "query": api.total()})
+    yield "side_by_side", (papers.side_by_side, {"adjacency": semi, "query": api.total()})
+    yield "subspace", (papers.subspace, {"adjacency": semi, "names": ["smoker", "ill"]})
     asked = {"pairs": SECRETS, "query": None, "norm": "l1", "delta": 0}
     yield "delta_z", (transport.delta_z, asked)
     yield "empirical", (lambda law: transport.empirical(law), {"law": pairs.pmf([1], [1])})
@@ -75,6 +76,8 @@ def tradeoff_calls() -> Iterator[tuple[str, Call]]:
     yield "Pure.delta", (privacy.Pure(1).delta, {"epsilon": 0.5})
     yield "Pure.epsilon", (privacy.Pure(1).epsilon, {"delta": 0.5})
     yield "compose", (privacy.compose, {"tradeoffs": [privacy.Pure(1)]})
+    orders = {"promises": [privacy.Pure(1)], "records": 2}
+    yield "composition_orders", (papers.composition_orders, orders)
     told = {"source": privacy.Pure(1), "to": "rho", "delta": None}
     yield "convert", (privacy.convert, told)
     yield "belief", (privacy.belief, {"prior": 0.01, "epsilon": 1})
@@ -172,7 +175,7 @@ FAMILIES = (law_calls, tradeoff_calls, release_calls, analyst_calls)
 
 PACKAGES = (
     *("figures", "pairs", "privacy", "ledger", "transport", "tables", "mechanisms", "synthesis"),
-    *("inference", "audit"),
+    *("inference", "audit", "papers"),
 )
 # Names of the packages that are not called with hostile arguments, by the reason why not.
 EXCUSED: dict[str, str] = {
@@ -188,7 +191,8 @@ EXCUSED: dict[str, str] = {
         MixtureFit Parameters RecordRisk UtilityReport Coverage Observation
         OddsRatioDecision Estimate EstimateRelease EstimateTable TableTest OneSidedTest
         ProjectionLoss BlackBoxAudit ExactAudit HostilePair
-        PropertyInference AuditRow ObservedOddsRatio PlanReview Approvals PartedRelease""",
+        PropertyInference AuditRow ObservedOddsRatio PlanReview Approvals PartedRelease
+        Hull Spaces Subspace CompositionOrders""",
     "built by `calibrate`, which is called": """
         CongenialChain CongenialCounts CongenialGaussian CongenialLargest
         CongenialLength KNorm

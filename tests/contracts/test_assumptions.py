@@ -25,12 +25,12 @@ from congenial.mechanisms.distribution.fit import moment_pairs
 from congenial.mechanisms.wasserstein.base_measure import congenial as keeping
 from congenial.mechanisms.wasserstein.base_measure import naive, prior_congenial
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
-from congenial.mechanisms.wasserstein.real_exponential import WassersteinReals
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta
 from congenial.pairs.distributions import DistributionPairs, Origin
 from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
 from congenial.pairs.secrets import SecretPairs
 from congenial.pairs.vector_laws import DiscreteLaw
+from congenial.papers import WassersteinReals
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
 from congenial.synthesis.local import LocalEstimate
@@ -65,7 +65,7 @@ WRITERS = {  # what writes assumptions, by file
     f"{DISTRIBUTION}sampling_error.py": {"sampling_error"},
     f"{WASSERSTEIN}secret_promise.py": {"assumed_delta"},
     f"{WASSERSTEIN}exponential.py": {"WassersteinExponential.guarantee"},
-    f"{WASSERSTEIN}real_exponential.py": {"WassersteinReals.guarantee"},
+    "papers/wasserstein_variants.py": {"WassersteinReals.guarantee"},
     f"{WASSERSTEIN}mean_given_public.py": {"MeanGivenPublic.guarantee"},
     f"{WASSERSTEIN}gradient.py": {"WassersteinGradient.guarantee"},
     f"{WASSERSTEIN}gradient_estimate.py": {
@@ -83,7 +83,7 @@ PASSED_ON = {  # these hand assumptions on and write none
     ("kinds/plan_scenarios.py", "further_promise"),
     (f"{DISTRIBUTION}distribution_mechanism.py", "DistributionMechanism.guarantee"),
     (f"{WASSERSTEIN}secret_promise.py", "promise"),
-    (f"{WASSERSTEIN}secret_promise.py", "together"),
+    ("papers/wasserstein_variants.py", "joint_promise"),
 }
 ELSEWHERE = (  # sentences beside them that are sources, or say what is not covered
     "Dong, Roth, Su 2022",

@@ -166,8 +166,8 @@ def test_every_statement_has_a_public_path(paper: str) -> None:
 
 
 def test_a_private_name_is_not_a_public_path() -> None:
-    assert public("name: congenial.pairs.Sensitivity.hull")
-    assert not public("name: congenial.pairs.hull.Hull")
+    assert public("name: congenial.papers.Sensitivity.hull")
+    assert not public("name: congenial.papers.sensitivity_spaces.Hull")
     assert not public("page: errata.md")
 
 

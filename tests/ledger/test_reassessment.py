@@ -1,10 +1,8 @@
-"""Promises under published figures: distance, composition, subspace privacy, reassessment."""
+"""Promises under published figures: distance, side information, reassessment."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import product
-from math import sqrt
 
 import numpy as np
 import pytest
@@ -12,16 +10,14 @@ import pytest
 from congenial.audit.exact_audit import adjacent_pairs, exact_audit
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import GuaranteeError, StructureError
+from congenial.errors import GuaranteeError
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import count, margin, total
 from congenial.ledger.reassessment import (
     Old,
     by_distance,
     reassess,
-    subspace,
     suppose,
-    together,
 )
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
@@ -38,7 +34,7 @@ CENSUS = Schema.from_dict(
 ALPHAS = np.linspace(0, 1, 41)
 
 
-# ---- Propositions 11, 15 and 21 ----------------------------------------------------------------
+# ---- Propositions 11 and 15 --------------------------------------------------------------------
 
 
 def test_by_distance_is_attained_and_never_exceeded():
@@ -68,23 +64,6 @@ def test_mechanisms_designed_without_figures():
     assert true.epsilon == 1  # a swap moves 4, a quarter each; not 3 records with 2 each
 
 
-@pytest.mark.parametrize(
-    "promises",
-    [
-        (Pure(Fraction(1, 3)), Pure(Fraction(1, 2))),
-        (Gaussian(Fraction(1, 2)), Gaussian(1)),
-        (ZeroConcentrated("0.1"), ZeroConcentrated("0.2")),
-    ],
-)
-@pytest.mark.parametrize("records", [2, 3])
-def test_semi_first_is_never_worse_than_composition_first(promises, records):
-    """Proposition 21."""
-    both = together(promises, records)
-    assert np.all(both.composition_first(ALPHAS) <= both.semi_first(ALPHAS) + 1e-9)
-    for delta in (1e-6, 0.01):
-        assert both.semi_first.epsilon(delta) <= both.composition_first.epsilon(delta) * (1 + 1e-9)
-
-
 def test_a_joint_supremum_is_tighter_than_either():
     """One difference cannot be the worst for two different tables at once."""
     schema = Schema.from_dict({k: {"levels": ["0", "1"]} for k in ("g", "x", "y")})
@@ -95,38 +74,12 @@ def test_a_joint_supremum_is_tighter_than_either():
     adjacency = SemiAdjacent(public)
     alone = sum((joint_loss([d], adjacency).epsilon for d in laws), Fraction(0))
     jointly = joint_loss(laws, adjacency).epsilon
-    by_promise = together([Pure(1), Pure(1)], adjacency.records).semi_first.epsilon(0.0)
+    (*_, both) = reassess({"x": Pure(1), "y": Pure(1)}, public)
+    by_promise = both.robust.tradeoff.epsilon(0.0)
     assert jointly < alone <= by_promise + 1e-9
 
 
-# ---- subspace privacy and side information -----------------------------------------------------
-
-
-def test_subspace_privacy_is_computed_and_called_what_it_is():
-    """3 x 3 with both margins: 2 / sqrt 3 against sqrt 6."""
-    schema = Schema.from_dict({"r": {"integers": [1, 3]}, "c": {"integers": [1, 3]}})
-    adjacency = SemiAdjacent(Invariants(schema, (margin("r"), margin("c"))))
-    found = subspace(adjacency, ("r", "c"))
-    assert found.projected == pytest.approx(2 / sqrt(3), rel=1e-6)
-    assert found.projected >= 2 / sqrt(3)
-    assert found.semi.value == 6
-    assert "protects nobody" in found.words
-    assert "2.4495" in found.words
-    centre = np.eye(3) - 1 / 3
-    project = np.kron(centre, centre)
-    brute = max(
-        np.linalg.norm(project @ (np.eye(9)[i] - np.eye(9)[j]))
-        for i, j in product(range(9), repeat=2)
-    )
-    assert found.projected == pytest.approx(brute, rel=1e-6)
-    with pytest.raises(StructureError, match="too large for the projection"):
-        subspace(SemiAdjacent(Invariants(CENSUS, (total(by="state"),))), CENSUS.names)
-
-
-def test_subspace_privacy_without_figures_is_ordinary():
-    found = subspace(ReplaceOne(SCHEMA), SCHEMA.names)
-    assert found.projected == pytest.approx(sqrt(2))
-    assert found.semi.value == 2
+# ---- side information --------------------------------------------------------------------------
 
 
 def test_side_information_is_one_more_mandate():

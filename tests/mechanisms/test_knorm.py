@@ -17,8 +17,8 @@ from congenial.figures.statements import count, margin, total
 from congenial.inference.odds_ratio import odds_ratio_test
 from congenial.mechanisms.knorm import FAMILIES, KNorm
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.sensitivity import sensitivity
 from congenial.pairs.universe import Universe
+from congenial.papers import sensitivity
 from congenial.papers.semi_dp.real_knorm import KNormReal
 from congenial.privacy.composition import largest_gauge, moves
 from congenial.privacy.guarantee import Guarantee

@@ -71,16 +71,16 @@ RECORDS: tuple[Mutation, ...] = (
         "one_record_changes",
     ),
     Mutation(
-        "mechanisms/wasserstein/finite_range.py",
+        "papers/wasserstein_variants.py",
         "return rational(epsilon) / (2 * self.sigma)",
         "return rational(epsilon) * Fraction(3, 5) / self.sigma",
-        "tests/mechanisms/wasserstein",
+        "tests/papers/test_wasserstein_variants.py",
     ),
     Mutation(
-        "mechanisms/wasserstein/finite_range.py",
+        "papers/wasserstein_variants.py",
         "return self.worst_loss(rate) <= float(epsilon) * (1 - 1e-11)",
         "return self.worst_loss(rate) <= float(epsilon) * 1.2",
-        "tests/mechanisms/wasserstein",
+        "tests/papers/test_wasserstein_variants.py",
     ),
     Mutation(
         "mechanisms/wasserstein/gradient.py",
@@ -173,10 +173,10 @@ RECORDS: tuple[Mutation, ...] = (
         "tests/mechanisms/wasserstein tests/kinds/test_given_public_plan.py",
     ),
     Mutation(
-        "mechanisms/wasserstein/real_exponential.py",
+        "papers/wasserstein_variants.py",
         "reach = usable(self.bound) / self.unit + many",
         "reach = Fraction(4, 5) * (usable(self.bound) / self.unit + many)",
-        "tests/mechanisms/wasserstein/test_reals.py",
+        "tests/papers/test_wasserstein_variants.py",
     ),
     Mutation(
         "synthesis/record_scores.py",

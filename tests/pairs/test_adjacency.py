@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from congenial.figures.statements import count, linear, margin, structural_zeros
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.pairs.universe import Universe
 from tests.pairs.brute import conforming, differences, onto, robust_a, table_of
+from tests.pairs.universes import UNIVERSES, universes
 
 SCHEMA = Schema.from_dict(
     {
@@ -289,3 +291,39 @@ def test_a_fractional_solution_still_gives_the_margins():
     x = lattice.solution(matrix, values)
     assert np.allclose(matrix @ x, values)
     assert lattice.atom_totals(matrix, values) is None
+
+
+def tables_of(schema):
+    return [q for k in range(1, len(schema.names) + 1) for q in combinations(schema.names, k)]
+
+
+@pytest.mark.parametrize("name", ["one-way, 2 x 2 x 2", "overlapping", "weighted, four", "joint"])
+def test_joint_suprema_equal_brute_force(name):
+    for public, databases in list(universes(name))[::5]:
+        schema = public.schema
+        adjacency = SemiAdjacent(public)
+        releases = [(q, Fraction(i + 1, 3)) for i, q in enumerate(tables_of(schema))]
+        moves = differences(schema, databases, adjacency.records)
+        for joint, power in ((adjacency.joint_l1, 1), (adjacency.joint_l2_squared, 2)):
+            truth = max(
+                sum(
+                    (w * int((np.abs(onto(schema, u, q)) ** power).sum()) for q, w in releases),
+                    Fraction(0),
+                )
+                for u in moves
+            )
+            assert joint(releases).exact
+            assert joint(releases).value == truth
+
+
+def test_planned_numbers_hold_for_every_value():
+    for name in ("one-way, 2 x 2 x 2", "overlapping", "weighted, four", "margins and bound"):
+        schema, statements = UNIVERSES[name][:2]
+        planned = SemiAdjacent(Invariants(schema, statements))
+        for public, _ in list(universes(name))[::12]:
+            known = SemiAdjacent(public)
+            assert planned.records >= known.records
+            for names in tables_of(schema):
+                assert planned.l1(names).value >= known.l1(names).value
+                assert planned.linf(names).value >= known.linf(names).value
+                assert planned.l2_squared(names).value >= known.l2_squared(names).value

@@ -15,7 +15,7 @@ from congenial.errors import DataError, StructureError
 from congenial.papers.congenial_dp import ITEMS, counties, defects, gamma
 from congenial.papers.congenial_dp.congenial_figures import index_sets
 from congenial.papers.congenial_dp.example import ATOMS, EPS_CELL, TABLE1, A, conditional, published
-from congenial.papers.congenial_dp.printed_chain import Algorithm1, acceptance, effective_share
+from congenial.papers.congenial_dp.printed_chain import PrintedChain, acceptance, effective_share
 from congenial.papers.congenial_dp.printed_chain_kernels import OPEN, decided, invert
 from congenial.papers.congenial_dp.stopped import StoppedChain
 from congenial.papers.item import Study
@@ -109,7 +109,9 @@ def test_proposals_have_the_double_geometric_law():
 
 def test_rejection_draws_the_law_of_the_exact_sampler(exact_draws):
     """alpha = 1e-6, chi-square on the l1 distance; the chain's own proposal with eps = .5."""
-    drawn, proposals = Algorithm1(TABLE1, eps_proposal=EPS_CELL).reject(SeededRandomness(SEED), 300)
+    drawn, proposals = PrintedChain(TABLE1, eps_proposal=EPS_CELL).reject(
+        SeededRandomness(SEED), 300
+    )
     assert not np.any(A @ (drawn - TABLE1).T)
     assert drawn.min() >= 0
     cuts = np.quantile(np.abs(exact_draws - TABLE1).sum(axis=1), np.arange(0.1, 1, 0.1))
@@ -129,12 +131,12 @@ def test_rejection_draws_the_law_of_the_exact_sampler(exact_draws):
 
 def test_rejection_needs_a_bounded_ratio():
     with pytest.raises(StructureError, match="lighter tails"):
-        Algorithm1(TABLE1).reject(SeededRandomness(1), 1)
+        PrintedChain(TABLE1).reject(SeededRandomness(1), 1)
 
 
 def test_long_run_acceptance_is_predicted_by_exact_draws(exact_draws, log_Z):
     """200 runs of 2,000 steps that start at exact draws, against the computed acceptance."""
-    chain, randomness = Algorithm1(TABLE1), SeededRandomness(SEED)
+    chain, randomness = PrintedChain(TABLE1), SeededRandomness(SEED)
     told = acceptance(chain.weights(exact_draws, log_Z))
     rates = [chain.run(randomness, 2000, start=s)[2] / 2000 for s in exact_draws[:200]]
     error = float(np.std(rates)) / math.sqrt(len(rates))
@@ -142,11 +144,11 @@ def test_long_run_acceptance_is_predicted_by_exact_draws(exact_draws, log_Z):
     assert abs(np.mean(rates) - told) < norm.isf(ALPHA / 2) * error
     assert told == pytest.approx(0.0152, abs=0.0004)
     for solved in index_sets().values():
-        assert Algorithm1(TABLE1, solved=solved).run(randomness, 500)[0].size == 500
+        assert PrintedChain(TABLE1, solved=solved).run(randomness, 500)[0].size == 500
 
 
 def test_chain_stays_in_the_conforming_set():
-    distance, states, accepted = Algorithm1(TABLE1).run(SeededRandomness(3), 4000, trace=True)
+    distance, states, accepted = PrintedChain(TABLE1).run(SeededRandomness(3), 4000, trace=True)
     assert accepted > 0
     assert states.min() >= 0
     assert np.array_equal(A @ states.T, np.repeat((A @ TABLE1)[:, None], 4000, axis=1))
@@ -172,13 +174,13 @@ def test_effective_share_against_the_transition_matrix():
 
 
 def test_printed_quantile_halves_the_acceptance():
-    accepted = Algorithm1(TABLE1, printed=True).run(SeededRandomness(2), 100_000)[2]
+    accepted = PrintedChain(TABLE1, printed=True).run(SeededRandomness(2), 100_000)[2]
     assert accepted / 1e5 < 0.008  # .0049 against .0152
 
 
 def test_a_solved_cell_in_every_wrong_place_is_refused():
     with pytest.raises(StructureError, match="whole numbers"):
-        Algorithm1(TABLE1, solved=(0, 1, 2)).run(SeededRandomness(1), 10)
+        PrintedChain(TABLE1, solved=(0, 1, 2)).run(SeededRandomness(1), 10)
 
 
 # ---- misprints and prices ------------------------------------------------------------------------

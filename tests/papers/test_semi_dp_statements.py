@@ -6,20 +6,25 @@ error.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from congenial.pairs.hull import Hull
-from congenial.papers import catalogue
+from congenial.data.schema import Schema
+from congenial.errors import StructureError
+from congenial.figures.invariants import Invariants
+from congenial.figures.statements import margin, total
+from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
+from congenial.papers import Hull, catalogue, composition_orders, subspace
 from congenial.papers.item import Study
 from congenial.papers.semi_dp import cube, distances, propositions
 from congenial.papers.semi_dp.cones import table_cones
 from congenial.papers.semi_dp.norms import NormNoise
 from congenial.papers.semi_dp.semi_figures import projection
-from congenial.privacy.tradeoff import Gaussian
+from congenial.privacy.tradeoff import Gaussian, Pure, ZeroConcentrated
 from congenial.publication import bundle, workflow
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
@@ -57,6 +62,24 @@ def test_semi_first_is_never_weaker_and_ties_for_gaussians():
         if words.startswith("mu"):
             exact = stats.norm.cdf(stats.norm.ppf(alpha) - mu)
             assert [semi, composed] == pytest.approx([exact, exact], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "promises",
+    [
+        (Pure(Fraction(1, 3)), Pure(Fraction(1, 2))),
+        (Gaussian(Fraction(1, 2)), Gaussian(1)),
+        (ZeroConcentrated("0.1"), ZeroConcentrated("0.2")),
+    ],
+)
+@pytest.mark.parametrize("records", [2, 3])
+def test_semi_first_is_never_worse_than_composition_first(promises, records):
+    """Proposition 21."""
+    both = composition_orders(promises, records)
+    alphas = np.linspace(0, 1, 41)
+    assert np.all(both.composition_first(alphas) <= both.semi_first(alphas) + 1e-9)
+    for delta in (1e-6, 0.01):
+        assert both.semi_first.epsilon(delta) <= both.composition_first.epsilon(delta) * (1 + 1e-9)
 
 
 def test_figures_take_their_rank():
@@ -141,6 +164,35 @@ def test_subspace_privacy_has_the_same_projection_and_another_number():
     for figures, theirs, ours, apart in run("definition-10")["rows"]:
         assert apart == 0
         assert theirs < ours or figures == "4 cells, total"
+
+
+def test_subspace_privacy_is_computed_and_called_what_it_is():
+    """3 x 3 with both margins: 2 / sqrt 3 against sqrt 6."""
+    schema = Schema.from_dict({"r": {"integers": [1, 3]}, "c": {"integers": [1, 3]}})
+    adjacency = SemiAdjacent(Invariants(schema, (margin("r"), margin("c"))))
+    found = subspace(adjacency, ("r", "c"))
+    assert found.projected == pytest.approx(2 / math.sqrt(3), rel=1e-6)
+    assert found.projected >= 2 / math.sqrt(3)
+    assert found.semi.value == 6
+    assert "protects nobody" in found.words
+    assert "2.4495" in found.words
+    centre = np.eye(3) - 1 / 3
+    project = np.kron(centre, centre)
+    brute = max(
+        np.linalg.norm(project @ (np.eye(9)[i] - np.eye(9)[j]))
+        for i, j in product(range(9), repeat=2)
+    )
+    assert found.projected == pytest.approx(brute, rel=1e-6)
+    large = Schema.from_dict({"state": {"integers": [1, 51]}, "age": {"integers": [0, 99]}})
+    with pytest.raises(StructureError, match="too large for the projection"):
+        subspace(SemiAdjacent(Invariants(large, (total(by="state"),))), large.names)
+
+
+def test_subspace_privacy_without_figures_is_ordinary():
+    schema = Schema.from_dict({"g": {"levels": ["a", "b"]}, "x": {"levels": ["0", "1"]}})
+    found = subspace(ReplaceOne(schema), schema.names)
+    assert found.projected == pytest.approx(math.sqrt(2))
+    assert found.semi.value == 2
 
 
 def test_the_choices_of_remark_14_by_listing():

@@ -56,12 +56,6 @@ if TYPE_CHECKING:
     )
     from congenial.inference.options import MODELS, infer_from_options
     from congenial.inference.posterior import Posterior
-    from congenial.inference.projected import (
-        ProjectionLoss,
-        poisson_rate,
-        share_of_total,
-        shares_of_total,
-    )
     from congenial.inference.samplers.importance import Proposal
     from congenial.sampling.canonical import canonical_noise
 
@@ -97,7 +91,6 @@ __all__ = [
     "OneSidedTest",
     "Poisson",
     "Posterior",
-    "ProjectionLoss",
     "Proposal",
     "ScaledLaw",
     "TableTest",
@@ -115,10 +108,7 @@ __all__ = [
     "observe",
     "odds_ratio_test",
     "one_sided",
-    "poisson_rate",
     "power",
-    "share_of_total",
-    "shares_of_total",
     "trend_test",
 ]
 

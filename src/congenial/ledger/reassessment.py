@@ -1,10 +1,9 @@
-"""What published figures do to promises: by distance, for mechanisms that did not know of them, for
-several releases, and for old ones.
+"""What published figures do to promises: by distance, for mechanisms that did not know of them, and
+for old releases.
 
-semi-dp, Propositions 11, 15 and 21 and Definition 10 (corrected: C is the row space of the
-figures). A mechanism with a promise f on all databases promises f composed d times between two
-conforming ones that differ in d records; a mechanism whose law is known promises what `joint_loss`
-finds over the differences that can occur, which is never less.
+semi-dp, Propositions 11 and 15. A mechanism with a promise f on all databases promises f composed d
+times between two conforming ones that differ in d records; a mechanism whose law is known promises
+what `joint_loss` finds over the differences that can occur, which is never less.
 """
 
 from __future__ import annotations
@@ -12,16 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from math import inf, nextafter, sqrt
 from typing import Any
 
 import numpy as np
 
 from congenial.data.arguments import expect
-from congenial.errors import GuaranteeError, StructureError
+from congenial.errors import GuaranteeError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
-from congenial.figures.support import FROZEN, Support, support
 from congenial.ledger.reservation import Promised
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, Supremum
@@ -29,8 +26,6 @@ from congenial.privacy.columns_error import with_sampler_error
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.descriptions import AnyDescription, RecordDescription
 from congenial.privacy.tradeoff import Pure, Tradeoff
-
-LARGEST_PROJECTION = 2_000  # cells
 
 
 def by_distance(promise: Tradeoff, records: int) -> Tradeoff:
@@ -41,33 +36,6 @@ def by_distance(promise: Tradeoff, records: int) -> Tradeoff:
     'rho = 10.24 (zero-concentrated)'
     """
     return promise.group(records) if records else Pure(0)
-
-
-@dataclass(frozen=True)
-class Together:
-    """Several releases under published figures, counted in two ways (Proposition 21).
-
-    `semi_first`: each promise is composed a times, then all are put together; `composition_first`:
-    the other way round, which is never better.
-    """
-
-    semi_first: Tradeoff
-    composition_first: Tradeoff
-
-
-def together(promises: Sequence[Tradeoff], records: int) -> Together:
-    """Both ways to count releases that are known by their promise for one record only.
-
-    Pure promises are composed as functions here: `by_distance` would give the tightest pure promise
-    instead, which is weaker between its ends.
-    """
-    if not promises:
-        return Together(Pure(0), Pure(0))
-    whole = [f.piecewise() if isinstance(f, Pure) else f for f in promises]
-    return Together(
-        reduce(Tradeoff.tensor, [by_distance(f, records) for f in whole]),
-        by_distance(reduce(Tradeoff.tensor, whole), records),
-    )
 
 
 def suppose(
@@ -85,63 +53,6 @@ def suppose(
         return replace(published, values=None).join(Invariants(published.schema, statements))
     known = tuple(np.asarray(v, dtype=np.int64) for v in values)
     return published.join(Invariants(published.schema, statements, known))
-
-
-# ---- subspace differential privacy, for comparison ---------------------------------------------
-
-
-@dataclass(frozen=True)
-class Subspace:
-    """Delta_2 of a table outside the row space of the figures, one record replaced anywhere, and
-    Delta_2 squared between look-alikes that agree with the figures.
-
-    Gaussian noise of standard deviation sigma has mu = projected / sigma in the first reading and
-    sqrt(semi) / sigma in the second.
-    """
-
-    projected: float
-    semi: Supremum
-
-    @property
-    def words(self) -> str:
-        """Why the first number is no promise."""
-        return (
-            f"Subspace differential privacy would count Delta_2 = {self.projected:.4f}; between "
-            f"datasets that agree with the figures it is {sqrt(self.semi.value):.4f}. The first "
-            "also compares datasets of which at most one agrees with the published figures: "
-            "everybody can see which, so that they look alike in the rest protects nobody. And it "
-            "does not compare those that agree and differ in more than one record."
-        )
-
-
-def subspace(adjacency: SemiAdjacent, names: Sequence[str]) -> Subspace:
-    """Subspace differential privacy of Gaussian noise (Definition 10, corrected) beside ours.
-
-    sup over replaced records of ||P (e_c - e_c')||_2, with P the projection off the row space of
-    the figures on the released table.
-    """
-    known = support(adjacency.figures, tuple(names))
-    size = known.labels.size
-    if size > LARGEST_PROJECTION:
-        raise StructureError(
-            f"a table of {size} cells is too large for the projection of subspace privacy.",
-            remedy=f"Compare on at most {LARGEST_PROJECTION} cells.",
-        )
-    rows = _row_space(known)
-    projection = np.eye(size) - np.linalg.pinv(rows) @ rows
-    diagonal = np.diag(projection)
-    squares = diagonal[:, None] + diagonal[None, :] - 2 * projection
-    projected = nextafter(sqrt(max(0.0, float(squares.max()))) * (1 + 1e-9), inf)
-    return Subspace(projected, adjacency.l2_squared(tuple(names)))
-
-
-def _row_space(known: Support) -> Any:
-    """Sums of released cells that the figures fix, as rows."""
-    flat = known.labels.reshape(-1)
-    groups = (flat[None, :] == np.arange(known.groups)[:, None]).astype(float)
-    ties = [tie.equations @ groups[tie.groups] for tie in known.ties]
-    frozen = np.eye(len(flat))[flat == FROZEN]
-    return np.vstack([groups[~known.tied], *ties, frozen])
 
 
 # ---- old releases, new figures -----------------------------------------------------------------

@@ -37,11 +37,9 @@ if TYPE_CHECKING:
     from congenial.mechanisms.wasserstein.base_measure import prior_congenial
     from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
     from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
-    from congenial.mechanisms.wasserstein.finite_range import FiniteRange
     from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
     from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
     from congenial.mechanisms.wasserstein.gradient_estimate import EstimateRelease, GradientEstimate
-    from congenial.mechanisms.wasserstein.real_exponential import WassersteinReals
 
 __all__ = [
     "Congenial",
@@ -54,7 +52,6 @@ __all__ = [
     "ErrorLaw",
     "EstimateRelease",
     "EstimateSpec",
-    "FiniteRange",
     "GradientEstimate",
     "Interval",
     "KNorm",
@@ -73,7 +70,6 @@ __all__ = [
     "ValuesRelease",
     "WassersteinExponential",
     "WassersteinGradient",
-    "WassersteinReals",
     "calibrate_distribution",
     "calibrate_tables",
     "fit_pairs",

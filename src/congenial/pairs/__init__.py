@@ -1,8 +1,8 @@
 """What must look alike: pairs of databases, of secrets, of laws.
 
 A guarantee is about pairs. `SemiAdjacent(published)` is the usual kind: databases that agree with
-the published figures and differ in at most `records` people. `sensitivity` says how far tables of
-such a pair can be apart.
+the published figures and differ in at most `records` people; its `l1`, `l2_squared` and `linf` say
+how far tables of such a pair can be apart.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     )
     from congenial.pairs.secrets import SecretPairs, may_add
     from congenial.pairs.sensitive_values import SensitiveValues
-    from congenial.pairs.sensitivity import Sensitivity, sensitivity, side_by_side
     from congenial.pairs.several_rows import SeveralRows
     from congenial.pairs.vector_laws import DiscreteLaw, GaussianLaw
 
@@ -57,7 +56,6 @@ __all__ = [
     "SecretPairs",
     "SemiAdjacent",
     "SensitiveValues",
-    "Sensitivity",
     "SeveralRows",
     "StatedBinomial",
     "StatedContinuous",
@@ -69,9 +67,7 @@ __all__ = [
     "pmf",
     "read_property",
     "sample",
-    "sensitivity",
     "share",
-    "side_by_side",
     "t_closeness",
     "together",
 ]

@@ -25,14 +25,13 @@ from congenial.mechanisms.wasserstein.base_measure import (
     published_sums,
 )
 from congenial.mechanisms.wasserstein.exponential import ORDINARY, WassersteinExponential
-from congenial.mechanisms.wasserstein.finite_range import FiniteRange
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.l2_chain import LABEL, L2Chain, log_base
-from congenial.mechanisms.wasserstein.secret_promise import assumed_delta, together
+from congenial.mechanisms.wasserstein.secret_promise import assumed_delta
 from congenial.mechanisms.wasserstein.table_law import TableLaw
 from congenial.pairs.scenarios.scenarios import IndependentRecords
 from congenial.pairs.secrets import LEAKAGE, SecretPairs
-from congenial.sampling.randomness import RecordedRandomness, SeededRandomness
+from congenial.sampling.randomness import SeededRandomness
 from congenial.transport.delta_z import delta_z
 from tests.mechanisms.wasserstein import cases
 
@@ -290,32 +289,7 @@ def test_chain_is_near_the_law_and_says_what_it_is():
     assert log_base(base, (1, 1, 1)) == -math.inf
 
 
-def test_user_losses_by_enumeration():
-    points = list(range(6))
-    power = FiniteRange.of(points, points, lambda y, x: abs(y - x) ** 3, lambda a, b: abs(a - b), 1)
-    assert power.sigma == 61  # 5^3 - 4^3
-    assert power.worst_loss(power.theorem_rate(1)) <= 1
-    assert power.theorem_rate(1) == 1 / (2 * power.sigma)  # the bound is loose: state it exactly
-    better = power.largest_rate(1)
-    assert better > power.theorem_rate(1)
-    assert 0.999 < power.worst_loss(better) <= 1
-    drawn = power.draw(2, better * 40, SeededRandomness(SEED), 4_000)
-    p = np.exp(power.log_density(better * 40)[2])
-    seen = np.bincount(drawn, minlength=6)
-    kept = p * 4_000 > 5
-    statistic = ((seen - 4_000 * p)[kept] ** 2 / (4_000 * p[kept])).sum()
-    assert chi2.sf(statistic, kept.sum()) > ALPHA
-
-
 # ---- promise -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("second", "point"), [(0, 0), (2**64 - 1, 1)])
-def test_a_word_that_a_probability_falls_into_is_refined(second, point):
-    """The first of two points has mass 1/3, whose first 64 bits are the first word."""
-    law = FiniteRange(((F(0), F(0)),), (), (F(1), F(2)))
-    words = RecordedRandomness([2**64 // 3, second])
-    assert law.draw(0, F(1), words, 1).tolist() == [point]
 
 
 def test_promise_in_words():
@@ -330,18 +304,6 @@ def test_promise_in_words():
     assumed = WassersteinExponential.assuming(cases.dependent(), 2, EPS, naive(1))
     assert assumed.guarantee.basis == "estimate"
     assert any("in l1 is assumed" in line for line in assumed.guarantee.assumptions)
-
-
-def test_promises_together():
-    query = cases.histogram(3)
-    by_query = WassersteinExponential.calibrate(cases.finite(), EPS, naive(3), query=query)
-    with pytest.raises(GuaranteeError, match="cannot be put together"):
-        together(by_query, by_query)
-    by_database = WassersteinExponential.calibrate(
-        cases.finite("database"), EPS, naive(3), ordinary=2
-    )
-    assert together(by_database, by_database).tradeoff.eps == 2
-    assert together(by_database, by_database, ([0], [1])).tradeoff.eps == 1
 
 
 def test_release_round_trip():

@@ -1,20 +1,17 @@
-"""What a Wasserstein mechanism promises: epsilon given the public figures, and how promises add.
+"""What a Wasserstein mechanism promises: epsilon given the public figures.
 
-partially-private-data, Definition 3 and Theorem 9. Lemmas 6 and 7 as printed are false; the rule
-that holds is `public.secrets.may_add`.
+partially-private-data, Definition 3 and Theorem 9.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from fractions import Fraction
-from typing import Protocol
 
 from congenial.errors import GuaranteeError
 from congenial.figures.invariants import Invariants
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.scenarios.statistic_laws import rational
-from congenial.pairs.secrets import LEAKAGE, SecretPairs, may_add
+from congenial.pairs.secrets import LEAKAGE, SecretPairs
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import BASES, Basis, Guarantee
 from congenial.privacy.numbers import above, number
@@ -24,22 +21,6 @@ from congenial.transport.delta_z import DistanceBound, below_ordinary
 
 EXACT = "exact"  # what a law says of a sampler that draws from it, and of no other
 CITATION = "partially-private-data, Theorem 9, with errata"
-
-
-class Promising(Protocol):
-    """A mechanism with a promise over secret pairs."""
-
-    @property
-    def pairs(self) -> SecretPairs:
-        """The secrets, the beliefs and the public figures."""
-
-    @property
-    def epsilon(self) -> Fraction:
-        """Loss given the public figures."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The whole promise."""
 
 
 def assumed_delta(value: object, norm: Norm) -> DistanceBound:
@@ -120,23 +101,4 @@ def both_promises(given: Guarantee, persons: Guarantee) -> str:
     return (
         f"Given what is public. {given.explain()}\n\n"
         f"Without any assumption about beliefs. {persons.explain()}"
-    )
-
-
-def together(
-    one: Promising,
-    other: Promising,
-    blocks: tuple[Collection[int], Collection[int]] | None = None,
-) -> Guarantee:
-    """Both releases, by the corrected rule: losses add, the larger counts, or it is refused."""
-    rule = may_add(one.pairs, other.pairs, blocks).require().rule
-    first, second = one.guarantee, other.guarantee
-    epsilon = one.epsilon + other.epsilon if rule == "add" else max(one.epsilon, other.epsilon)
-    return Guarantee(
-        one.pairs,
-        Pure(epsilon),
-        max(first.basis, second.basis, key=BASES.index),
-        tuple(dict.fromkeys(first.assumptions + second.assumptions)),
-        tuple(dict.fromkeys(first.not_covered + second.not_covered)),
-        CITATION,
     )

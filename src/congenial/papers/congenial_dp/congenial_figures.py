@@ -16,7 +16,7 @@ from congenial.papers.congenial_dp.example import (
     simulated,
 )
 from congenial.papers.congenial_dp.gamma import normaliser
-from congenial.papers.congenial_dp.printed_chain import Algorithm1, acceptance, effective_share
+from congenial.papers.congenial_dp.printed_chain import PrintedChain, acceptance, effective_share
 from congenial.papers.item import Study
 from congenial.papers.post_processing.methods import METHODS, MethodSetting
 from congenial.sampling.randomness import SeededRandomness
@@ -84,7 +84,7 @@ def figure2(study: Study) -> dict[str, Any]:
     rows = []
     for words, solved in index_sets().items():
         for percent in range(40, 101, 20 if study.quick else 5):
-            chain = Algorithm1(TABLE1, eps_proposal=Fraction(percent, 100), solved=solved)
+            chain = PrintedChain(TABLE1, eps_proposal=Fraction(percent, 100), solved=solved)
             weights = chain.weights(draws, log_Z)
             share = effective_share(weights, distance)
             rows.append([words, percent / 100, acceptance(weights), share])
@@ -115,7 +115,7 @@ def figure3(study: Study) -> dict[str, Any]:
     """Traces of the second and the first cell: 10,000 steps of Algorithm 1, and exact draws."""
     steps = 500 if study.quick else 10_000
     randomness, every = SeededRandomness(study.seed), 1 if study.quick else 5
-    _, states, accepted = Algorithm1(TABLE1).run(randomness, steps, trace=True)
+    _, states, accepted = PrintedChain(TABLE1).run(randomness, steps, trace=True)
     exact = conditional(TABLE1).draw_many(randomness, steps)
     rows = []
     for words, values in (("Algorithm 1", states), ("exact draws", exact)):

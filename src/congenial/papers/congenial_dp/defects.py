@@ -14,7 +14,7 @@ import numpy as np
 
 from congenial.papers.congenial_dp.example import EPS_CELL, TABLE1
 from congenial.papers.congenial_dp.gamma import normaliser
-from congenial.papers.congenial_dp.printed_chain import Algorithm1
+from congenial.papers.congenial_dp.printed_chain import PrintedChain
 from congenial.papers.congenial_dp.stopped import StoppedChain
 from congenial.papers.item import Study
 from congenial.sampling.discrete import DoubleGeometric
@@ -101,7 +101,7 @@ def rejection(study: Study) -> dict[str, Any]:
     plain = 46 * math.log(math.tanh(float(EPS_CELL) / 2)) + log_Z
     rows.append(["the unconstrained mechanism", 0.5, math.exp(-plain), None])
     for percent in (50,) if study.quick else (50, 45):
-        chain = Algorithm1(TABLE1, eps_proposal=Fraction(percent, 100))
+        chain = PrintedChain(TABLE1, eps_proposal=Fraction(percent, 100))
         inside = 43 * math.log(math.tanh(percent / 200)) + log_Z
         draws = 20 if study.quick else 2_000 if percent == 50 else 100
         study.progress(f"rejection, proposal eps {percent / 100}")

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.argument_rules import COUNT, EXACT, FLAG, check_fields, listed
 from congenial.errors import StructureError
 from congenial.figures.lattice import Ints
 from congenial.papers.congenial_dp import printed_chain_kernels as kernels
@@ -28,8 +29,12 @@ _WORDS = 1 << 20  # fetched at a time
 
 
 @dataclass(frozen=True)
-class Algorithm1:
-    """Proposals and weights of the paper's Algorithm 1 for a table given A m = A s, m >= 0.
+class PrintedChain:
+    """The paper's Algorithm 1 for a table of 2 sexes by 23 ages, like its own, given A m = A s and
+    m >= 0.
+
+    A chain that is stopped may lose more than its limit does (`reproduce congenial-dp
+    stopped-chain`), so nothing is released from it.
 
     solved: the cells outside the index set, one per row of A, which the equations determine (they
     must do so in whole numbers). printed: draw with the paper's quantile, which lacks a -1.
@@ -40,6 +45,17 @@ class Algorithm1:
     eps_proposal: Fraction = PROPOSAL
     solved: tuple[int, ...] = SOLVED
     printed: bool = False
+
+    def __post_init__(self) -> None:
+        exact = {"eps": EXACT, "eps_proposal": EXACT, "printed": FLAG}
+        check_fields(self, StructureError, table=listed(COUNT), solved=listed(COUNT), **exact)
+        object.__setattr__(self, "table", np.asarray(self.table))
+        if len(self.table) != A.shape[1] or any(cell >= A.shape[1] for cell in self.solved):
+            raise StructureError(
+                f"the chain is for {A.shape[1]} cells, numbered from 0, and not for "
+                f"{len(self.table)} with cells {tuple(self.solved)} solved for.",
+                remedy="Give the counts of 2 sexes by 23 ages, sex by sex.",
+            )
 
     @cached_property
     def _solve(self) -> Ints:

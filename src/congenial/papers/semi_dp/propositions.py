@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 from typing import Any
 
@@ -13,22 +15,59 @@ import numpy as np
 from scipy import integrate
 from scipy.optimize import linprog
 
+from congenial.data.argument_rules import COUNT, NAMES, listed, takes
 from congenial.data.schema import Schema
+from congenial.errors import GuaranteeError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement, margin, total
-from congenial.figures.support import support
-from congenial.ledger.reassessment import subspace, together
+from congenial.figures.support import FROZEN, Support, support
+from congenial.ledger.reassessment import by_distance
 from congenial.mechanisms.kernel_gaussian import KernelProjection
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.sensitivity import sensitivity
+from congenial.pairs.pairs import Supremum
 from congenial.papers.item import Study
 from congenial.papers.semi_dp.norms import Norm, NormNoise
+from congenial.papers.sensitivity_spaces import sensitivity
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff
 from congenial.sampling.gauge.gauge import Gauge
 from congenial.sampling.inversion import Floats, Ints
 
+LARGEST_PROJECTION = 2_000  # cells
 ALPHAS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 FINE = tuple(0.5 + k / 200 for k in range(101))  # of the curves
+
+
+@dataclass(frozen=True)
+class CompositionOrders:
+    """Several releases under published figures, counted in two ways (Proposition 21).
+
+    `semi_first`: each promise is composed a times, then all are put together; `composition_first`:
+    the other way round, which is never better.
+    """
+
+    semi_first: Tradeoff
+    composition_first: Tradeoff
+
+
+@takes(GuaranteeError, promises=listed(Tradeoff), records=COUNT)
+def composition_orders(promises: Sequence[Tradeoff], records: int) -> CompositionOrders:
+    """Both ways to count releases that are known by their promise for one record only.
+
+    `records` is a*, the records in which look-alikes differ. Pure promises are composed as
+    functions here: `reassess` gives the tightest pure promise instead, which is weaker between its
+    ends.
+
+    >>> both = composition_orders([Gaussian(1), Gaussian(1)], 2)
+    >>> both.semi_first == both.composition_first  # a tie for Gaussian promises
+    True
+    """
+    if not promises:
+        return CompositionOrders(Pure(0), Pure(0))
+    whole = [f.piecewise() if isinstance(f, Pure) else f for f in promises]
+    return CompositionOrders(
+        reduce(Tradeoff.tensor, [by_distance(f, records) for f in whole]),
+        by_distance(reduce(Tradeoff.tensor, whole), records),
+    )
 
 
 def proposition21(study: Study) -> dict[str, Any]:  # noqa: ARG001 - nothing to vary
@@ -41,7 +80,7 @@ def proposition21(study: Study) -> dict[str, Any]:  # noqa: ARG001 - nothing to 
     ]
     rows, curves = [], list[list[Any]]()
     for words, promises in cases:
-        both = together(promises, 2)
+        both = composition_orders(promises, 2)
         for alpha in ALPHAS:
             semi, composed = (float(f(alpha)) for f in (both.semi_first, both.composition_first))
             rows.append([words, alpha, semi, composed, semi - composed])
@@ -108,6 +147,68 @@ def _sums(schema: Schema, statements: Sequence[Statement]) -> Floats:
         seen = cells[:, [schema.names.index(name) for name in one.by]]
         rows += [(seen == level).all(axis=1) for level in np.unique(seen, axis=0)]
     return np.array(rows, dtype=float)
+
+
+@dataclass(frozen=True)
+class Subspace:
+    """Delta_2 of a table outside the row space of the figures, one record replaced anywhere, and
+    Delta_2 squared between look-alikes that agree with the figures.
+
+    Gaussian noise of standard deviation sigma has mu = projected / sigma in the first reading and
+    sqrt(semi) / sigma in the second.
+    """
+
+    projected: float
+    semi: Supremum
+
+    @property
+    def words(self) -> str:
+        """Both numbers, and why the first promises nothing."""
+        semi = math.sqrt(self.semi.value)
+        return (
+            f"Subspace differential privacy would count Delta_2 = {self.projected:.4f}; between "
+            f"datasets that agree with the figures it is {semi:.4f}. The first "
+            "also compares datasets of which at most one agrees with the published figures: "
+            "everybody can see which, so that they look alike in the rest protects nobody. And it "
+            "does not compare those that agree and differ in more than one record."
+        )
+
+
+@takes(StructureError, adjacency=SemiAdjacent, names=NAMES)
+def subspace(adjacency: SemiAdjacent, names: Sequence[str]) -> Subspace:
+    """Subspace differential privacy of Gaussian noise (Definition 10, corrected) beside ours.
+
+    sup over replaced records of ||P (e_c - e_c')||_2, with P the projection off the row space of
+    the figures on the released table.
+
+    >>> schema = Schema.from_dict({"r": {"integers": [1, 3]}, "c": {"integers": [1, 3]}})
+    >>> both = Invariants(schema, (margin("r"), margin("c")))
+    >>> found = subspace(SemiAdjacent(both), ["r", "c"])
+    >>> round(found.projected, 4), int(found.semi.value)  # 2 / sqrt 3 against sqrt 6
+    (1.1547, 6)
+    """
+    known = support(adjacency.figures, tuple(names))
+    size = known.labels.size
+    if size > LARGEST_PROJECTION:
+        raise StructureError(
+            f"a table of {size} cells is too large for the projection of subspace privacy.",
+            remedy=f"Compare on at most {LARGEST_PROJECTION} cells.",
+        )
+    rows = _row_space(known)
+    projection = np.eye(size) - np.linalg.pinv(rows) @ rows
+    diagonal = np.diag(projection)
+    squares = diagonal[:, None] + diagonal[None, :] - 2 * projection
+    projected = math.nextafter(math.sqrt(max(0.0, float(squares.max()))) * (1 + 1e-9), math.inf)
+    return Subspace(projected, adjacency.l2_squared(tuple(names)))
+
+
+def _row_space(known: Support) -> Any:
+    """Sums of released cells that the figures fix, as rows."""
+    flat = known.labels.reshape(-1)
+    groups = (flat[None, :] == np.arange(known.groups)[:, None]).astype(float)
+    ties = [tie.equations @ groups[tie.groups] for tie in known.ties]
+    frozen = np.eye(len(flat))[flat == FROZEN]
+    return np.vstack([groups[~known.tied], *ties, frozen])
 
 
 def definition10(study: Study) -> dict[str, Any]:  # noqa: ARG001

@@ -13,8 +13,8 @@ from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import count, linear, margin, total
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-from congenial.pairs.hull import Hull
-from congenial.pairs.sensitivity import _farthest, sensitivity, side_by_side
+from congenial.papers import Hull, sensitivity, side_by_side
+from congenial.papers.sensitivity_spaces import _bounded, _farthest
 from tests.pairs import brute
 from tests.pairs.universes import CUBE, TWO, TWO_WAY, UNIVERSES, levels, universes
 
@@ -51,41 +51,6 @@ def test_space_and_norms_equal_brute_force(name):
                 if told.l1.exact:
                     assert np.array_equal(told.elements, elements)
                     assert told.rank.value == np.linalg.matrix_rank(elements)
-
-
-@pytest.mark.parametrize("name", ["one-way, 2 x 2 x 2", "overlapping", "weighted, four", "joint"])
-def test_joint_suprema_equal_brute_force(name):
-    for public, databases in list(universes(name))[::5]:
-        schema = public.schema
-        adjacency = SemiAdjacent(public)
-        releases = [(q, Fraction(i + 1, 3)) for i, q in enumerate(tables_of(schema))]
-        moves = brute.differences(schema, databases, adjacency.records)
-        for joint, power in ((adjacency.joint_l1, 1), (adjacency.joint_l2_squared, 2)):
-            truth = max(
-                sum(
-                    (
-                        w * int((np.abs(brute.onto(schema, u, q)) ** power).sum())
-                        for q, w in releases
-                    ),
-                    Fraction(0),
-                )
-                for u in moves
-            )
-            assert joint(releases).exact
-            assert joint(releases).value == truth
-
-
-def test_planned_numbers_hold_for_every_value():
-    for name in ("one-way, 2 x 2 x 2", "overlapping", "weighted, four", "margins and bound"):
-        schema, statements = UNIVERSES[name][:2]
-        planned = SemiAdjacent(Invariants(schema, statements))
-        for public, _ in list(universes(name))[::12]:
-            known = SemiAdjacent(public)
-            assert planned.records >= known.records
-            for names in tables_of(schema):
-                assert planned.l1(names).value >= known.l1(names).value
-                assert planned.linf(names).value >= known.linf(names).value
-                assert planned.l2_squared(names).value >= known.l2_squared(names).value
 
 
 @pytest.mark.parametrize(
@@ -266,3 +231,39 @@ def test_one_record_is_ordinary_privacy():
     rows = sensitivity(AddRemove(schema, 2), ("x",))
     assert (rows.l1.value, rows.l2_squared.value, rows.linf.value) == (2, 4, 2)
     assert rows.l1.exact
+
+
+# ---- the rank of S where S is not listed, against that of the listed elements -------------------
+
+SCHEMA = Schema.from_dict({"a": {"levels": list("pq")}, "b": {"levels": list("xyz")}})
+BOTH = Invariants(SCHEMA, (margin("a"), margin("b")))
+CASES = {
+    "cells, no figure": (Invariants(SCHEMA), (total(by=("a", "b")),), 5),
+    "cells, the total": (Invariants(SCHEMA, (total(),)), (total(by=("a", "b")),), 5),
+    "cells, one margin": (Invariants(SCHEMA, (margin("b"),)), (total(by=("a", "b")),), 3),
+    "cells, both margins": (BOTH, (total(by=("a", "b")),), 2),
+    "a margin that is published": (BOTH, (margin("b"),), 0),
+    "a margin beside another": (Invariants(SCHEMA, (margin("a"),)), (margin("b"),), 2),
+    "counts that overlap": (
+        Invariants(SCHEMA),
+        (count("a = 'p'"), count("b = 'x'"), linear({"a = 'p'": 1, "b = 'x'": 1})),
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rank_without_a_list_is_that_of_the_list(name):
+    figures, query, rank = CASES[name]
+    pairs = SemiAdjacent(figures)
+    listed = sensitivity(pairs, query)
+    assert listed.elements is not None
+    assert np.linalg.matrix_rank(listed.elements) == listed.rank.value == rank
+    bounded = _bounded(pairs, query, listed.dimension).rank
+    assert (int(bounded.value), bounded.exact) == (rank, False)
+
+
+def test_people_who_come_and_go_have_one_direction_more():
+    cells = (total(by=("a", "b")),)
+    assert _bounded(AddRemove(SCHEMA), cells, 6).rank.value == 6
+    assert _bounded(SemiAdjacent(Invariants(SCHEMA)), cells, 6).rank.value == 5

@@ -7,16 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from congenial.inference import (
-    Beta,
-    Dirichlet,
-    Gamma,
-    poisson_rate,
-    share_of_total,
-    shares_of_total,
-)
-from congenial.inference.projected import nearest
+from congenial.inference import Beta, Dirichlet, Gamma
 from congenial.mechanisms.projection.projection import project_group
+from congenial.papers import poisson_rate, share_of_total, shares_of_total
+from congenial.papers.projection_loss import nearest
 from congenial.sampling import DiscreteGaussian, DoubleGeometric, SeededRandomness
 from tests.inference.exact import ALPHA, z_test
 

@@ -1,4 +1,4 @@
-"""Real statistics on a public grid: the loss by enumeration, rounding included, and refusals."""
+"""Any loss on a finite range, real statistics on a public grid, the promise of two releases."""
 
 from __future__ import annotations
 
@@ -6,19 +6,29 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
+from scipy.stats import chi2, chisquare
 
+from congenial.data.schema import Schema
 from congenial.errors import DataError, GuaranteeError, StructureError
+from congenial.mechanisms.wasserstein.base_measure import naive
+from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
-from congenial.mechanisms.wasserstein.real_exponential import WassersteinReals
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta
-from congenial.sampling.randomness import SeededRandomness
+from congenial.pairs.adjacency import ReplaceOne
+from congenial.papers import FiniteRange, WassersteinReals, joint_promise
+from congenial.privacy.guarantee import Guarantee
+from congenial.sampling.randomness import RecordedRandomness, SeededRandomness
 from congenial.transport.delta_z import delta_z
 from tests.mechanisms.wasserstein import cases
 
 ALPHA = 1e-6
 SEED = 41
 UNIT = F(1, 4)
+EPS = F(1)
+SCHEMA = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+
+
+# ---- real numbers -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
@@ -76,3 +86,51 @@ def test_release_and_refusals():
         WassersteinReals(cases.stated(), delta_z(cases.stated()), F(1), UNIT, 2**40)
     with pytest.raises(GuaranteeError, match="in records"):
         WassersteinReals(cases.finite("database"), delta_z(cases.finite("database")), F(1), UNIT)
+
+
+# ---- any loss on a finite range -----------------------------------------------------------------
+
+
+def test_user_losses_by_enumeration():
+    points = list(range(6))
+    power = FiniteRange.of(points, points, lambda y, x: abs(y - x) ** 3, lambda a, b: abs(a - b), 1)
+    assert power.sigma == 61  # 5^3 - 4^3
+    assert power.worst_loss(power.theorem_rate(1)) <= 1
+    assert power.theorem_rate(1) == 1 / (2 * power.sigma)  # the bound is loose: state it exactly
+    better = power.largest_rate(1)
+    assert better > power.theorem_rate(1)
+    assert 0.999 < power.worst_loss(better) <= 1
+    drawn = power.draw(2, better * 40, SeededRandomness(SEED), 4_000)
+    p = np.exp(power.log_density(better * 40)[2])
+    seen = np.bincount(drawn, minlength=6)
+    kept = p * 4_000 > 5
+    statistic = ((seen - 4_000 * p)[kept] ** 2 / (4_000 * p[kept])).sum()
+    assert chi2.sf(statistic, kept.sum()) > ALPHA
+
+
+@pytest.mark.parametrize(("second", "point"), [(0, 0), (2**64 - 1, 1)])
+def test_a_word_that_a_probability_falls_into_is_refined(second, point):
+    """The first of two points has mass 1/3, whose first 64 bits are the first word."""
+    law = FiniteRange(((F(0), F(0)),), (), (F(1), F(2)))
+    words = RecordedRandomness([2**64 // 3, second])
+    assert law.draw(0, F(1), words, 1).tolist() == [point]
+
+
+# ---- two releases -------------------------------------------------------------------------------
+
+
+def test_the_promise_of_two_releases():
+    query = cases.histogram(3)
+    by_query = WassersteinExponential.calibrate(cases.finite(), EPS, naive(3), query=query)
+    with pytest.raises(GuaranteeError, match="cannot be put together"):
+        joint_promise(by_query.guarantee, by_query.guarantee)
+    by_database = WassersteinExponential.calibrate(
+        cases.finite("database"), EPS, naive(3), ordinary=2
+    )
+    one = by_database.guarantee
+    assert joint_promise(one, one).tradeoff.eps == 2
+    assert joint_promise(one, one, ([0], [1])).tradeoff.eps == 1
+    with pytest.raises(GuaranteeError, match="Give SecretPairs"):
+        joint_promise(one, Guarantee.pure(1, ReplaceOne(SCHEMA)))
+    with pytest.raises(GuaranteeError, match="pure promises"):
+        joint_promise(one, Guarantee.zero_concentrated(1, one.adjacency))
