@@ -32,7 +32,7 @@ from congenial.data.workload import Workload
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.support import support
 from congenial.mechanisms.projection.node_fit import fit_nodes, node_order_of
-from congenial.mechanisms.projection.projection import project_group
+from congenial.mechanisms.one_table import project_group
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.difference_types import difference_types
 from congenial.sampling.choice import TablePart, choose

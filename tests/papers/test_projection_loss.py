@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from congenial.inference import Beta, Dirichlet, Gamma
-from congenial.mechanisms.projection.projection import project_group
+from congenial.mechanisms.one_table import project_group
 from congenial.papers import poisson_rate, share_of_total, shares_of_total
 from congenial.papers.projection_loss import nearest
 from congenial.sampling import DiscreteGaussian, DoubleGeometric, SeededRandomness
