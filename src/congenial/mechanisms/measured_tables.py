@@ -95,8 +95,8 @@ class MeasuredTables:
 
     @property
     def only(self) -> Mechanism | None:
-        """What draws the one measured table; None where there are several."""
-        return self.mechanisms[0] if len(self.mechanisms) == 1 else None
+        """What draws the one table that all printed ones are sums of; None: several are combined."""
+        return None if self.description.only_law is None else self.mechanisms[0]
 
     @cached_property
     def guarantee(self) -> Guarantee:
