@@ -189,7 +189,7 @@ EXCUSED: dict[str, str] = {
         Dominance ShiftedNormal Translation Covariance Design Estimates WholeCounts
         Interval ValuesRelease Combined Diagnostics LocalEstimate LocalSynthesis
         MixtureFit Parameters RecordRisk UtilityReport Coverage Observation
-        OddsRatioDecision Estimate EstimateRelease EstimateTable TableTest OneSidedTest
+        DrawnTable OddsRatioDecision Estimate EstimateRelease EstimateTable TableTest OneSidedTest
         ProjectionLoss BlackBoxAudit ExactAudit HostilePair
         PropertyInference AuditRow ObservedOddsRatio PlanReview Approvals PartedRelease
         Hull Spaces Subspace CompositionOrders""",

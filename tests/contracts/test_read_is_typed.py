@@ -20,7 +20,7 @@ any_kind = read("folder")
 assert_type(any_kind, Released)
 assert_type(any_kind.interval("sex = 'f'"), Interval)
 assert_type(any_kind.persons, Guarantee | None)
-assert_type(read("folder", Release), Release)
+assert_type(read("folder", TablesRelease), TablesRelease)
 assert_type(read("folder", StatisticsRelease).statistics, tuple[str, ...])
 """
 

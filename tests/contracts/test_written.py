@@ -15,12 +15,12 @@ import pytest
 
 from congenial.errors import StructureError
 from congenial.kinds.kind import Offer
-from congenial.kinds.tables import made_up
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.mechanism import REGISTRY, Mechanism
 from congenial.publication import bundle
-from congenial.publication.drawing import rehearse
+from congenial.publication.drawing import promised, rehearse
 from congenial.publication.verification import SYSTEM, verify
-from congenial.report import single_table_report
+from congenial.report import tables_report
 from congenial.sampling.randomness import SeededRandomness
 from tests.contracts.cases import cases
 
@@ -31,13 +31,9 @@ one_of_each = pytest.mark.parametrize("case", CASES, ids=str)
 
 def ready(mechanism: Mechanism, draw: Callable[[], Any]) -> Offer:
     """A table that is ready to be drawn, without a plan around it."""
+    made = MeasuredTables.of_one(mechanism)
     return Offer(
-        "made",
-        mechanism.description,
-        mechanism.guarantee,
-        draw,
-        lambda: made_up(mechanism, "made").made_by(mechanism, mechanism.guarantee),
-        single_table_report.render,
+        "made", made.description, made.guarantee, draw, made.made_up, tables_report.render
     )
 
 
@@ -51,7 +47,7 @@ def test_bundle_report_and_verify(case: Any, tmp_path: Path) -> None:
     rehearse(ready(mechanism, lambda: None))
     drawn = mechanism.release(case.universe.table, SeededRandomness(SEED), "made")
     promise = drawn.guarantee.explain()
-    page = single_table_report.render(drawn, promise)
+    page = tables_report.render(drawn, promise)
     bundle.write(drawn, tmp_path / "made", promise, page).publish()
     assert [one.what for one in verify(tmp_path / "made") if not one.holds] == [SYSTEM]
 
@@ -62,10 +58,8 @@ def test_a_family_without_words_is_found_before_the_draw(
 ) -> None:
     """The negative control: the report of a family that it has no words for fails, in time."""
     mechanism = next(one.mechanism for one in CASES if one.mechanism.description.family == family)
-    words = {
-        name: what for name, what in single_table_report.FAMILY_WORDS.items() if name != family
-    }
-    monkeypatch.setattr(single_table_report, "FAMILY_WORDS", words)
+    words = {name: what for name, what in tables_report.FAMILY_WORDS.items() if name != family}
+    monkeypatch.setattr(tables_report, "FAMILY_WORDS", words)
     with pytest.raises(KeyError):
         rehearse(ready(mechanism, lambda: pytest.fail("drawn")))
 
@@ -81,18 +75,16 @@ def test_a_sampler_that_fails_is_found_before_the_draw(monkeypatch: pytest.Monke
         rehearse(ready(mechanism, lambda: pytest.fail("drawn")))
 
 
-def test_a_release_builds_its_mechanism_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A report asks for it dozens of times; a promise in other words keeps it."""
-    case = CASES[0]
-    drawn = made_up(case.mechanism)
+def test_a_release_builds_its_mechanism_at_most_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report asks for it dozens of times; what was just drawn knows what drew it."""
+    drawn = MeasuredTables.of_one(CASES[0].mechanism).made_up()
     built = []
     usual = Mechanism.__post_init__
     monkeypatch.setattr(
         Mechanism, "__post_init__", lambda self: (built.append(self), usual(self))[0]
     )
-    single_table_report.render(drawn, drawn.guarantee.explain())
+    same = promised(drawn, replace(drawn.guarantee))  # the same promise, worked out again
+    tables_report.render(same, drawn.guarantee.explain())
+    assert not built
+    tables_report.render(replace(drawn), drawn.guarantee.explain())  # as if it were read
     assert len(built) == 1
-    promise = replace(drawn.guarantee, assumptions=("something",))
-    kept = drawn.made_by(case.mechanism, promise)
-    single_table_report.render(kept, promise.explain())
-    assert (len(built), kept.guarantee) == (1, promise)

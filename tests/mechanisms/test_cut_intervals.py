@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
 from functools import lru_cache
 
 import numpy as np
@@ -13,13 +13,14 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.figures.invariants import publish
 from congenial.figures.statements import margin, total
-from congenial.kinds.tables import _errors
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.cell_errors import CellErrors, CellSpread
-from congenial.mechanisms.projection.projection import project
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.report.views import shown
+from congenial.publication import bundle
+from congenial.publication.verification import SYSTEM, verify
+from congenial.report.page import LARGEST_TABLE
+from congenial.report.tables_report import render
 from congenial.sampling.randomness import SeededRandomness
 
 COUNTIES, ILLS = 20, 30  # 600 cells
@@ -39,18 +40,18 @@ TABLE = Table(SCHEMA, NAMES, TRUTH)
 
 @lru_cache(maxsize=8)
 def released(figure: str = "county", seed: int = 1):
-    """A sparse table at epsilon = 1/2, made nonnegative; with both margins at rho = 1/50."""
+    """A sparse table at epsilon = 1/2; with both margins at rho = 1/50."""
     figures = {"county": (margin("county"),), "both": (margin("county"), margin("ill"))}
     known = SemiAdjacent(publish(TABLE, *figures.get(figure, (total(),))))
     gaussian = Guarantee.zero_concentrated("1/50", known)
     target = gaussian if figure == "both" else Guarantee.pure("1/2", known)
     mechanism = calibrate("auto", target, NAMES)
-    return project(mechanism.release(TABLE, SeededRandomness(seed)))
+    return mechanism.release(TABLE, SeededRandomness(seed))
 
 
 def uncut(release) -> tuple[np.ndarray, np.ndarray]:
     """Ends around the counts as drawn, cut at 0 alone."""
-    drawn, half = release.raw.reshape(-1), CellSpread.of(release.mechanism).half
+    drawn, half = release.drawn[0], release.estimator.reach(NAMES, 0.9)
     return np.maximum(0, drawn - half), np.maximum(0, drawn) + half
 
 
@@ -60,13 +61,13 @@ def outside(low, values, high) -> int:
 
 def test_no_printed_count_lies_outside_its_interval() -> None:
     release = released()
-    errors, printed = release.errors, release.values.reshape(-1)
-    low, high = uncut(release)
-    assert outside(low, printed, high) > 5  # the control: around the draw alone
-    assert outside(errors.low, printed, errors.high) == 0
-    totals = np.repeat(TRUTH.sum(axis=1), ILLS)
-    assert np.all(errors.high <= np.maximum(totals, printed))
-    assert np.count_nonzero(errors.high < high) > 50  # some are narrower now
+    (_, low, high), (printed,) = release.cell_errors(), release.counts
+    before = uncut(release)
+    assert outside(before[0], printed, before[1]) > 5  # the control: around the draw alone
+    assert outside(low, printed, high) == 0
+    totals = TRUTH.sum(axis=1, keepdims=True)
+    assert np.all(high <= np.maximum(totals, printed))
+    assert np.count_nonzero(high < before[1]) > 50  # some are narrower now
 
 
 @pytest.mark.parametrize("figure", ["total", "county", "both"])
@@ -78,23 +79,24 @@ def test_no_truth_is_lost_by_cutting(figure) -> None:
     lost = 0
     for seed in range(1, 4):
         release = released(figure, seed)
-        truth, (low, high) = TRUTH.reshape(-1), uncut(release)
-        covered = (low <= truth) & (truth <= high)
-        errors = release.errors
-        assert np.all((errors.low <= truth)[covered] & (truth <= errors.high)[covered])
-        most = np.repeat(TRUTH.sum(axis=1), ILLS) - 1
-        lost += np.count_nonzero(covered & (truth > np.minimum(errors.high, most)))
+        before, (_, low, high) = uncut(release), release.cell_errors()
+        covered = (before[0] <= TRUTH) & (TRUTH <= before[1])
+        assert np.all((low <= TRUTH)[covered] & (TRUTH <= high)[covered])
+        most = TRUTH.sum(axis=1, keepdims=True) - 1
+        lost += np.count_nonzero(covered & (TRUTH > np.minimum(high, most)))
     assert lost > 0 or figure != "county"
 
 
 def test_file_interval_estimate_and_report_say_the_same() -> None:
     release = released()
-    rows = release.intervals(NAMES, 0.9)
+    low, high = (one.reshape(-1).tolist() for one in release.cell_errors()[1:])
     asked = congenial.estimate(release, "count() by county, ill", 0.9)
-    listed = shown(release, NAMES)
-    low, high = release.errors.low, release.errors.high
-    assert rows["low"].to_pylist() == low.tolist() == [one.low for one in listed]
-    assert rows["high"].to_pylist() == high.tolist() == [one.high for one in listed]
+    for told in (release.intervals(NAMES, 0.9), release.to_arrow()):
+        assert (told["low"].to_pylist(), told["high"].to_pylist()) == (low, high)
+    written = re.finditer(r">([0-9,]+) to ([0-9,]+)<", render(release, "promise"))
+    listed = [[int(end.replace(",", "")) for end in row.groups()] for row in written]
+    listed = listed[-LARGEST_TABLE:]  # sums by county and by illness come first
+    assert listed == [[*ends] for ends in zip(low, high, strict=True)][:LARGEST_TABLE]
     for at in (0, 31, 299, 599):
         one = release.interval(f"county = 'c{at // ILLS}' and ill = 'i{at % ILLS}'", 0.9)
         assert (one.low, one.high) == (low[at], high[at])
@@ -113,13 +115,22 @@ def test_sums_are_cut_as_cells_are() -> None:
     assert (more.low, more.high) == (TRUTH[1].sum(), TRUTH[1].sum() + TRUTH[2].sum())
 
 
-def test_verify_accepts_these_ends_and_no_others() -> None:
-    release = released()
-    low, high = uncut(release)
-    wide = CellErrors(release.errors.sd, low, high)
-    mixed = CellErrors(release.errors.sd, release.errors.low, high)
-    narrow = CellErrors(release.errors.sd, release.errors.low, release.errors.high - 1)
-    for told, holds in ((release.errors, True), (wide, False), (mixed, False), (narrow, False)):
-        again = replace(release)
-        vars(again)["errors"] = told
-        assert [one.holds for one in _errors(again)] == [holds]
+def test_verify_accepts_these_ends_and_no_others(tmp_path, monkeypatch) -> None:
+    release, before = released(), uncut(released())
+    sd, low, high = release.cell_errors()
+    refused = "every table reads back as written"
+    told = {
+        "as they are": ((low, high), []),
+        "wide": (before, [refused]),
+        "mixed": ((low, before[1]), [refused]),
+        "narrow": ((low, high - 1), [refused]),
+    }
+    promise = release.guarantee.explain()
+    page = render(release, promise)
+    for name, (ends, fails) in told.items():
+        errors = (sd, *(one.astype(np.int64) for one in ends))
+        with monkeypatch.context() as forged:
+            forged.setattr(TablesRelease, "cell_errors", lambda *_, errors=errors: errors)
+            bundle.write(release, tmp_path / name, promise, page).publish()
+        found = [one.what for one in verify(tmp_path / name) if not one.holds]
+        assert found == [*fails, SYSTEM], name

@@ -75,7 +75,7 @@ def test_gaussian_on_the_kernel(universe):
     assert stats.kstest(size, stats.chi2(rank).cdf).pvalue > ALPHA
     assert stats.kstest(size * 1.25, stats.chi2(rank).cdf).pvalue < ALPHA
     release = mechanism.release(universe.table, SeededRandomness(SEED))
-    assert release.values.shape == mechanism.shape
+    assert release.drawn[0].shape == mechanism.shape
     table = universe.table
     other = Table(table.schema, table.names, table.counts + 1)
     with pytest.raises(MandateError):

@@ -79,7 +79,8 @@ def test_a_bundle_that_states_no_error_fails(tmp_path, stated):
         old = replace(mechanism.description, log_ratio_error=Fraction(0))
         loss = joint_loss([old], mechanism.adjacency).tradeoff
         guarantee = replace(mechanism.guarantee, tradeoff=loss)
-        release = replace(release, description=old, guarantee=guarantee)
+        description = replace(release.description, measured=(old,))
+        release = replace(release, description=description, guarantee=guarantee)
         assert rebuild(old, mechanism.adjacency).guarantee == mechanism.guarantee
     words = release.guarantee.explain()
     write(release, tmp_path / "b", words, render(release, words)).publish()

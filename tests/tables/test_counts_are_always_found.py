@@ -126,10 +126,11 @@ def test_what_is_filled_has_the_sums() -> None:
 
 def test_counts_by_programme_are_told_from_farther_ones() -> None:
     found = one(FIGURES["bounds"])
-    fitted = estimate(found.measurements, drawn(found, 5))
+    values = drawn(found, 5)
+    fitted = estimate(found.measurements, values)
     whole = fit_whole_counts(fitted)
     assert as_near_by_programme(fitted, (), whole.cells)
-    assert found.as_near(fitted, [whole.table(names) for names in TABLES])
+    assert found.as_near(values, [whole.table(names) for names in TABLES])
     cells = whole.cells.copy()
     cells[0, 0, 0] += 1
     cells[0, 0, 1] -= 1

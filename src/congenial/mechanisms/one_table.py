@@ -13,8 +13,8 @@ counts can be.
 
 **Cell by cell** where figures have no place in such an order (public bounds, figures finer than the
 table or about other attributes, sums that cross in other ways): the nearest table in least squares
-with the published sums and bounds. Ties are broken by a fixed stream of random numbers, so that no
-cell is favoured and everybody gets the same counts from the same draw.
+with the published sums and bounds. Ties are broken by random numbers that the draw seeds, so that no cell
+is favoured and everybody gets the same counts from the same draw.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from congenial.errors import MandateError, StructureError
 from congenial.figures import lattice
 from congenial.figures.alike import equal_lines
 from congenial.figures.invariants import Invariants
-from congenial.figures.limits import bound_rows
+from congenial.figures.limits import bound_rows, limits
 from congenial.figures.support import LOOSE, Support, support
 from congenial.figures.ties import Pattern, Tie
 from congenial.mechanisms.mechanism import ErrorLaw, Mechanism
@@ -55,7 +56,7 @@ from congenial.tables.whole_counts import (
 )
 
 MOST_WORK = 2_000_000_000  # nodes of a level x squared cells of a node, where their sums are known
-TIES = 20200401  # the public seed of the stream that breaks ties
+MADE_UP = 20200401  # the public seed of draws that are made up
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +201,7 @@ class OneTable:
             return drawn  # drawn given that none is negative
         if self.order is not None:
             return self._fitted(self.order, drawn)
-        return nearest_counts(self.mechanism, drawn, SeededRandomness(TIES))
+        return nearest_counts(self.mechanism, drawn, _ties(drawn))
 
     def as_near(self, drawn: Sequence[Any], counts: Sequence[Ints | None]) -> bool:
         """Whether printed counts differ from a fit by ties only, which other versions of a solver
@@ -215,13 +216,17 @@ class OneTable:
         if not all(
             one is not None and np.array_equal(sums.table(names), one)
             for names, one in zip(tables, counts, strict=True)
-        ):
+        ) or not self._keeps_figures(told):
             return False
         if self.order is not None:
             return as_near(self.order, self._targets(self.order, values), self._cells(told))
-        again = self.counts(values)
-        same = _squares(told - values) == _squares(again - values)
-        return same and bool(told.min(initial=0) >= 0)
+        return _squares(told - values) == _squares(self.counts(values) - values)
+
+    def _keeps_figures(self, counts: Ints) -> bool:
+        """Whether counts are nonnegative, with every published sum and bound."""
+        known = support(self.mechanism.description.support, self.table)
+        bounds = limits(self.figures, self.table)
+        return known.agrees(counts) and bool(bounds.hold(counts.reshape(-1)))
 
     @cached_property
     def order(self) -> NodeOrder | None:
@@ -287,7 +292,7 @@ class OneTable:
         The noise is thrown away and the table is made up from the published figures alone: nothing
         here depends on the data.
         """
-        mechanism, randomness = self.mechanism, SeededRandomness(TIES)
+        mechanism, randomness = self.mechanism, SeededRandomness(MADE_UP)
         groups = support(mechanism.description.support, self.table)
         if self.order is None and (groups.ties or self.figures.bounds):
             _rehearse_ties(groups, randomness)
@@ -298,7 +303,7 @@ class OneTable:
         """Whether noise around a table that agrees with the figures can be fitted: one that is made
         up if ties are margins, which is quick, otherwise a fit to zeros.
         """
-        mechanism, randomness = self.mechanism, SeededRandomness(TIES)
+        mechanism, randomness = self.mechanism, SeededRandomness(MADE_UP)
         groups = support(mechanism.description.support, self.table)
         margins = all(kind.pattern.features is not None for kind in groups.ties.kinds)
         try:
@@ -466,6 +471,12 @@ def project_group(x: Any, randomness: Randomness) -> Any:
     return y
 
 
+def _ties(drawn: Ints) -> Randomness:
+    """The stream that breaks ties: the same for everybody, another for each draw."""
+    digest = sha256(drawn.astype("<i8").tobytes()).digest()
+    return SeededRandomness(int.from_bytes(digest[:8]))
+
+
 def _squares(off: Any) -> int:
     """The sum of squares, exactly."""
     found, times = np.unique(np.abs(off), return_counts=True)
@@ -517,7 +528,8 @@ def made_up_table(mechanism: Mechanism, randomness: Randomness, loose: int | Non
                 table[cells], _of_cells(tie, groups), tie.values, lower=0, randomness=randomness
             )
     bounded = _bounded(figures, groups)
-    table = table if bounded is None else nearest_in(table, bounded, randomness)
+    if bounded is not None and not bounded.holds(table):
+        table = nearest_in(table, bounded, randomness)
     return table.reshape(mechanism.shape)
 
 

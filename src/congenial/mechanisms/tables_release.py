@@ -243,7 +243,7 @@ class TablesRelease(Released):
     def _measured(self) -> tuple[DrawnTable, ...]:
         pairs = zip(self.description.measured, self.drawn, strict=True)
         named = len(self.drawn) > 1
-        return tuple(
+        found = tuple(
             DrawnTable(
                 f"{self.name}: {said(one.table)}" if named else self.name,
                 one,
@@ -252,6 +252,10 @@ class TablesRelease(Released):
             )
             for one, values in pairs
         )
+        estimator = vars(self).get("estimator")
+        if isinstance(estimator, OneTable):
+            vars(found[0])["mechanism"] = estimator.mechanism  # as the cached property would keep
+        return found
 
     def estimated_count(self, condition: str) -> float:
         """The estimated number of people who meet a condition: unbiased, not always whole."""

@@ -1,4 +1,4 @@
-"""Projection to nonnegative counts against brute force over all integer tables."""
+"""The nearest nonnegative counts against brute force over all integer tables; made-up totals."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import StructureError
+from congenial.figures.blocks import margins
 from congenial.figures.invariants import publish
 from congenial.figures.statements import margin, total
+from congenial.figures.ties import Pattern
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.projection.projection import project, project_group
+from congenial.mechanisms.measured_tables import MeasuredTables
+from congenial.mechanisms.one_table import nearest_counts, project_group, totals_with_margins
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.randomness import SeededRandomness
@@ -56,16 +58,18 @@ def test_groups_keep_their_totals_and_the_draw_is_kept():
     adjacency = SemiAdjacent(publish(TABLE, total(by="g")))
     mechanism = calibrate("auto", Guarantee.pure(1, adjacency), SCHEMA.names)
     release = mechanism.release(TABLE, SeededRandomness(2))
-    projected = project(release, SeededRandomness(3))
-    assert release.values.min() < 0 <= projected.values.min()
-    assert projected.values.sum(axis=1).tolist() == [3, 0]
-    assert np.array_equal(projected.raw, release.values)
-    assert projected.description.post_processing == "project"
-    assert projected.interval("x >= 3", 0.9) == release.interval("x >= 3", 0.9)
+    (drawn,), (counts,) = release.drawn, release.counts
+    nearest = nearest_counts(mechanism, drawn, SeededRandomness(3))
+    for found in (counts, nearest):
+        assert drawn.min() < 0 <= found.min()
+        assert found.sum(axis=1).tolist() == [3, 0]
+    assert np.array_equal(drawn, mechanism.draw(TABLE.counts, SeededRandomness(2), 1)[0])
+    alone = MeasuredTables.of_one(mechanism, whole=False).release(TABLE, SeededRandomness(2))
+    assert release.interval("x >= 3", 0.9) == alone.interval("x >= 3", 0.9)
 
 
-@pytest.mark.parametrize("fit", [None, "cells"])
-def test_tables_with_margins_are_projected_one_by_one(fit):
+@pytest.mark.parametrize("fit", ["nodes", "cells"])
+def test_tables_with_margins_are_fitted_one_by_one(fit):
     """A 2 x 3 table in each of three counties: the nearest with its margins, by brute force."""
     schema = Schema.from_dict(
         {"c": {"integers": [1, 3]}, "a": {"levels": ["n", "y"]}, "b": {"levels": ["1", "2", "3"]}}
@@ -75,14 +79,17 @@ def test_tables_with_margins_are_projected_one_by_one(fit):
     figures = publish(table, margin("c", "a"), margin("c", "b"))
     mechanism = calibrate("auto", Guarantee.pure("1/2", SemiAdjacent(figures)), schema.names)
     release = mechanism.release(table, SeededRandomness(5))
-    projected = project(release, SeededRandomness(6), fit).values
-    assert (release.values.min(axis=(1, 2)) < 0).sum() >= 2
-    for drawn, found, truth in zip(release.values, projected, counts, strict=True):
+    (drawn,), (fitted,) = release.drawn, release.counts
+    assert release.estimator.order is not None
+    if fit == "cells":
+        fitted = nearest_counts(mechanism, drawn, SeededRandomness(6))
+    assert (drawn.min(axis=(1, 2)) < 0).sum() >= 2
+    for one, found, truth in zip(drawn, fitted, counts, strict=True):
         assert found.min() >= 0
         assert (found.sum(axis=0) == truth.sum(axis=0)).all()
         assert (found.sum(axis=1) == truth.sum(axis=1)).all()
-        assert np.square(found - drawn).sum() == min(
-            np.square(np.stack([first, truth.sum(axis=0) - first]) - drawn).sum()
+        assert np.square(found - one).sum() == min(
+            np.square(np.stack([first, truth.sum(axis=0) - first]) - one).sum()
             for first in product(*(range(n + 1) for n in truth.sum(axis=0)))
             if sum(first) == truth[0].sum()
         )
@@ -90,13 +97,26 @@ def test_tables_with_margins_are_projected_one_by_one(fit):
 
 def test_loose_cells_are_cut_at_zero():
     mechanism = calibrate("auto", Guarantee.pure(1, ReplaceOne(SCHEMA)), SCHEMA.names)
-    release = mechanism.release(TABLE, SeededRandomness(2))
-    assert np.array_equal(
-        project(release, SeededRandomness(3), "cells").values, np.maximum(release.values, 0)
-    )
+    (drawn,) = mechanism.release(TABLE, SeededRandomness(2)).drawn
+    found = nearest_counts(mechanism, drawn, SeededRandomness(3))
+    assert np.array_equal(found, np.maximum(drawn, 0))
 
 
-def test_real_valued_releases_are_refused():
+def test_real_values_have_no_whole_counts():
     mechanism = calibrate("auto", Guarantee.gaussian(1, ReplaceOne(SCHEMA)), SCHEMA.names)
-    with pytest.raises(StructureError, match="real numbers"):
-        project(mechanism.release(TABLE, SeededRandomness(1)))
+    release = mechanism.release(TABLE, SeededRandomness(1))
+    assert release.counts == (None,)
+    assert "real numbers" in release.estimator.why_no_counts
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 3), (4, 3), (2, 3, 2)])
+def test_made_up_totals_are_whole_nonnegative_and_of_these_margins(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(20261117)
+    features = np.array(list(np.ndindex(shape)))
+    pattern = Pattern(margins(features), features)
+    counts = rng.poisson(rng.gamma(0.3, 20, size=(50, len(features))))
+    values = counts @ pattern.equations.T
+    made = totals_with_margins(pattern, values)
+    assert made.min() >= 0
+    assert np.array_equal(made @ pattern.equations.T, values)
+    assert not np.array_equal(made, counts)  # made up, not found out
