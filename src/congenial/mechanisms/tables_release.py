@@ -20,6 +20,7 @@ import numpy as np
 
 from congenial._exports import public
 from congenial._notebook import MOST_ROWS, intervals_picture
+from congenial.data.engines.checked_parquet import refused
 from congenial.data.table import cell_index, select
 from congenial.data.workload import Ints, Workload
 from congenial.errors import CongenialError, InferenceError, PredicateError, some_of
@@ -201,7 +202,12 @@ class TablesRelease(Released):
 
     def prints(self, *names: str) -> bool:
         """Whether the table over `names` is printed as whole counts."""
-        return self.estimator.prints(axis_names(names))
+        axes = axis_names(names)
+        if not self.estimator.prints(axes):
+            return False
+        at = self._place(axes)
+        counts = self.counts if at is None else self.counts[at : at + 1]
+        return all(one is not None for one in counts)  # a forged bundle may lack some
 
     def _printed_table(self, axes: tuple[str, ...]) -> Any:
         """The printed counts of a table that has them."""
@@ -243,7 +249,7 @@ class TablesRelease(Released):
     def _measured(self) -> tuple[DrawnTable, ...]:
         pairs = zip(self.description.measured, self.drawn, strict=True)
         named = len(self.drawn) > 1
-        return tuple(
+        drawn = tuple(
             DrawnTable(
                 f"{self.name}: {said(one.table)}" if named else self.name,
                 one,
@@ -252,6 +258,10 @@ class TablesRelease(Released):
             )
             for one, values in pairs
         )
+        known = vars(self).get("estimator")
+        if isinstance(known, OneTable):  # its sampler may have taken long to build
+            vars(drawn[0])["mechanism"] = known.mechanism
+        return drawn
 
     def estimated_count(self, condition: str) -> float:
         """The estimated number of people who meet a condition: unbiased, not always whole."""
@@ -379,6 +389,8 @@ class TablesRelease(Released):
     def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> TablesRelease:
         """Inverse of `payload`; refuses tables that are not the schema's."""
         told: TablesDescription = common["description"]
+        if told.parts:
+            raise refused("release.json", "names parts that these tables were not drawn by")
         schema = common["guarantee"].adjacency.schema
         read = [
             TableFile.found(schema, told, at, payload).read(payload)

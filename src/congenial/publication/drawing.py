@@ -81,7 +81,7 @@ def carry_out(
 
 def promised(release: Any, guarantee: Guarantee) -> Any:
     """A release with the promise that was offered and reserved for."""
-    return release if release.guarantee is guarantee else replace(release, guarantee=guarantee)
+    return release if release.guarantee == guarantee else replace(release, guarantee=guarantee)
 
 
 def promise_of(guarantee: Guarantee, ledger: Ledger) -> str:
