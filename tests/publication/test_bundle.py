@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
+from base64 import b64encode
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -55,6 +57,7 @@ def law_of(index):
     return law
 
 
+NOT_OURS = "report.html says nothing else"
 AGREES = "tables as drawn keep the figures they were drawn given"
 READS_BACK = "every table reads back as written"
 RELEASES = {
@@ -481,6 +484,24 @@ def test_forged_tables_are_noticed(written, name, change):
     assert {c.what for c in verify(folder) if not c.holds}
     with suppress(CongenialError):  # no Python error, whatever it says
         assert bundle.read(folder).margin("age").shape == (3,)
+
+
+WORDS = b'<svg xmlns="http://www.w3.org/2000/svg"><text y="20">Epsilon is 0.</text></svg>'
+PICTURE = re.compile(r'(?<=base64,)[^"]+')
+
+
+@pytest.mark.parametrize("name", ["mandated", "as drawn", "real"])
+def test_pictures_are_drawn_anew(written, name):
+    """One replaced by words, by another one, or left empty: `verify` draws them by itself."""
+    folder = written(RELEASES[name]()).folder
+    page = (folder / "report.html").read_text()
+    drawn = PICTURE.findall(page)
+    assert len({*drawn}) > 1
+    for one in drawn:
+        for other in (b64encode(WORDS).decode(), "", next(two for two in drawn if two != one)):
+            (folder / "report.html").write_text(page.replace(one, other, 1))
+            edit(folder, "release.json", lambda d: _refresh(folder, d))
+            assert {c.what for c in verify(folder) if not c.holds} == {NOT_OURS}
 
 
 def test_a_negative_error_of_the_sampler_buys_nothing(written):
