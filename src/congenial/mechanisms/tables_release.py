@@ -23,7 +23,13 @@ from congenial._notebook import MOST_ROWS, intervals_picture
 from congenial.data.engines.checked_parquet import refused
 from congenial.data.table import cell_index, select
 from congenial.data.workload import Ints, Workload
-from congenial.errors import CongenialError, InferenceError, PredicateError, some_of
+from congenial.errors import (
+    CongenialError,
+    InferenceError,
+    PredicateError,
+    StructureError,
+    some_of,
+)
 from congenial.figures.invariants import Invariants
 from congenial.figures.sum_ranges import indexed_ranges, table_ranges
 from congenial.figures.summed_out import summed_out
@@ -464,7 +470,11 @@ def joint_estimator(description: TablesDescription) -> JointEstimator:
     workload = Workload.of(description.support.schema, description.tables)
     scales = {one.table: one.scale for one in description.measured}
     family = description.family
-    assert family in ("discrete_gaussian", "double_geometric")
+    if (
+        family not in ("discrete_gaussian", "double_geometric")
+        or description.measured[0].nonnegative
+    ):
+        raise StructureError("tables are estimated together from whole-number noise only.")
     return JointEstimator(
         workload,
         family,
