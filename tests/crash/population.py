@@ -18,10 +18,10 @@ from typing import Any
 from congenial.data.table import Table
 from congenial.data.tabulate import tabulate
 from congenial.errors import BudgetError, LedgerError
-from congenial.kinds.tables import build, made_up
+from congenial.kinds.tables import KIND
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.stores.store import Event
-from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.publication import bundle, drawing, workflow
 from congenial.publication.drawing import Offer
 from congenial.publication.finish import finish
@@ -113,11 +113,11 @@ class Population:
             workflow.release(self.plan(name), name)
 
     @cached_property
-    def ready(self) -> tuple[Mechanism, Table]:
+    def ready(self) -> tuple[MeasuredTables, Table]:
         """Mechanism and counts: what a release has prepared when it comes to the ledger."""
         plan = self.plan("ready")
         table = tabulate(plan.source, plan.schema, ["county", "sex"])
-        return build(plan, plan.release[0], workflow.published_so_far(plan)), table
+        return KIND.build(plan, plan.release[0], workflow.published_so_far(plan)), table
 
     def quick_release(self, name: str, out: Path | None = None) -> None:
         """The same from the ledger on, without reading the data or rendering a report."""
@@ -129,7 +129,7 @@ class Population:
 
         plan = self.plan(name)
         promise, report = mechanism.guarantee, lambda _, words: stated(words)
-        made = mechanism.description, promise, draw, lambda: made_up(mechanism, name), report
+        made = mechanism.description, promise, draw, lambda: mechanism.made_up(name), report
         offer = Offer(name, *made)
         folder = (out or self.folder / "bundles") / name
         drawing.carry_out(plan, offer, folder, self.ledger, lambda _: None)

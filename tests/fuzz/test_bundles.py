@@ -117,7 +117,7 @@ def lie(path: str, value: Any) -> Callable[[Any, Path], None]:
     def change(index: Any, _: Path) -> None:
         *outer, last = (int(one) if one.isdigit() else one for one in path.split("."))
         held = _at(index, outer)
-        assert held[last] != value
+        assert not isinstance(held, dict) or held.get(last) != value
         held[last] = value(held[last]) if callable(value) else value
 
     return change
@@ -142,8 +142,12 @@ FUTURE = "2999-01-01T00:00:00+00:00"
         *(("tables", f"description.design.{key}.0", larger) for key in ("alone", "mean_variances")),
         ("tables", "description.design.parameters.0", spaced),
         ("tables", "description.design.promise", spaced),
-        ("table", "description.parameter.eps_cell", spaced),
-        *((kind, "description.post_processing", spaced) for kind in ("table", "test", "bounded")),
+        ("table", "description.measured.0.parameter.eps_cell", spaced),
+        *((kind, "description.whole", False) for kind in ("table", "tables", "parted")),
+        *((kind, "description.keep", ["sex"]) for kind in ("table", "parted", "bounded")),
+        *((kind, "description.design", {"aim": "keep"}) for kind in ("table", "bounded")),
+        *((kind, "description.parts", "county") for kind in ("table", "tables")),
+        ("test", "description.post_processing", spaced),
         ("statistics", "guarantee.adjacency.origin.apart", spaced),
         *((kind, "software", "congenial 0.1.0") for kind in ("tables", "statistics", "records")),
     ],
@@ -316,8 +320,7 @@ def test_noise_that_hides_nothing_or_everything(
     """Its variance was worked out with as many digits as the rate is large, or was 0."""
 
     def change(index: Any) -> None:
-        told = index["description"]
-        law = told["measured"][0] if "measured" in told else told
+        law = index["description"]["measured"][0] if kind != "test" else index["description"]
         (name,) = law["parameter"]
         law["parameter"][name] = str(1 / rate**2 if name == "sigma_squared" else rate)
 
@@ -398,7 +401,8 @@ def test_a_schema_of_astronomical_size(
     good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None], schema: dict[str, Any]
 ) -> None:
     index = json.loads((good["table"] / INDEX).read_bytes())
-    index["description"]["table"] = list(schema)
+    index["description"]["tables"] = [list(schema)]
+    index["description"]["measured"][0]["table"] = list(schema)
     copy = tmp_path / "copy"
     changed = {"schema.json": json.dumps(schema).encode(), INDEX: json.dumps(index).encode()}
     forge(good["table"], copy, changed)
@@ -410,7 +414,7 @@ def test_numbers_that_would_take_for_ever(
     good: dict[str, Path], tmp_path: Path, in_time: Callable[..., None], text: str
 ) -> None:
     def change(index: Any) -> None:
-        index["description"]["parameter"] = {"eps_cell": text}
+        index["description"]["measured"][0]["parameter"] = {"eps_cell": text}
         index["guarantee"]["tradeoff"]["epsilon"] = text
 
     in_time(_refuses, forged(good, tmp_path, change))

@@ -48,7 +48,8 @@ def survives(text: str, check: bool = False) -> None:
 def _small(plan: Plan) -> bool:
     kinds = (TablesSection, ScenariosSection)
     tables = [section for section in plan.release if isinstance(section, kinds)]
-    if len(tables) < len(plan.release):
+    several = any(isinstance(one, TablesSection) and one.tables for one in tables)
+    if several or len(tables) < len(plan.release):
         return False
     asked = [
         one.epsilon if isinstance(one, ScenariosSection) else one.epsilon or one.rho or one.mu

@@ -118,7 +118,7 @@ def test_a_bundle_that_nobody_can_mean_is_refused(tmp_path: Path) -> None:
     bundle.write(release, tmp_path / "out", release.guarantee.explain(), "").publish()
     index = json.loads((tmp_path / "out" / "release.json").read_text())
     index["guarantee"]["tradeoff"]["epsilon"] = "100000000/1"
-    index["description"]["parameter"]["eps_cell"] = "500"
+    index["description"]["measured"][0]["parameter"]["eps_cell"] = "500"
     content = bundle.as_json(index)
     (tmp_path / "out" / "release.json").write_bytes(content)
     (tmp_path / "out" / "DIGEST.txt").write_text(bundle.sha256(content) + "\n")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
+from base64 import b64encode
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
@@ -19,13 +22,12 @@ from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import count, total
 from congenial.kinds.registry import every_kind
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.cell_errors import ERRORS
-from congenial.mechanisms.projection.projection import project
+from congenial.mechanisms.measured_tables import MeasuredTables
+from congenial.mechanisms.tables_release import ERRORS
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication import bundle, verification
 from congenial.publication.verification import verify
-from congenial.report.pictures import Blank
 from congenial.report.tables_report import render
 from congenial.sampling.randomness import SeededRandomness
 
@@ -39,13 +41,28 @@ TABLE = Table(SCHEMA, SCHEMA.names, np.arange(9).reshape(3, 3) * 10)
 MANDATED = SemiAdjacent(publish(TABLE, total(by="county"), count("age >= 18", by="county")))
 
 
-def release_of(target, names=SCHEMA.names):
-    return calibrate("auto", target, names).release(TABLE, name="ages")
+def release_of(target, names=SCHEMA.names, whole=True):
+    mechanism = calibrate("auto", target, names)
+    return MeasuredTables.of_one(mechanism, whole).release(TABLE, name="ages")
 
 
+def with_values(release, values):
+    """The same release with another table as drawn."""
+    return replace(release, drawn=(values,))
+
+
+def law_of(index):
+    """The law of the one table in release.json."""
+    (law,) = index["description"]["measured"]
+    return law
+
+
+NOT_OURS = "report.html says nothing else"
+AGREES = "tables as drawn keep the figures they were drawn given"
+READS_BACK = "every table reads back as written"
 RELEASES = {
     "mandated": lambda: release_of(Guarantee.pure(1, MANDATED)),
-    "projected": lambda: project(release_of(Guarantee.pure(1, MANDATED))),
+    "as drawn": lambda: release_of(Guarantee.pure(1, MANDATED), whole=False),
     "coarser": lambda: release_of(Guarantee.pure("1/3", MANDATED), ("age", "state")),
     "zcdp": lambda: release_of(Guarantee.zero_concentrated("0.3", ReplaceOne(SCHEMA))),
     "real": lambda: release_of(Guarantee.gaussian(1, ReplaceOne(SCHEMA))),
@@ -58,7 +75,7 @@ RELEASES = {
 def written(tmp_path):
     def write(release, name="out"):
         words = release.guarantee.explain()
-        page = render(release, words, Blank(drawn=False))
+        page = render(release, words)
         prepared = bundle.write(release, tmp_path / name, words, page)
         prepared.publish()
         return prepared
@@ -71,8 +88,9 @@ def test_what_is_read_is_what_was_written(make, written):
     release = make()
     prepared = written(release)
     again = bundle.read(prepared.folder)
-    assert np.array_equal(again.values, release.values)
-    assert np.array_equal(again.drawn, release.drawn)
+    for name in ("drawn", "estimates", "counts", "deviations"):
+        for one, other in zip(getattr(again, name), getattr(release, name), strict=True):
+            assert (one is None and other is None) or np.array_equal(one, other), name
     assert again.description == release.description
     assert again.guarantee.to_dict() == release.guarantee.to_dict()
     assert again.published == release.published
@@ -89,22 +107,21 @@ def test_bundles_of_every_kind_are_read_by_its_class(kind):
 def test_tables_open_elsewhere(written):
     import duckdb
 
-    release = RELEASES["projected"]()
+    release = RELEASES["mandated"]()
+    (counts,) = release.counts
     folder = written(release).folder
     csv = duckdb.sql(f"SELECT sum(count) FROM read_csv('{folder}/table.csv')").fetchone()
     parquet = duckdb.sql(f"SELECT sum(count) FROM '{folder}/table.parquet'").fetchone()
-    assert csv == parquet == (int(release.values.sum()),)
-    assert repr(release) == "Release('ages': county x age; epsilon = 1)"
+    assert csv == parquet == (int(counts.sum()),)
+    assert repr(release) == "TablesRelease('ages': county x age; epsilon = 1)"
     assert np.array_equal(release.margin(["age"]), release.margin("age"))
     assert release.intervals("age", 0.9).equals(release.intervals(["age"], 0.9))
     frame = release.to_pandas()
-    assert list(frame.columns) == [
-        *("county", "age", "count", "sd", "low", "high", "count_as_drawn")
-    ]
+    assert list(frame.columns) == ["county", "age", "count", "estimate", *ERRORS]
     assert release.to_polars().height == 9
     assert release.margin("state").tolist() == [
-        int(release.values[:2].sum()),
-        int(release.values[2].sum()),
+        int(counts[:2].sum()),
+        int(counts[2].sum()),
     ]
 
 
@@ -114,11 +131,12 @@ def test_files_say_how_far_counts_may_be_off(make, written):
     release = make()
     with (written(release).folder / "table.csv").open() as file:
         rows = list(csv.DictReader(file))
-    cells = np.arange(release.values.size).reshape(release.values.shape)
+    mechanism = release.only.mechanism
+    cells = np.arange(len(rows)).reshape(mechanism.shape)
     for at, row in enumerate(rows):
-        told = [f"{axis} = '{row[axis]}'" for axis in release.table]
+        told = [f"{axis} = '{row[axis]}'" for axis in release.tables[0]]
         around = release.interval(" and ".join(told), 0.9)
-        law = release.mechanism.error_law(cells == at)
+        law = mechanism.error_law(cells == at)
         sd, *ends = (float(row[part]) for part in ERRORS)
         assert sd == pytest.approx(law.variance**0.5, rel=0.005)  # three significant digits
         assert ends == pytest.approx([around.low, around.high], rel=1e-12)
@@ -133,11 +151,15 @@ def test_counts_whose_error_depends_on_the_data_say_nothing_of_it(written):
     assert [c.what for c in verify(folder) if not c.holds] == []
 
 
-def _forged_table(folder, table):
+def _write_table(folder, table):
     import pyarrow.parquet as pq
 
     pq.write_table(table, folder / "table.parquet")
-    (folder / "table.csv").write_bytes(table_csv(rounded(table)))
+    (folder / "table.csv").write_bytes(table_csv(rounded(table, "estimate")))
+
+
+def _forged_table(folder, table):
+    _write_table(folder, table)
     edit(folder, "release.json", lambda d: _refresh(folder, d))
     return {c.what for c in verify(folder) if not c.holds}
 
@@ -155,9 +177,8 @@ def test_forged_errors_are_noticed(written, name, part):
     values = table[part].to_pylist()
     forged = table.set_column(at, part, pa.array([v * 2 + 9 for v in values], table[part].type))
     assert _forged_table(folder, table) == set()  # the control
-    assert _forged_table(folder, forged) == {
-        "standard deviations and intervals follow from the law"
-    }
+    wrong = {"sd": "standard deviations follow from the noise"}
+    assert _forged_table(folder, forged) == {wrong.get(part, READS_BACK)}
 
 
 def test_a_seeded_draw_fails_verification(written):
@@ -234,9 +255,10 @@ def test_a_changed_claim_is_noticed_even_with_fresh_digests(written, name, chang
         lambda d: d["files"].update({"/etc/passwd": "0"}),
         lambda d: d.pop("description"),
         lambda d: d["description"].update(version=7),
-        lambda d: d["description"].update(family="none"),
-        lambda d: d["description"]["parameter"].update(eps_cell="-1"),
-        lambda d: d["description"].update(table=["nowhere"]),
+        lambda d: law_of(d).update(family="none"),
+        lambda d: law_of(d)["parameter"].update(eps_cell="-1"),
+        lambda d: law_of(d).update(table=["nowhere"]),
+        lambda d: d["description"].update(tables=[["nowhere"]]),
         lambda d: d["guarantee"]["adjacency"].update(metric=3),
         lambda d: d.clear(),
     ],
@@ -273,7 +295,22 @@ def test_labels_do_not_break_the_text_files(written):
     folder = written(replace(release, name="x")).folder
     rows = (folder / "published.csv").read_text()
     assert '"A ""quoted"",' in rows
-    assert bundle.read(folder).description.scale == Fraction(1, 4)
+    assert bundle.read(folder).description.only_law.scale == Fraction(1, 4)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("name", ["count", "estimate", "high"])
+@pytest.mark.parametrize("labelled", [True, False])
+def test_attributes_named_like_columns_of_numbers(written, name, labelled, whole):
+    """Or labelled so: with whole counts and without, what is written can be read."""
+    levels = {"levels": ["1", "2"]}
+    told = {"label": name, "labels": {"1": "women", "2": "men"}}
+    schema = Schema.from_dict({"sex": levels | told} if labelled else {name: levels})
+    mechanism = calibrate("auto", Guarantee.pure(1, ReplaceOne(schema)), schema.names)
+    table = Table(schema, schema.names, [30, 40])
+    folder = written(MeasuredTables.of_one(mechanism, whole).release(table)).folder
+    assert [c.what for c in verify(folder) if not c.holds] == []
+    assert (bundle.read(folder).counts[0] is not None) == whole
 
 
 def test_what_can_be_worked_out_again_is_checked(written):
@@ -293,9 +330,9 @@ def test_what_can_be_worked_out_again_is_checked(written):
         return {c.what for c in verify(folder) if not c.holds}
 
     def frozen(folder):
-        moved = release.values.copy()
+        moved = release.drawn[0].copy()
         moved[0, 0] += 7  # county a is published as empty
-        pq.write_table(replace(release, values=moved).to_arrow(), folder / "table.parquet")
+        pq.write_table(with_values(release, moved).to_arrow(), folder / "table.parquet")
 
     def labels(folder):
         pq.write_table(
@@ -323,9 +360,9 @@ def test_what_can_be_worked_out_again_is_checked(written):
     def records(folder):
         edit(folder, "release.json", lambda d: d["guarantee"]["adjacency"].update(records=5))
 
-    assert "the table agrees with every figure it was drawn given" in failed(frozen)
-    assert "table.parquet has the schema's labels" in failed(labels)
-    assert failed(text) == {"table.csv says the same"}
+    assert AGREES in failed(frozen)
+    assert failed(labels) == {READS_BACK}
+    assert failed(text) == {READS_BACK}
     stated = "README.txt and report.html state that promise"
     assert failed(words) == {"the promise in words is the one in numbers", stated}
     assert failed(more) == {"the promise in words is the one in numbers", stated}
@@ -337,53 +374,152 @@ def test_what_can_be_worked_out_again_is_checked(written):
 @pytest.mark.parametrize("mandated", [False, True])
 def test_values_off_the_grid_are_noticed(written, mandated):
     """Low-order bits in a real table, sums kept: nobody may hide anything there."""
-    import pyarrow.parquet as pq
-
     release = release_of(Guarantee.gaussian(1, MANDATED if mandated else ReplaceOne(SCHEMA)))
     folder = written(release).folder
-    moved = release.values.copy()
-    moved[0, 1:] += np.array([1, -1]) * release.description.grid / 2
-    forged = replace(release, values=moved).to_arrow()
-    pq.write_table(forged, folder / "table.parquet")
-    (folder / "table.csv").write_bytes(table_csv(rounded(forged)))
-    edit(folder, "release.json", lambda d: _refresh(folder, d))
-    failed = {c.what for c in verify(folder) if not c.holds}
-    assert failed == {"values lie on the grid of the law"}
+    moved = release.drawn[0].copy()
+    moved[0, 1:] += np.array([1, -1]) * release.description.only_law.grid / 2
+    forged = with_values(release, moved).to_arrow()
+    assert _forged_table(folder, forged) == {"values as drawn lie on the grid of the law"}
 
 
 def _wrong_sums(release):
     """Other sums than those published, under figures that the law holds without their values."""
-    told = replace(release.description, support=Invariants(SCHEMA, MANDATED.figures.statements))
-    moved = release.values.copy()
+    silent = Invariants(SCHEMA, MANDATED.figures.statements)
+    law = replace(release.description.only_law, support=silent)
+    moved = release.drawn[0].copy()
     moved[0, 0] += 17
-    return replace(release, description=told, values=moved)
+    told = replace(release.description, measured=(law,))
+    return replace(with_values(release, moved), description=told)
+
+
+def test_sums_that_a_law_does_not_state(written):
+    folder = written(_wrong_sums(RELEASES["as drawn"]())).folder
+    assert AGREES in {c.what for c in verify(folder) if not c.holds}
+
+
+# ---- one table, forged in its files and in release.json ------------------------------------------
+
+
+def _without_counts(folder, table):
+    _write_table(folder, table.drop_columns("count"))
+
+
+def _with_counts(folder, table):
+    counts = table["estimate"].to_numpy().clip(0)
+    _write_table(folder, table.add_column(2, "count", [counts]))
+
+
+def _swapped(one, other):
+    """One column in the place of another, under the old names."""
+
+    def change(folder, table):
+        to = {one: other, other: one}
+        moved = table.select([to.get(name, name) for name in table.column_names])
+        _write_table(folder, moved.rename_columns(table.column_names))
+
+    return change
+
+
+def _reordered(folder, table):
+    names = table.column_names
+    _write_table(folder, table.select([*names[:2], *names[3:], names[2]]))
+
+
+def _one_more(column):
+    def change(folder, table):
+        values = table[column].to_numpy().copy()
+        values[-1] += 1
+        at = table.column_names.index(column)
+        _write_table(folder, table.set_column(at, column, [values]))
+
+    return change
+
+
+def _as_drawn_too(folder, table):
+    _write_table(folder, table.append_column("count_as_drawn", table["estimate"]))
+
+
+def _told(change):
+    return lambda folder, _: edit(folder, "release.json", lambda d: change(d["description"]))
+
+
+def _law_twice(told):
+    told["measured"] = told["measured"] * 2
+
+
+def _another_law(told):
+    told["measured"] = [*told["measured"], {**told["measured"][0], "table": ["age"]}]
+
+
+def _table_too(told):
+    told["tables"] = [*told["tables"], ["age"]]
+
+
+DESIGN = {"aim": "keep", "promise": "1", "parameters": ["1"], "alone": [1.0], "gap": 0.0}
 
 
 @pytest.mark.parametrize(
-    ("forge", "what"),
+    ("name", "change"),
     [
-        (_wrong_sums, "the table agrees with every figure it was drawn given"),
-        (
-            lambda r: replace(r, description=replace(r.description, post_processing="project")),
-            "the bundle can be read",
-        ),
-        (
-            lambda r: replace(project(r), raw=None),
-            "the bundle can be read",
-        ),
+        ("mandated", _without_counts),
+        ("as drawn", _with_counts),
+        *((name, _swapped("low", "high")) for name in ("mandated", "as drawn", "real")),
+        *((name, _swapped("estimate", "high")) for name in ("mandated", "as drawn")),
+        ("mandated", _swapped("count", "low")),
+        ("mandated", _reordered),
+        *(("mandated", _one_more(one)) for one in ("count", "estimate", *ERRORS)),
+        *(("as drawn", _one_more(one)) for one in ("estimate", *ERRORS)),
+        ("mandated", _as_drawn_too),
+        ("mandated", _told(lambda told: told.update(whole=False))),
+        ("as drawn", _told(lambda told: told.update(whole=True))),
+        ("real", _told(lambda told: told.update(whole=True))),
+        ("mandated", _told(lambda told: told.update(keep=["age", "nowhere"]))),
+        ("mandated", _told(lambda told: told.update(design=DESIGN))),
+        ("mandated", _told(lambda told: told.update(design={"aim": "keep"}))),
+        ("mandated", _told(lambda told: told.update(parts="county"))),
+        ("mandated", _told(_law_twice)),
+        ("mandated", _told(_another_law)),
+        ("mandated", _told(_table_too)),
+        ("mandated", _told(lambda told: told.update(measured=[]))),
+        ("mandated", _told(lambda told: told["measured"][0].update(nonnegative=True))),
+        ("mandated", _told(lambda told: told["measured"][0].update(table=["age", "county"]))),
     ],
 )
-def test_a_release_that_leaves_out_what_it_is_checked_by(written, forge, what):
-    folder = written(forge(release_of(Guarantee.pure(1, MANDATED)))).folder
-    assert what in {c.what for c in verify(folder) if not c.holds}
+def test_forged_tables_are_noticed(written, name, change):
+    """With digests, and the other file of the table, made to fit."""
+    release = RELEASES[name]()
+    folder = written(release).folder
+    change(folder, release.to_arrow())
+    edit(folder, "release.json", lambda d: _refresh(folder, d))
+    assert {c.what for c in verify(folder) if not c.holds}
+    with suppress(CongenialError):  # no Python error, whatever it says
+        assert bundle.read(folder).margin("age").shape == (3,)
+
+
+WORDS = b'<svg xmlns="http://www.w3.org/2000/svg"><text y="20">Epsilon is 0.</text></svg>'
+PICTURE = re.compile(r'(?<=base64,)[^"]+')
+
+
+@pytest.mark.parametrize("name", ["mandated", "as drawn", "real"])
+def test_pictures_are_drawn_anew(written, name):
+    """One replaced by words, by another one, or left empty: `verify` draws them by itself."""
+    folder = written(RELEASES[name]()).folder
+    page = (folder / "report.html").read_text()
+    drawn = PICTURE.findall(page)
+    assert len({*drawn}) > 1
+    for one in drawn:
+        for other in (b64encode(WORDS).decode(), "", next(two for two in drawn if two != one)):
+            (folder / "report.html").write_text(page.replace(one, other, 1))
+            edit(folder, "release.json", lambda d: _refresh(folder, d))
+            assert {c.what for c in verify(folder) if not c.holds} == {NOT_OURS}
 
 
 def test_a_negative_error_of_the_sampler_buys_nothing(written):
     """It would be subtracted from the loss."""
     folder = written(release_of(Guarantee.pure(1, MANDATED))).folder
     with pytest.raises(GuaranteeError, match="negative error"):
-        replace(bundle.read(folder).description, log_ratio_error=Fraction(-1, 3))
-    edit(folder, "release.json", lambda d: d["description"]["numerics"].update({"H": "-99/200"}))
+        replace(bundle.read(folder).description.only_law, log_ratio_error=Fraction(-1, 3))
+    edit(folder, "release.json", lambda d: law_of(d)["numerics"].update({"H": "-99/200"}))
     with pytest.raises(CongenialError, match="negative error"):
         bundle.read(folder)
 
@@ -395,7 +531,7 @@ def _refresh(folder, index):
 
 def test_a_draw_below_zero_keeps_a_width():
     release = release_of(Guarantee.pure(1, MANDATED))
-    low = replace(release, values=np.full_like(release.values, -10_000))
+    low = with_values(release, np.full_like(release.drawn[0], -10_000))
     one = low.interval("county = 'a' and age >= 65", 0.9)
     assert one.low == 0 < one.high
     assert not one.exact

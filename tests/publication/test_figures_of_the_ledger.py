@@ -9,7 +9,7 @@ import pytest
 
 from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
-from congenial.kinds import single_table_offer
+from congenial.kinds.tables import TablesKind
 from congenial.publication.plan import Plan
 from tests.commands import refused, run, write_plan
 
@@ -68,14 +68,14 @@ def test_values_of_figures_may_make_a_release_possible(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As with large weights: a* is too much to work out for every value, and easy for one."""
-    build = single_table_offer.build
+    build = TablesKind.build
 
-    def needs_values(plan: Plan, section: Any, figures: Invariants) -> Any:
+    def needs_values(kind: TablesKind, plan: Plan, section: Any, figures: Invariants) -> Any:
         if figures.values is None:
             raise StructureError("publishing the figures first may help.")
-        return build(plan, section, figures)
+        return build(kind, plan, section, figures)
 
-    monkeypatch.setattr(single_table_offer, "build", needs_values)
+    monkeypatch.setattr(TablesKind, "build", needs_values)
     path = plan(folder, BY_G)
     assert "may help" in refused(path, code=StructureError.exit_code)
     run("publish", path)
@@ -88,16 +88,16 @@ def test_figures_after_which_a_release_cannot_work_are_not_published(
 ) -> None:
     """Their values decide, and a release that is drawn already does not."""
 
-    def never(plan: Plan, section: Any, figures: Invariants) -> Any:
+    def never(_: TablesKind, plan: Plan, section: Any, figures: Invariants) -> Any:
         if figures.values is not None:
             raise StructureError("nothing is left to protect.")
 
-    monkeypatch.setattr(single_table_offer, "build", never)
+    monkeypatch.setattr(TablesKind, "build", never)
     path = plan(folder, BY_G)
     refused(path, "publish", code=StructureError.exit_code)
     assert not (folder / "published").exists()
     assert not (folder / "ledger.sqlite").exists()
     monkeypatch.undo()
     run("release", plan(folder, ""))
-    monkeypatch.setattr(single_table_offer, "build", never)
+    monkeypatch.setattr(TablesKind, "build", never)
     run("publish", plan(folder, BY_G), "--accept-weaker")

@@ -68,7 +68,7 @@ def shades(drawing: ElementTree.Element) -> list[str]:
     return [one.get("fill", "") for one in drawing.iter("{http://www.w3.org/2000/svg}path")]
 
 
-@pytest.mark.parametrize(("name", "maps"), [("single", 2), ("several", 6)])
+@pytest.mark.parametrize(("name", "maps"), [("single", 6), ("several", 6)])
 def test_counts_and_their_uncertainty_are_drawn(released: Path, name: str, maps: int) -> None:
     found = pictures(released / "bundles" / name)
     assert len(found) == maps

@@ -11,14 +11,16 @@ import pytest
 
 from congenial import Table
 from congenial.errors import BudgetError, BundleError, CongenialError, StructureError
-from congenial.kinds import single_table_offer
+from congenial.kinds import tables as tables_kind
+from congenial.mechanisms import one_table
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.congenial import Congenial
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.mechanism import Mechanism
-from congenial.mechanisms.projection import projection, whole_tables
-from congenial.mechanisms.projection.projection import made_up_table, rehearse
+from congenial.mechanisms.one_table import OneTable, made_up_table
+from congenial.mechanisms.projection import whole_tables
 from congenial.privacy.guarantee import Guarantee
-from congenial.publication import workflow
+from congenial.publication import drawing, workflow
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
 from congenial.sampling.conditioned_noise import ConditionedNoise
@@ -63,7 +65,7 @@ def test_a_projection_out_of_reach(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     plan = ready(tmp_path, text)
-    monkeypatch.setattr(projection, "fit_nodes", out_of_reach)
+    monkeypatch.setattr(one_table, "fit_to_targets", out_of_reach)
     monkeypatch.setattr(whole_tables, "_nearest_totals", out_of_reach)
     assert "out of reach" in str(refused(plan))
 
@@ -76,7 +78,7 @@ def test_a_projection_is_rehearsed_without_the_data(tmp_path: Path) -> None:
         names = plan.release[0].table
         target = Guarantee.pure(1, under=plan.adjacency(figures))
         mechanism = calibrate("auto", target, names)
-        rehearse(mechanism, SeededRandomness(SEED))
+        assert MeasuredTables.of_one(mechanism).estimator.why_no_counts == ""
         table = made_up_table(mechanism, SeededRandomness(SEED))
         assert table.min() >= 0
         made = Table(plan.schema, tuple(names), np.reshape(table, mechanism.shape))
@@ -130,7 +132,9 @@ def test_what_fails_after_the_draw_is_counted(
 ) -> None:
     """Negative control: without the rehearsal the same fault spends."""
     plan = ready(tmp_path, CROSSING.replace("epsilon = 0.1", "epsilon = 0.02"))
-    monkeypatch.setattr(single_table_offer, "rehearse", lambda _, **__: "cells")
+    monkeypatch.setattr(OneTable, "order", None)
+    monkeypatch.setattr(OneTable, "_rehearse", lambda _: None)
+    monkeypatch.setattr(drawing, "rehearse", lambda offer: offer)
     monkeypatch.setattr(whole_tables, "_nearest_totals", out_of_reach)
     with pytest.raises(BundleError, match="out of reach"):
         workflow.release(plan, "made", randomness=SeededRandomness(SEED))
@@ -155,6 +159,6 @@ def test_what_the_budget_does_not_allow_is_refused_before_data_are_read(
     def read(*_: Any) -> Any:
         raise AssertionError("data were read")
 
-    monkeypatch.setattr(single_table_offer, "tabulate", read)
+    monkeypatch.setattr(tables_kind, "tabulate", read)
     with pytest.raises(BudgetError, match="budget"):
         workflow.release(plan, "made", randomness=SeededRandomness(SEED))

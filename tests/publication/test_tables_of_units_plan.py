@@ -36,11 +36,14 @@ def test_from_plan_to_verified_bundle(tmp_path: Path) -> None:
     pairs = release.guarantee.adjacency
     assert isinstance(pairs, TablesOfUnits)
     assert release.description.units
-    assert release.description.variance == 2 * 4**2 / (2 * 0.5)  # 2 a^2 / (2 rho), a = 1 + k
-    drawn = np.asarray(release.values)
-    assert drawn.shape == (3, 2)
-    assert drawn.sum(axis=1).tolist() == release.published.values[0].tolist()  # households kept
-    assert int(drawn.sum()) == 150
+    assert release.description.measured[0].variance == 2 * 4**2 / (
+        2 * 0.5
+    )  # 2 a^2 / (2 rho), a = 1 + k
+    for table in (*release.drawn, *release.counts):
+        assert table.shape == (3, 2)
+        assert table.sum(axis=1).tolist() == release.published.values[0].tolist()  # households kept
+        assert int(table.sum()) == 150
+    assert release.counts[0].min() >= 0
     promise = release.guarantee.explain()
     assert "Published exactly: People by county; Households by block." in promise
     assert "People by county" in (bundle / "published.csv").read_text()
@@ -78,7 +81,9 @@ def test_a_later_figure_reprices_tables_of_units_over_the_new_look_alikes(tmp_pa
 
 def test_check_prices_figures_of_both_kinds(tmp_path: Path) -> None:
     plan = written(tmp_path, UNITS)
-    costs = {one.label: one for one in figure_costs(workflow.check(plan).releases[1].mechanism)}
+    costs = {
+        one.label: one for one in figure_costs(workflow.check(plan).releases[1].mechanism.only)
+    }
     assert set(costs) == {"People by county", "Households by block"}
     assert costs["Households by block"].loss_without is None  # people by county need them
 
@@ -136,16 +141,15 @@ def test_households_by_size(tmp_path: Path) -> None:
     assert [check.what for check in verification.verify(bundle) if not check.holds] == []
     release = congenial.read(bundle)
     assert isinstance(release, TablesRelease)
-    assert np.asarray(release.values).shape == (2, 3)
     blocks = release.published.values
     assert blocks is not None
-    assert np.asarray(release.values).sum(axis=1).tolist() == [
-        int(blocks[0][:2].sum()),
-        int(blocks[0][2]),
-    ]
+    households = [int(blocks[0][:2].sum()), int(blocks[0][2])]
+    for table in (*release.drawn, *release.counts):
+        assert np.shape(table) == (2, 3)
+        assert np.sum(table, axis=1).tolist() == households
     for least in (1, 2, 3):  # households with at least so many people: sums of what was drawn
         found = congenial.estimate(release, f"count(size >= {least}) by county").estimates
-        expected = np.asarray(release.values)[:, least - 1 :].sum(axis=1)
+        expected = release.drawn[0][:, least - 1 :].sum(axis=1)
         np.testing.assert_allclose([one.value for one in found], np.maximum(expected, 0))
 
 

@@ -94,7 +94,7 @@ def test_a_table_that_shows_an_attribute_of_units_costs_all_rows_of_its_units(
 ) -> None:
     """At equal rho: noise for k a = 12 rows that move, where ages alone need 8."""
     plan = written(tmp_path)
-    found = [one.mechanism.description.scale for one in workflow.check(plan).releases]
+    found = [one.mechanism.only.description.scale for one in workflow.check(plan).releases]
     assert found[0] == 2 * 8**2  # sigma^2 = Delta_2^2 / (2 rho)
     assert found[1] == 2 * 12**2
 
@@ -170,7 +170,9 @@ def test_check_says_what_a_figure_about_units_costs(tmp_path: Path) -> None:
     """Without the number of people by county, which sees blocks, no household need exchange."""
     text = PLAN.replace('total = true, by = ["county"]', "total = true")
     plan = written(tmp_path, text)
-    costs = {one.label: one for one in figure_costs(workflow.check(plan).releases[1].mechanism)}
+    costs = {
+        one.label: one for one in figure_costs(workflow.check(plan).releases[1].mechanism.only)
+    }
     found = costs["Households by block"]
     assert found.loss_without is not None
     assert found.loss > found.loss_without  # (k + 1)^2 households against k^2

@@ -110,10 +110,10 @@ class TablesSection(NamedSection):
         if self.find is not None and self.accuracy is None:
             raise ValueError("find goes with accuracy: it says which parameter is found")
         of_epsilon = self.epsilon is not None or self.find == "epsilon"
-        if self.delta is not None and (not of_epsilon or self.delta >= 1):
-            raise ValueError(
-                "delta goes with epsilon, or with accuracy and find = 'epsilon', and is below 1"
-            )
+        if self.delta is not None and not of_epsilon:
+            raise ValueError("delta goes with epsilon, or with accuracy and find = 'epsilon'")
+        if self.delta is not None and self.delta >= 1:
+            raise ValueError("delta must be below 1")
         if sum(x is not None for x in (self.aim, self.weights, self.accuracy)) > 1:
             raise ValueError("must have at most one of aim, weights, accuracy")
         return self

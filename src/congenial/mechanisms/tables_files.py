@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from congenial.data.csv_text import rounded, table_csv
-from congenial.data.engines.checked_parquet import Expected, as_parquet, numbers, refused
+from congenial.data.engines.checked_parquet import (
+    Expected,
+    as_parquet,
+    column_names,
+    numbers,
+    refused,
+)
 from congenial.data.schema import Schema
 from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
 from congenial.privacy.descriptions import TablesDescription
@@ -69,9 +75,12 @@ class TableFile:
     def found(
         cls, schema: Schema, description: TablesDescription, at: int, payload: Mapping[str, bytes]
     ) -> TableFile:
-        """The same as a bundle has it: the head of its CSV file tells of whole counts."""
-        head = payload[f"{file_name(description.tables, at)}.csv"].split(b"\n", 1)[0]
-        return cls.of(schema, description, at, b'"count"' in head.split(b","))
+        """The same as a bundle has it: with one column more where there are whole counts."""
+        file = f"{file_name(description.tables, at)}.parquet"
+        columns = len(column_names(file, payload[file]))
+        whole = cls.of(schema, description, at, True)
+        there = columns == len(description.tables[at]) + len(whole.columns)
+        return whole if description.whole and there else replace(whole, whole=False)
 
     @property
     def name(self) -> str:

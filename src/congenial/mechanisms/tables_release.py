@@ -20,9 +20,15 @@ import numpy as np
 
 from congenial._exports import public
 from congenial._notebook import MOST_ROWS, intervals_picture
+from congenial.data.engines.checked_parquet import refused
 from congenial.data.table import cell_index, select
 from congenial.data.workload import Ints, Workload
-from congenial.errors import InferenceError, PredicateError, some_of
+from congenial.errors import (
+    InferenceError,
+    PredicateError,
+    StructureError,
+    some_of,
+)
 from congenial.figures.invariants import Invariants
 from congenial.figures.sum_ranges import indexed_ranges, table_ranges
 from congenial.figures.summed_out import summed_out
@@ -201,7 +207,12 @@ class TablesRelease(Released):
 
     def prints(self, *names: str) -> bool:
         """Whether the table over `names` is printed as whole counts."""
-        return self.estimator.prints(axis_names(names))
+        axes = axis_names(names)
+        if not self.estimator.prints(axes):
+            return False
+        at = self._place(axes)
+        counts = self.counts if at is None else self.counts[at : at + 1]
+        return all(one is not None for one in counts)  # a forged bundle may lack some
 
     def _printed_table(self, axes: tuple[str, ...]) -> Any:
         """The printed counts of a table that has them."""
@@ -243,7 +254,7 @@ class TablesRelease(Released):
     def _measured(self) -> tuple[DrawnTable, ...]:
         pairs = zip(self.description.measured, self.drawn, strict=True)
         named = len(self.drawn) > 1
-        found = tuple(
+        drawn = tuple(
             DrawnTable(
                 f"{self.name}: {said(one.table)}" if named else self.name,
                 one,
@@ -252,10 +263,10 @@ class TablesRelease(Released):
             )
             for one, values in pairs
         )
-        estimator = vars(self).get("estimator")
-        if isinstance(estimator, OneTable):
-            vars(found[0])["mechanism"] = estimator.mechanism  # as the cached property would keep
-        return found
+        known = vars(self).get("estimator")
+        if isinstance(known, OneTable):  # its sampler may have taken long to build
+            vars(drawn[0])["mechanism"] = known.mechanism
+        return drawn
 
     def estimated_count(self, condition: str) -> float:
         """The estimated number of people who meet a condition: unbiased, not always whole."""
@@ -385,6 +396,8 @@ class TablesRelease(Released):
     def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> TablesRelease:
         """Inverse of `payload`; refuses tables that are not the schema's."""
         told: TablesDescription = common["description"]
+        if told.parts:
+            raise refused("release.json", "names parts that these tables were not drawn by")
         schema = common["guarantee"].adjacency.schema
         read = [
             TableFile.found(schema, told, at, payload).read(payload)
@@ -457,7 +470,11 @@ def joint_estimator(description: TablesDescription) -> JointEstimator:
     workload = Workload.of(description.support.schema, description.tables)
     scales = {one.table: one.scale for one in description.measured}
     family = description.family
-    assert family in ("discrete_gaussian", "double_geometric")
+    if (
+        family not in ("discrete_gaussian", "double_geometric")
+        or description.measured[0].nonnegative
+    ):
+        raise StructureError("tables are estimated together from whole-number noise only.")
     return JointEstimator(
         workload,
         family,

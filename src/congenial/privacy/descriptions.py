@@ -154,8 +154,8 @@ class TablesDescription:
             raise GuaranteeError("tables measured together are drawn given the same figures.")
         if any(one.units != self.units for one in self.measured):
             raise GuaranteeError("tables measured together count rows, or all of them count units.")
-        if self.parts:
-            self.support.schema.axis(self.parts)  # raises when it is unknown
+        for name in (*self.keep, *([self.parts] if self.parts else [])):
+            self.support.schema.axis(name)  # raises when it is unknown
         for names in self.tables:
             self.support.schema.axes(names)  # raises when an axis is unknown
 

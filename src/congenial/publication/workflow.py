@@ -305,17 +305,17 @@ def _refuse_price(plan: Plan, mechanism: Any, name: str, ledger: Ledger | None) 
     """BudgetError when the budget does not allow a mechanism, whose price is known before data are
     read; the ledger asks again when it draws.
     """
-    from congenial.mechanisms.mechanism import Mechanism
+    from congenial.mechanisms.measured_tables import MeasuredTables
     from congenial.pairs.adjacency import Adjacency
 
-    if not isinstance(mechanism, Mechanism):
+    if not isinstance(mechanism, MeasuredTables):
         return
     if ledger is not None:
         ledger.refuse(mechanism.description, mechanism.guarantee, name)
         return
     if not isinstance(mechanism.adjacency, Adjacency):
         return
-    budget, loss = plan.budget.budget(), joint_loss([mechanism.priced], mechanism.adjacency)
+    budget, loss = plan.budget.budget(), joint_loss([mechanism.description], mechanism.adjacency)
     if not budget.allows(loss):
         raise uncountable(budget, loss, name) or BudgetError(
             f"release '{name}' asks for {budget.say(loss)}, and the budget is {budget.words}. "

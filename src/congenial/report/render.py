@@ -100,11 +100,6 @@ def has_pictures(page: str) -> bool:
     return _PICTURE_OPENS in page
 
 
-def more_pictures(page: str, again: str) -> bool:
-    """Whether a page shows more pictures than another."""
-    return page.count(_PICTURE_OPENS) > again.count(_PICTURE_OPENS)
-
-
 def without_pictures(page: str) -> str:
     """The page with the addresses of its pictures left out; what is no SVG of ours stays."""
     first, *rest = page.split(_PICTURE_OPENS)

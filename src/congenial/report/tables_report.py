@@ -109,11 +109,13 @@ def render(release: TablesRelease, promise: str) -> str:
 
 def _lead(release: TablesRelease) -> str:
     """What was released, in a clause."""
-    schema = release.schema
+    schema, units = release.schema, release.description.units
     if len(release.tables) > 1:
-        return f"{len(release.tables)} tables"
+        same = "units (not of their rows)" if units else "people"
+        return f"{len(release.tables)} tables of the same {same},"
     axes = [f"{schema.shown(name)} ({schema.axis(name).size})" for name in release.tables[0]]
-    return f"A table of {schema.size(release.tables[0]):,} counts, {' × '.join(axes) or 'total'},"
+    counts = "counts of units (not of their rows)" if units else "counts"
+    return f"A table of {schema.size(release.tables[0]):,} {counts}, {' × '.join(axes) or 'total'},"
 
 
 def _margins(release: TablesRelease) -> list[Document]:
