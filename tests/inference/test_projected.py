@@ -16,7 +16,7 @@ from congenial.inference import (
     shares_of_total,
 )
 from congenial.inference.projected import nearest
-from congenial.mechanisms.projection.projection import project_group
+from congenial.mechanisms.one_table import project_group
 from congenial.sampling import DiscreteGaussian, DoubleGeometric, SeededRandomness
 from tests.inference.exact import ALPHA, z_test
 
