@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from congenial.inference.estimates.resolve import CellGroups, resolve
 from congenial.inference.estimates.scaled_family import ScaledIndex
 from congenial.inference.estimates.side_by_side import SideBySide
 from congenial.inference.estimates.single_table_estimates import SingleTableEstimates
+from congenial.mechanisms.drawn_table import DrawnTable
 from congenial.publication.demo_population import EDGES, STATES
 
 SEED = 20260401
@@ -102,12 +103,8 @@ class World:
         return cg.calibrate("auto", promise, AXES)
 
     def _estimates(self, values: Any) -> SingleTableEstimates:
-        return SingleTableEstimates(replace(self._first, values=values))
-
-    @cached_property
-    def _first(self) -> Any:
-        release = self.mechanism.release(self.table, cg.SeededRandomness(SEED))
-        return release.made_by(self.mechanism, release.guarantee)
+        law, promise = self.mechanism.description, self.mechanism.guarantee
+        return SingleTableEstimates(DrawnTable("world", law, promise, values))
 
     @cached_property
     def earlier(self) -> Any:
@@ -208,12 +205,13 @@ def speed() -> list[dict[str, Any]]:
     promise = cg.Guarantee.pure(1, under=cg.SemiAdjacent(public))
     release = cg.calibrate("auto", promise, AXES).release(table, cg.SeededRandomness(SEED))
     asked = ["share(sex = 'female' | age >= 65) by county", "median(age) by county"]
-    _ = release.mechanism.noise(cg.SeededRandomness(1), 10)  # compiled kernels
+    mechanism = release.only.mechanism
+    _ = mechanism.noise(cg.SeededRandomness(1), 10)  # compiled kernels
     rows = []
     for what, work in (
         (
             f"{SIMULATED:,} simulated tables",
-            lambda: release.mechanism.noise(cg.SeededRandomness(2), SIMULATED),
+            lambda: mechanism.noise(cg.SeededRandomness(2), SIMULATED),
         ),
         ("24 shares and 24 medians, first time", lambda: release.estimate(asked)),
         ("24 shares and 24 medians, again", lambda: release.estimate(asked)),

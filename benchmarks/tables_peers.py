@@ -25,8 +25,8 @@ from benchmarks.tables_design import ADULT, flat, ways
 from congenial import AddRemove, Guarantee, Schema, Table
 from congenial.data.workload import Workload
 from congenial.figures.invariants import Invariants
-from congenial.mechanisms.tables_release import TablesRelease
 from congenial.mechanisms.tables_calibration import calibrate_tables
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.difference_types import difference_types
 from congenial.sampling.randomness import SeededRandomness
 from congenial.tables.design import Weighted, design

@@ -31,8 +31,8 @@ from benchmarks.tables_counts import Case, pennsylvania, topdown
 from congenial.data.workload import Workload
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.support import support
-from congenial.mechanisms.projection.node_fit import fit_nodes, node_order_of
-from congenial.mechanisms.one_table import project_group
+from congenial.mechanisms.measured_tables import MeasuredTables
+from congenial.mechanisms.one_table import OneTable, nearest_counts
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.difference_types import difference_types
 from congenial.sampling.choice import TablePart, choose
@@ -90,17 +90,6 @@ def noise(designed: Design, known: Invariants, randomness: SeededRandomness) -> 
     return found
 
 
-def cell_by_cell(labels: Any, drawn: Any, randomness: SeededRandomness) -> Any:
-    """The nearest nonnegative counts inside each known sum."""
-    flat, values = labels.reshape(-1), drawn.reshape(-1).copy()
-    order = np.argsort(flat, kind="stable")
-    starts = np.searchsorted(flat[order], np.arange(int(flat.max()) + 2))
-    for group in np.unique(flat[values < 0]):
-        cells = order[starts[group] : starts[group + 1]]
-        values[cells] = project_group(values[cells], randomness)
-    return values.reshape(drawn.shape)
-
-
 def designs(case: Case, known: Invariants, promise: str) -> tuple[Design, Design]:
     """Of the six tables, and of the finest alone."""
     stated, aim = PROMISES[promise]
@@ -125,6 +114,10 @@ def releases_of(case: Case, promise: str, releases: int) -> tuple[Sums, Any, flo
     start = time.process_time()
     many, single = designs(case, known, promise)
     designed = time.process_time() - start
+    tables = single.workload.tables
+    alone = MeasuredTables.of(SemiAdjacent(known), tables, single.family, single.scales).estimator
+    assert isinstance(alone, OneTable)
+    assert alone.order is not None
     work = many.measurements(known)
     covariance = Covariance(work, many.family)
     deviations = [covariance.deviations(names).values for names in case.tables]
@@ -133,7 +126,9 @@ def releases_of(case: Case, promise: str, releases: int) -> tuple[Sums, Any, flo
     sums = Sums(np.zeros(shape), np.zeros((len(METHODS), len(SIZES) - 1)), np.zeros(len(truth)))
     for seed in range(releases):
         estimates: list[Any] = []
-        for method, tables in one_release(case, known, (many, single), covariance, seed, sums):
+        for method, tables in one_release(
+            case, known, (many, single), alone, covariance, seed, sums
+        ):
             at = METHODS.index(method)
             for b, (values, true) in enumerate(zip(tables, truth, strict=True)):
                 sums.squares[at, b] += np.mean((values - true) ** 2) / releases
@@ -153,6 +148,7 @@ def one_release(
     case: Case,
     known: Invariants,
     designs_: tuple[Design, Design],
+    alone: OneTable,
     covariance: Covariance,
     seed: int,
     sums: Sums,
@@ -175,13 +171,9 @@ def one_release(
         rival = fit_to_targets(order, topdown(order, [v for v in values if v is not None], work))
         yield "topdown", [rival.table(names) for names in case.tables]
     cells = truth[0] + noise(single, known, randomness)[0]
-    names = tuple(case.tables[0])
-    labels = support(known, names).labels
-    alone = node_order_of(known, names)
-    assert alone is not None
     for method, counts in (
-        ("one table, cells", cell_by_cell(labels, cells, randomness)),
-        ("one table, nodes", fit_nodes(alone, names, cells)),
+        ("one table, cells", nearest_counts(alone.mechanism, cells, randomness)),
+        ("one table, nodes", alone.counts(cells)),
     ):
         yield method, [_onto(case, counts, table) for table in case.tables]
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from congenial import Guarantee, Schema, SemiAdjacent, Table, count, publish, total
 from congenial.mechanisms.measured_tables import MeasuredTables
-from congenial.mechanisms.tables_release import TablesRelease
 from congenial.mechanisms.tables_calibration import calibrate_tables
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.sampling.randomness import SeededRandomness
 from congenial.tables.design import Aim, Even, Keep
 from congenial.tables.intervals import ends

@@ -126,7 +126,7 @@ def places(page: str, tag: str, *names: str) -> list[tuple[float, ...]]:
 def test_pictures_show_the_numbers_in_order(pages: dict[str, str]) -> None:
     released = views_of_release()
     dots = [x for (x,) in places(released._repr_html_(), "circle", "cx")]
-    values = released.values.reshape(-1)
+    values = released.margin("county", "age").reshape(-1)
     assert len(dots) == values.size == 9
     share = (values - values.min()) / (values.max() - values.min())
     assert np.allclose(dots, 170 + 270 * share, atol=0.06)

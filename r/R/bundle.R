@@ -53,28 +53,32 @@ read_json <- function(folder, name) {
   jsonlite::fromJSON(paste(text, collapse = "\n"), simplifyVector = FALSE)
 }
 
-COUNTS <- c("count", "count_as_drawn")
-ERRORS <- c("sd", "low", "high")
-NUMBERS <- c(COUNTS, "estimate", ERRORS, "value", "standard_error", "uniform")
+NUMBERS <- c("count", "count_as_drawn", "estimate", "sd", "low", "high", "value", "standard_error", "uniform")
 
-# Columns of numbers in the files of counts: tables say how far counts may be off.
-count_columns <- function(bundle) {
-  told <- bundle$kind == "table" && !isTRUE(bundle$description$nonnegative)
-  if (told) c(COUNTS, ERRORS) else COUNTS
+# The law of the one table that was measured, and the figures it was drawn given.
+only_law <- function(bundle) {
+  measured <- bundle$description$measured
+  if (bundle$kind != "tables" || length(measured) != 1) {
+    refuse_law(paste0("a bundle of kind '", bundle$kind, "' with ", length(measured), " measured tables has no law of one table"))
+  }
+  c(measured[[1]], bundle$description["support"])
 }
 
-# Columns of numbers, by name; axes of a table of counts are never called like its numbers.
+# Which of the tables was measured.
+measured_place <- function(bundle) match(list(only_law(bundle)[["table"]]), bundle$description$tables)
+
+# Where numbers stand: a label column called like one of them ends with "(label)" where both are there.
 number_places <- function(bundle, columns) {
   description <- bundle$description
   law <- description[["law"]]
-  axes <- c(description[["table"]], if (is.list(law)) law[["table"]])
-  which(names(columns) %in% if (length(axes)) count_columns(bundle) else NUMBERS)
+  axes <- unlist(c(description[["tables"]], description[["table"]], if (is.list(law)) law[["table"]]))
+  names <- names(columns)
+  which(names %in% NUMBERS & (!names %in% axes | paste(names, "(label)") %in% names))
 }
 
-# Where the codes of the axes stand; labels may stand beside them.
-axis_places <- function(bundle, found) {
-  axes <- unlist(bundle$description[["table"]])
-  match(ifelse(axes %in% count_columns(bundle), paste(axes, "(label)"), axes), names(found))
+# Where the codes of a table's axes stand; labels may stand beside them.
+axis_places <- function(axes, found) {
+  match(ifelse(axes %in% NUMBERS & paste(axes, "(label)") %in% names(found), paste(axes, "(label)"), axes), names(found))
 }
 
 # Is the folder as its publisher left it? One row for each check.

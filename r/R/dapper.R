@@ -5,8 +5,9 @@ NAMES_BEFORE <- c("post_f", "latent_f", "priv_f", "st_f")
 
 # A record is a row of level numbers, one for each axis of the table.
 dapper_pieces <- function(bundle, posterior_f, latent_f, npar, varnames = NULL, since_1_1 = TRUE) {
-  found <- bundle$tables[[1]]
-  axes <- axis_places(bundle, found)
+  found <- bundle$tables[[measured_place(bundle)]]
+  named <- unlist(only_law(bundle)[["table"]])
+  axes <- axis_places(named, found)
   sizes <- vapply(axes, function(at) length(unique(found[[at]])), 0)
   strides <- rev(cumprod(c(1, rev(sizes))))[-1]  # the last axis runs fastest
   cells <- prod(sizes)
@@ -23,7 +24,7 @@ dapper_pieces <- function(bundle, posterior_f, latent_f, npar, varnames = NULL, 
   )
   list(
     model = c(model, list(npar = npar, varnames = varnames)),
-    sdp = drawn_values(found),
-    levels = lapply(setNames(axes, unlist(bundle$description[["table"]])), function(at) unique(found[[at]]))
+    sdp = drawn_values(bundle),
+    levels = lapply(setNames(axes, named), function(at) unique(found[[at]]))
   )
 }

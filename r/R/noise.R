@@ -34,7 +34,7 @@ CONDITIONED <- c("congenial", "congenial_gaussian")
 
 # The law of the noise in one cell before it is conditioned on exact figures.
 noise_law <- function(bundle) {
-  told <- bundle$description
+  told <- only_law(bundle)
   if (!isTRUE(told$mechanism %in% c(INDEPENDENT, CONDITIONED))) {
     refuse_law(paste0("the noise of mechanism '", told$mechanism, "' has no density by cells in this package"))
   }

@@ -9,28 +9,16 @@ bundle_table <- function(bundle, which = 1, level = LEVEL) {
   }
   found <- bundle$tables[[which]]
   if (is.null(found)) stop("the bundle has no CSV file of a table.", call. = FALSE)
-  if (bundle$kind == "tables") return(with_normal_ends(found, level))
-  if (bundle$kind != "table") refuse_law(paste0("a bundle of kind '", bundle$kind, "' has no intervals by cells"))
-  if (level == LEVEL && "sd" %in% count_columns(bundle)) return(with_estimates(bundle, found))
+  if (bundle$kind != "tables") refuse_law(paste0("a bundle of kind '", bundle$kind, "' has no intervals by cells"))
+  if (level == LEVEL && "sd" %in% names(found)[number_places(bundle, found)]) return(found)
+  if (length(bundle$description$measured) > 1) return(with_normal_ends(found, level))
+  at <- if (is.character(which)) match(which, names(bundle$tables)) else which
+  if (at != measured_place(bundle)) refuse_law("the law of sums of the measured table is not in this package")
   with_exact_ends(bundle, found, level)
 }
 
-# The table as its file has it, at the level of the file: under any figures.
-with_estimates <- function(bundle, found) {
-  taken <- names(found)[axis_places(bundle, found)] == "estimate"
-  names(found)[axis_places(bundle, found)[taken]] <- "estimate (label)"
-  numbers <- match("count", names(found))
-  drawn <- drawn_values(found)
-  data.frame(found[seq_len(numbers)], estimate = drawn, found[-seq_len(numbers)], check.names = FALSE)
-}
-
-# Several tables: errors are taken as normal; ends are whole and not negative.
-with_normal_ends <- function(found, level) {
-  half <- qnorm((1 + level) / 2) * found$sd
-  found$low <- pmax(0, floor(found$estimate - half))
-  found$high <- pmax(0, ceiling(pmax(found$estimate, 0) + half))
-  found
-}
+# Several tables: errors are taken as normal.
+with_normal_ends <- function(found, level) with_ends(found, qnorm((1 + level) / 2) * found$sd)
 
 # One table: from the law of the noise in each cell.
 with_exact_ends <- function(bundle, found, level) {
@@ -39,14 +27,18 @@ with_exact_ends <- function(bundle, found, level) {
   known <- unique(sizes)
   spread <- lapply(known, function(n) cell_spread(law, n, level))
   place <- match(sizes, known)
-  half <- vapply(spread, function(one) one$half, 0)[place]
-  labels <- axis_places(bundle, found)
-  taken <- names(found)[labels] %in% c("estimate", ERRORS)
-  names(found)[labels[taken]] <- paste(names(found)[labels[taken]], "(label)")
-  found$estimate <- drawn_values(found)
   found$sd <- vapply(spread, function(one) one$sd, 0)[place]
-  found$low <- pmax(0, found$estimate - half)
-  found$high <- pmax(0, found$estimate) + half
+  with_ends(found, vapply(spread, function(one) one$half, 0)[place])
+}
+
+# Ends are whole, not negative, and reach to the printed count.
+with_ends <- function(found, half) {
+  found$low <- pmax(0, floor(found$estimate - half))
+  found$high <- ceiling(pmax(found$estimate, 0) + half)
+  if (is.numeric(found[["count"]])) {
+    found$low <- pmin(found$low, found$count)
+    found$high <- pmax(found$high, found$count)
+  }
   found
 }
 
@@ -68,11 +60,12 @@ cell_spread <- function(law, n, level) {
   list(sd = sqrt(sum(x^2 * chances)), half = which(inside >= level)[1] - 1)
 }
 
-drawn_values <- function(found) found[[if ("count_as_drawn" %in% names(found)) "count_as_drawn" else "count"]]
+# The measured table as drawn.
+drawn_values <- function(bundle) bundle$tables[[measured_place(bundle)]]$estimate
 
 # Which cells a published figure adds up: a number for each cell, or NULL where there is no figure.
 figure_groups <- function(bundle, found) {
-  told <- bundle$description
+  told <- only_law(bundle)
   statements <- told$support$statements
   if (told$mechanism %in% INDEPENDENT || length(statements) == 0) return(NULL)
   groups <- lapply(statements, function(one) {
@@ -98,9 +91,9 @@ group_numbers <- function(labels, rows) {
 
 # The label of every cell on an axis of the table, or on a coarser name of one.
 labels_along <- function(bundle, found, axis) {
-  table <- unlist(bundle$description[["table"]])
+  table <- unlist(only_law(bundle)[["table"]])
   at <- match(axis, table)
-  places <- axis_places(bundle, found)
+  places <- axis_places(table, found)
   if (!is.na(at)) return(found[[places[at]]])
   for (name in names(bundle$schema)) {
     within <- bundle$schema[[name]]$within
@@ -118,15 +111,15 @@ tabulate_groups <- function(groups) if (is.null(groups)) NA else tabulate(groups
 
 # log p(values as drawn | counts): -Inf where they do not agree with the exact figures.
 log_density <- function(bundle, counts, values = NULL) {
-  density_of(bundle)(if (is.null(values)) drawn_values(bundle$tables[[1]]) else values, counts)
+  density_of(bundle)(if (is.null(values)) drawn_values(bundle) else values, counts)
 }
 
 # The same as a function, so that what does not change is worked out once.
 density_of <- function(bundle) {
   law <- noise_law(bundle)
-  found <- bundle$tables[[1]]
+  found <- bundle$tables[[measured_place(bundle)]]
   groups <- figure_groups(bundle, found)
-  if (isTRUE(bundle$description$nonnegative)) refuse_law("the noise was conditioned on counts of 0 and more")
+  if (isTRUE(only_law(bundle)$nonnegative)) refuse_law("the noise was conditioned on counts of 0 and more")
   normaliser <- 0
   if (!is.null(groups)) {
     sizes <- tabulate(groups)

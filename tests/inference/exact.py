@@ -43,16 +43,11 @@ def l1(y, x, eps: float) -> float:
     return float(np.exp(-eps * np.abs(np.asarray(y) - np.asarray(x)).sum()))
 
 
-def release_of(mechanism, values) -> Release:
+def release_of(mechanism, values) -> TablesRelease:
     """A release with given values, as if they had been drawn."""
-    return Release(
-        name="made for a test",
-        description=mechanism.description,
-        guarantee=mechanism.guarantee,
-        values=np.asarray(values),
-        randomness="made for a test",
-        publishable=False,
-    )
+    made = "made for a test"
+    law, promise = mechanism.description, mechanism.guarantee
+    return TablesRelease.of_one(made, law, promise, np.asarray(values), made, publishable=False)
 
 
 def one_axis(levels: int) -> cg.Schema:

@@ -45,14 +45,14 @@ def read_bundle(folder: Path, counts) -> cg.TablesRelease:
     promise = cg.Guarantee.zero_concentrated(1 / VARIANCE, under=cg.ReplaceOne(SCHEMA))
     mechanism = cg.calibrate("auto", promise, AXES)
     blank = cg.Table(SCHEMA, AXES, np.zeros((2, 2), dtype=np.int64))
-    noise = mechanism.release(blank, cg.SeededRandomness(SEED)).values
+    noise = mechanism.release(blank, cg.SeededRandomness(SEED)).drawn[0]
     truth = cg.Table(SCHEMA, AXES, counts.reshape(2, 2) - noise)
     made = mechanism.release(truth, cg.SeededRandomness(SEED))
     bundle.write(made, folder, "the promise", "the report").publish()
     release = cg.read(folder)
-    assert release.values.reshape(-1).tolist() == counts.tolist()
-    assert release.mechanism.description.family == "discrete_gaussian"
-    assert release.mechanism.error_law(np.eye(2, dtype=bool)).variance == pytest.approx(
+    assert release.drawn[0].reshape(-1).tolist() == counts.tolist()
+    assert release.only.description.family == "discrete_gaussian"
+    assert release.only.mechanism.error_law(np.eye(2, dtype=bool)).variance == pytest.approx(
         2 * float(VARIANCE)
     )
     return release

@@ -92,7 +92,7 @@ def test_a_simulated_half_width_agrees_with_the_exact_law():
 
 def test_arithmetic_reduces_to_sums_and_ratios():
     both = one("count(age < 18) / 2 + 3 * count(age >= 65) - 10")
-    value = np.sum(RELEASE.drawn[:, :, 0]) / 2 + 3 * np.sum(RELEASE.drawn[:, :, 3]) - 10
+    value = np.sum(RELEASE.drawn[0][:, :, 0]) / 2 + 3 * np.sum(RELEASE.drawn[0][:, :, 3]) - 10
     assert both.value == pytest.approx(value)
     shares = one("share(sex = 'f' | age < 18) + share(sex = 'm' | age < 18)")
     assert (shares.value, shares.low, shares.high) == (1, 1, 1)
@@ -122,7 +122,7 @@ def test_groups_have_labels_in_schema_order():
 
 def test_quantiles_are_interpolated_inside_bins():
     median = one("median(age | county = 'A')")
-    counts = RELEASE.drawn[0].sum(axis=0)
+    counts = RELEASE.drawn[0][0].sum(axis=0)
     below = np.cumsum(counts)
     place = np.interp(below[-1] / 2, [0, *below], [0, 18, 40, 65, np.nan])
     assert median.value == pytest.approx(place)
@@ -159,7 +159,7 @@ def test_an_index_of_an_even_table_is_corrected_to_nearly_nothing():
     """Noise alone looks like segregation; the estimate does not."""
     even = drawn(np.full((3, 2, 4), 12), figures=())
     found = one("dissimilarity(sex by age)", even)
-    seen = dissimilarity(even.drawn.sum(axis=0)[None])[0]
+    seen = dissimilarity(even.drawn[0].sum(axis=0)[None])[0]
     assert found.low < 0.02
     assert found.value < seen
 

@@ -108,7 +108,9 @@ def test_sums_that_mix_groups_of_one_released_table():
     scale = float(made.description.scale)
     every = list(conforming())
     logs = [
-        -((np.asarray(one.drawn) - x) ** 2).sum() / (2 * scale) + log_rates(x.sum(axis=0)) + ways(x)
+        -((np.asarray(one.drawn[0]) - x) ** 2).sum() / (2 * scale)
+        + log_rates(x.sum(axis=0))
+        + ways(x)
         for x in every
     ]
     exact = weighted_mean(

@@ -139,14 +139,12 @@ def test_sums_that_mix_parts_of_groups_are_seen_through_the_finest_cells():
 # ---- what has no density, and what cannot be left out --------------------------------------------
 
 
-def test_projected_values_are_not_used_but_the_draw_is():
+def test_printed_counts_are_not_used_but_the_draw_is():
     made, _ = mechanism(one_axis(3), [3, 1, 2], (cg.total(),))
     drawn = in_bundle(made, [5, -1, 2])
-    projected = cg.project(drawn, cg.SeededRandomness(1))
-    assert observe(projected).y.tolist() == [5, -1, 2]
-    left = replace(projected, raw=None)
-    with pytest.raises(InferenceError, match="projected values only"):
-        observe(left)
+    printed = replace(drawn, description=replace(drawn.description, whole=True))
+    assert printed.counts[0].tolist() == [4, 0, 2]
+    assert observe(printed).y.tolist() == [5, -1, 2]
 
 
 def test_a_release_without_a_density_is_refused():

@@ -59,7 +59,7 @@ def test_files_say_how_far_the_noisy_count_may_be_off() -> None:
     told = json.loads(drawn.payload()["test.json"])
     around = drawn.interval("smoker = 'yes' and ill = 'yes'", 0.9)
     assert told["count_interval"] == [around.low, around.high]
-    law = drawn.counts.mechanism.error_law(np.array([[True, False], [False, False]]))
+    law = drawn.counts.only.mechanism.error_law(np.array([[True, False], [False, False]]))
     assert told["count_sd"] == pytest.approx(law.variance**0.5, rel=1e-5)
     rows = dict(zip(*drawn.to_arrow().to_pydict().values(), strict=True))
     assert rows["noisy count, low"] == str(around.low)

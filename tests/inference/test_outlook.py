@@ -139,7 +139,7 @@ def test_bounds_across_groups_where_few_tables_conform(across, method):
     shares = [(0.7 + x.reshape(2, 3)) / (7 + 4.2) for x in every]
     assert agrees(found, "share", weighted_mean(weight, shares))
     # planted: bounds and normaliser forgotten
-    eps, drawn = eps_cell(release.mechanism), release.values.reshape(-1)
+    eps, drawn = eps_cell(release.only.mechanism), release.drawn[0].reshape(-1)
     sums = [x for x in tables(7, 6) if x[:3].sum() == 3]
     wrong = [dirichlet_multinomial(x, 0.7) * l1(drawn, x, eps) for x in sums]
     forgotten = weighted_mean(wrong, [(0.7 + x.reshape(2, 3)) / (7 + 4.2) for x in sums])

@@ -51,7 +51,8 @@ def releases(people: int, repeated: int, figures: bool = False):
                 under = cg.SemiAdjacent(cg.publish(table, cg.total(by="area")))
             mechanism = cg.calibrate("auto", cg.Guarantee.pure(1, under=under))
         release = mechanism.release(table, cg.SeededRandomness(SEED + i))
-        found = SingleTableEstimates(release.made_by(mechanism, release.guarantee))
+        vars(release.only)["mechanism"] = mechanism  # as the cached property would keep it
+        found = SingleTableEstimates(release.only)
         vars(found)["_kept"] = kept
         yield found
 

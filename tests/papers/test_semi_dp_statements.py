@@ -286,7 +286,7 @@ def test_theorem_16_at_p_3_is_drawn_from_a_plan(tmp_path):
     assert all(check.holds for check in verify(folder) if "random" not in check.what)
     release = bundle.read(folder)
     assert release.guarantee.tradeoff.eps == 3
-    assert release.adjacency.records == 4
+    assert release.only.adjacency.records == 4
     margins = [release.margin(name).tolist() for name in ("ill", "old", "poor")]
     assert margins == [[40, 8], [39, 9], [40, 8]]
-    assert release.values.reshape(-1).tolist() != [*counts.values()]
+    assert release.drawn[0].reshape(-1).tolist() != [*counts.values()]

@@ -21,6 +21,7 @@ from congenial.data.csv_text import neutral
 from congenial.exports.export_formats import FORMATS
 from congenial.exports.exported_tables import exported_bundle
 from congenial.mechanisms import calibrate_tables
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.publication import bundle as bundles
 from congenial.publication.bundle_texts import published_rows
 from tests.plans import released
@@ -94,7 +95,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         name: mechanism.release(TABLE, cg.SeededRandomness(SEED), name=name)
         for name, mechanism in (_cases() | _refused()).items()
     }
-    drawn["projected"] = cg.project(drawn["congenial"])
+    as_drawn = MeasuredTables.of_one(_cases()["congenial"], whole=False)
+    drawn["as_drawn"] = as_drawn.release(TABLE, cg.SeededRandomness(SEED), name="as drawn")
     rho = cg.Guarantee.zero_concentrated("1/2", under=_nested(cg.total(by="county")))
     joint = calibrate_tables(rho, [["county", "sd"], ["state"], ["sd"]])
     drawn["tables"] = joint.release(TABLE, cg.SeededRandomness(SEED), name="tables")
@@ -190,7 +192,7 @@ def column(table: dict[str, Any], name: str) -> list[Any]:
     return found
 
 
-KNOWN = (*_cases(), "projected")
+KNOWN = (*_cases(), "as_drawn")
 ROUNDED = 0.005  # CSV files have three significant digits of a standard deviation
 
 
@@ -216,7 +218,9 @@ def test_tables_with_intervals_as_their_files_have_them(
     assert column(told, "sd (label)") == expected["sd"]
     for part in ("estimate", "low", "high"):
         assert column(told, part) == pytest.approx(expected[part], rel=1e-12), part
-    assert column(told, "sd") == pytest.approx(release.errors.sd.tolist(), rel=ROUNDED)
+    assert column(told, "sd") == pytest.approx(
+        release.deviations[0].reshape(-1).tolist(), rel=ROUNDED
+    )
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -232,7 +236,7 @@ def test_log_densities_with_their_normaliser(name: str, written: Any, answers: A
     other = COUNTS.copy()
     other[0, :2] += (2, -2)
     expected = [
-        float(release.mechanism.log_density(release.drawn, cg.Table(SCHEMA, AXES, counts)))
+        float(release.only.mechanism.log_density(release.drawn[0], cg.Table(SCHEMA, AXES, counts)))
         for counts in (COUNTS, other)
     ]
     assert answers["bundles"][name]["density"] == pytest.approx(expected, rel=1e-9)
@@ -308,7 +312,7 @@ def test_pieces_for_dapper(written: Any, answers: Any) -> None:
     counts = np.zeros(COUNTS.shape, dtype=int)
     np.add.at(counts, tuple(np.array([[0, 0], [2, 3], [2, 3], [1, 2]]).T), 1)
     release = cg.read(written["plain_geometric"])
-    expected = release.mechanism.log_density(release.drawn, cg.Table(SCHEMA, AXES, counts))
+    expected = release.only.mechanism.log_density(release.drawn[0], cg.Table(SCHEMA, AXES, counts))
     for told in (new, old):
         assert told["counts"] == counts.reshape(-1).tolist()
         assert told["density"] == pytest.approx([float(expected)], rel=1e-12)

@@ -20,6 +20,7 @@ from congenial.data.engines.checked_parquet import (
 )
 from congenial.data.schema import Schema
 from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
+from congenial.privacy.description import Description
 from congenial.privacy.descriptions import TablesDescription
 
 NUMBERS = ("estimate", "sd")
@@ -44,9 +45,10 @@ def file_name(tables: Sequence[tuple[str, ...]], at: int) -> str:
 class TableFile:
     """One table of a release: its axes, and which columns it has.
 
-    `whole`: whole counts. `errors`: estimates with their uncertainty; counts that were drawn given
-    their signs have none, because it depends on the data. `drawn`: values as drawn, where they are
-    not the estimates. `as_drawn`: estimates are whole numbers, as drawn.
+    `whole`: whole counts. `drawn`: values as drawn, where they are not the estimates. `only`: the
+    law of the one measured table, whose estimates are as drawn; None where there are several.
+    Counts that were drawn given their signs have no estimates with their uncertainty, because it
+    depends on the data.
     """
 
     schema: Schema
@@ -54,8 +56,7 @@ class TableFile:
     at: int
     whole: bool
     drawn: bool
-    errors: bool = True
-    as_drawn: bool = False
+    only: Description | None = None
 
     @classmethod
     def of(cls, schema: Schema, description: TablesDescription, at: int, whole: bool) -> TableFile:
@@ -67,8 +68,7 @@ class TableFile:
             at,
             whole,
             only is None and description.tables[at] in measured,
-            only is None or not only.nonnegative,
-            only is not None and not only.continuous,
+            only,
         )
 
     @classmethod
@@ -95,7 +95,8 @@ class TableFile:
     @property
     def columns(self) -> list[str]:
         """The columns that are no labels."""
-        errors = [*NUMBERS, "low", "high"] if self.errors else []
+        signed = self.only is not None and self.only.nonnegative
+        errors = [] if signed else [*NUMBERS, "low", "high"]
         drawn = ["count_as_drawn"] if self.drawn else []
         return [*(["count"] if self.whole else []), *errors, *drawn]
 
@@ -107,7 +108,7 @@ class TableFile:
         axes = self.schema.axes(self.tables[self.at])
         labels = label_names(self.tables[self.at], self.columns)
         fields = [(label, pa.string()) for label in labels]
-        real = {"sd"} if self.as_drawn else {*NUMBERS}
+        real = {*NUMBERS} if self.only is None or self.only.continuous else {"sd"}
         fields += [(name, pa.float64() if name in real else pa.int64()) for name in self.columns]
         longest = max((len(level.encode()) for axis in axes for level in axis.levels), default=0)
         return Expected(f"{self.name}.parquet", pa.schema(fields), math.prod(self.shape), longest)
@@ -124,9 +125,10 @@ class TableFile:
         """Both files."""
         table = self.table(columns)
         shown = with_words(table, self.schema, self.tables[self.at])
+        shortened = ["estimate"] if self.only is None else []  # values as drawn have a density
         return {
             f"{self.name}.parquet": as_parquet(table),
-            f"{self.name}.csv": table_csv(rounded(shown, "estimate")),
+            f"{self.name}.csv": table_csv(rounded(shown, *shortened)),
         }
 
     def read(self, payload: Mapping[str, bytes]) -> dict[str, Any]:
