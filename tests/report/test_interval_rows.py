@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ def test_words_stay_inside_the_picture_and_apart() -> None:
     numbers = re.findall(r'<text x="([\d.]+)" [^>]*middle[^>]*>([^<]+)<', svg)
     spans = [(float(x) - 3.35 * len(said), float(x) + 3.35 * len(said)) for x, said in numbers]
     assert len(spans) >= 2
-    assert all(one[1] < other[0] for one, other in zip(spans, spans[1:], strict=False))
+    assert all(one[1] < other[0] for one, other in pairwise(spans))
     assert spans[-1][1] <= width
 
 
