@@ -37,7 +37,7 @@ PHASES = {
     "data/tabulate.py:Microdata.open": "data",
     "data/tabulate.py:Microdata.tabulate": "data",
     "mechanisms/mechanism.py:Mechanism.check": "data",
-    "mechanisms/measured_tables.py:MeasuredTables.release": "draw",
+    "mechanisms/measured_tables.py:MeasuredTables.release_each": "draw",
     "mechanisms/measured_tables.py:MeasuredTables.made_up": "draw",
     "report/tables_report.py:render": "report",
     "publication/bundle.py:files_of": "bundle",

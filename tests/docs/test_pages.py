@@ -143,6 +143,16 @@ def test_files_that_are_named_exist() -> None:
             assert (ROOT / name).exists(), f"{page.name}: {name}"
 
 
+def test_modules_that_are_named_exist() -> None:
+    """Decision records aside: they say what there was."""
+    rooms = "|".join(path.name for path in (ROOT / "src/congenial").iterdir() if path.is_dir())
+    for page in (*TOP, *PAGES):
+        if page.parent.name == "adr" or page.name == "CHANGELOG.md":
+            continue
+        for name in re.findall(rf"`((?:{rooms})/[\w/]+\.py)`", page.read_text()):
+            assert (ROOT / "src/congenial" / name).exists(), f"{page.name}: {name}"
+
+
 def test_no_machine_or_registry_is_named() -> None:
     for page in (*TOP, *PAGES):
         assert not re.search(r"/(?:work|tmp|home|root)/|https?://", page.read_text()), page.name

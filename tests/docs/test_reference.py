@@ -132,6 +132,7 @@ def test_every_file_and_field_of_a_bundle(one_table: Path) -> None:
     told = sections(page)
     assert first_column(told["release.json"]) == list(index)
     assert first_column(told["description"]) == list(index["description"])
+    assert first_column(told["measured"]) == list(index["description"]["measured"][0])
     assert first_column(told["guarantee"]) == list(index["guarantee"])
     statement = json.loads((bundle / "published.json").read_text())["statements"][0]
     assert all(f"`{key}`" in told["published.json"] for key in statement)

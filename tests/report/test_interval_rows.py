@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from tests.kinds.several_tables_plan import written
 
 ROWS = [
     IntervalRow("Adams & sons", 40.0, 31.0, 47.0),
-    IntervalRow("<b>Bucks</b>", 12.0, 12.0, 12.0),
+    IntervalRow("<b>Bucks</b>", 12.0, 12.0, 12.0, exact=True),
     IntervalRow("x" * 60, 0.0, 0.0, 9.0),
 ]
 
@@ -46,6 +47,26 @@ def test_labels_are_text_and_exact_values_diamonds() -> None:
     assert "<b>" not in svg
     assert "x" * 60 not in svg
     assert svg.count('fill="white"') == 1  # one exact value
+
+
+def test_a_value_without_interval_is_a_point_and_not_exact() -> None:
+    svg = drawn(interval_rows([IntervalRow("a", 3.0, 3.0, 3.0), IntervalRow("b", 9.0, 9.0, 9.0)]))
+    assert svg.count("<circle") == 2
+    assert "white" not in svg
+    assert "stroke-width" not in svg
+
+
+def test_words_stay_inside_the_picture_and_apart() -> None:
+    """At 6.7 pixels a letter, wider than most fonts have them."""
+    svg = drawn(interval_rows([IntervalRow("M" * 60, 2e9, 1.9e9, 2.1e9), ROWS[0]]))
+    width = float(re.findall(r'viewBox="0 0 (\d+)', svg)[0])
+    for x, said in re.findall(r'<text x="([\d.]+)" [^>]*"end"[^>]*>([^<]+)<', svg):
+        assert float(x) - 6.7 * len(said) >= 0
+    numbers = re.findall(r'<text x="([\d.]+)" [^>]*middle[^>]*>([^<]+)<', svg)
+    spans = [(float(x) - 3.35 * len(said), float(x) + 3.35 * len(said)) for x, said in numbers]
+    assert len(spans) >= 2
+    assert all(one[1] < other[0] for one, other in pairwise(spans))
+    assert spans[-1][1] <= width
 
 
 def test_ticks_contain_what_is_drawn() -> None:

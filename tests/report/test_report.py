@@ -14,15 +14,15 @@ from congenial.data.table import Table
 from congenial.figures.invariants import publish
 from congenial.figures.statements import count, structural_zeros, total
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.projection.projection import project
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.report import pictures, views
+from congenial.report import pictures
 from congenial.report import render as render_module
 from congenial.report.accuracy import error_rows
 from congenial.report.page import amount
-from congenial.report.tables_report import render
+from congenial.report.tables_report import MOST_MARGINS, MOST_ROWS, render
 from congenial.report.usage_section import example_condition
 from congenial.sampling.randomness import SeededRandomness, SystemRandomness
 from tests.publication.reading import Reader, words
@@ -38,7 +38,7 @@ def people(schema: Schema, each: int = 40) -> Table:
 
 
 @cache
-def demo(counties: int = 5, projected: bool = True, epsilon: str = "3/2") -> Release:
+def demo(counties: int = 5, projected: bool = True, epsilon: str = "3/2") -> TablesRelease:
     """County x sex x age with population and voting age published, as in the demo."""
     schema = Schema.from_dict(
         {
@@ -54,8 +54,8 @@ def demo(counties: int = 5, projected: bool = True, epsilon: str = "3/2") -> Rel
         replace(count("age >= 18", by="county"), label="Voting age"),
     )
     target = Guarantee.pure(epsilon, under=SemiAdjacent(figures))
-    release = calibrate("auto", target, schema.names).release(table, SeededRandomness(1), "demo")
-    return project(release, SeededRandomness(2)) if projected else release
+    made = MeasuredTables.of_one(calibrate("auto", target, schema.names), whole=projected)
+    return made.release_each([table], SeededRandomness(1), "demo")
 
 
 @cache
@@ -63,14 +63,10 @@ def demo_page() -> str:
     return render(demo(), demo().guarantee.explain("epsilon = 1.5 of epsilon = 4"))
 
 
-def plain(mechanism: str, target: Guarantee, schema: Schema, names: tuple[str, ...]) -> Release:
+def plain(
+    mechanism: str, target: Guarantee, schema: Schema, names: tuple[str, ...]
+) -> TablesRelease:
     return calibrate(mechanism, target, names).release(people(schema), SeededRandomness(3), "plain")
-
-
-@pytest.fixture
-def tables_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the pictures, which take most of the time, where a test is about words."""
-    monkeypatch.setattr(pictures, "available", lambda: False)
 
 
 def test_page_is_offline_and_well_formed() -> None:
@@ -87,7 +83,7 @@ def test_page_is_offline_and_well_formed() -> None:
 
 def test_pictures_load_nothing_and_have_alternatives() -> None:
     reader = Reader(demo_page())
-    assert len(reader.images) == 6  # three margins, one pair, single cells, noise
+    assert len(reader.images) == 2  # by sex and by age; counties are exact, cells too many
     for image in reader.images:
         assert len(image["alt"] or "") > 20
         svg = base64.b64decode((image["src"] or "").split(",")[1]).decode()
@@ -99,9 +95,10 @@ def test_pictures_load_nothing_and_have_alternatives() -> None:
 def test_both_epsilons_are_shown_apart_and_right() -> None:
     release = demo()
     rows = {row[0]: row[1] for row in Reader(demo_page()).rows if len(row) == 2}
-    sensitivity = release.guarantee.adjacency.l1(release.table).value
+    law = release.only.description
+    sensitivity = release.guarantee.adjacency.l1(law.table).value
     assert sensitivity == 4
-    assert release.description.scale * sensitivity == 3 / 2
+    assert law.scale * sensitivity == 3 / 2
     assert rows["Per person (the promise)"] == "epsilon = 1.5"
     assert rows["Per cell (the noise)"] == "eps_cell = 0.375"
     assert rows["How they go together"] == "0.375 per cell × 4 = 1.5 per person"
@@ -111,7 +108,7 @@ def test_both_epsilons_are_shown_apart_and_right() -> None:
 
 def test_structure_and_promise_are_told() -> None:
     text = words(demo_page())
-    assert "county (5) × sex (2) × age (23) = 230 cells" in text
+    assert "A table of 230 counts, county (5) × sex (2) × age (23), protected with" in text
     assert "10 groups of cells whose sum is known; 0 cells in no known sum" in text
     assert "0 cells known to be zero" in text
     assert demo().guarantee.explain("epsilon = 1.5 of epsilon = 4") in text
@@ -134,45 +131,43 @@ def test_published_figures_are_shown_with_label_and_ground() -> None:
 
 
 @pytest.mark.parametrize("projected", [True, False])
-def test_values_in_tables_are_the_released_ones(projected: bool, tables_only: None) -> None:
+def test_values_in_tables_are_the_released_ones(projected: bool) -> None:
     release = demo(projected=projected)
     rows = Reader(render(release, "promise")).rows
-    cells = release.intervals(release.table, 0.9).slice(0, 200).to_pylist()
-    for cell, value in zip(cells, release.values.reshape(-1).tolist(), strict=False):
-        drawn = [f"{cell['estimate']:,}"] if projected else []
-        shown = [cell["county"], cell["sex"], cell["age"], f"{value:,}", *drawn]
-        assert [*shown, f"{cell['low']:,}", f"{cell['high']:,}", ""] in rows
-    for name in release.table:
-        margin = release.margin(name).tolist()
-        for one, value in zip(release.intervals((name,), 0.9).to_pylist(), margin, strict=True):
-            drawn = [f"{one['estimate']:,}"] if projected and release.prints(name) else []
-            note = "exact" if name == "county" else ""
-            ends = [f"{one['low']:,}", f"{one['high']:,}", note]
-            assert [one[name], f"{value:,}", *drawn, *ends] in rows
+    names = release.tables[0]
+    for table in (names, *((name,) for name in names)):
+        values = release.margin(*table).reshape(-1).tolist()
+        cells = release.intervals(table, 0.9).slice(0, 200).to_pylist()
+        for cell, value in zip(cells, values, strict=False):
+            printed = [f"{value:,}"] if release.prints(*table) else []
+            ends = "exact" if cell["exact"] else f"{cell['low']:,} to {cell['high']:,}"
+            labels = [cell[name] for name in table]
+            assert [*labels, *printed, f"{cell['estimate']:,}", ends] in rows
+        assert all(cell["exact"] for cell in cells) == (table == ("county",))
+    assert release.prints(*names) == projected
 
 
 def test_exact_means_no_noise_and_not_a_narrow_interval() -> None:
     release = demo(projected=False)
-    drawn = np.array(release.values)
+    drawn = np.array(release.drawn[0])
     drawn[0, 0, 0] = -10_000  # far below zero: its interval starts at zero and still has a width
-    low = replace(release, values=drawn)
-    cell = views.shown(low, release.table)[0]
-    assert (cell.low, cell.exact) == (0, False)
-    assert cell.high > 0
-    assert all(one.exact for one in views.shown(release, ("county",)))
-    assert not any(one.exact for one in views.shown(release, ("age",)))
+    rows = Reader(render(replace(release, drawn=(drawn,)), "promise")).rows
+    cell = next(row for row in rows if row[:3] == ["County 00", "female", "0-4"])
+    assert cell[3] == "-10,000"
+    low, high = cell[4].split(" to ")
+    assert int(low) == 0 < int(high)
 
 
 def test_expected_error_table_is_that_of_accuracy() -> None:
     rows = Reader(demo_page()).rows
-    for row in error_rows(demo().mechanism):
+    for row in error_rows(demo().only.mechanism):
         name = f"each {row.what}" if row.sums > 1 else row.what
         within = "exact" if row.standard_deviation == 0 else amount(row.within)
         deviation = amount(round(row.standard_deviation, 2))
         assert [name, f"{row.sums:,}", deviation, within] in rows
 
 
-def test_banner_only_when_not_publishable(tables_only: None) -> None:
+def test_banner_only_when_not_publishable() -> None:
     assert "NOT FOR PUBLICATION" in demo_page()
     assert demo().randomness in words(demo_page())
     public = replace(demo(), publishable=True, randomness=SystemRandomness.label)
@@ -182,10 +177,11 @@ def test_banner_only_when_not_publishable(tables_only: None) -> None:
     assert SystemRandomness.label in words(page)
 
 
-def test_projected_values_are_explained_only_when_there_are_any(tables_only: None) -> None:
-    assert "count_as_drawn" in demo_page()
+def test_printed_counts_are_explained_only_when_there_are_any() -> None:
+    assert "count and estimate" in demo_page()
+    assert "may be negative" not in demo_page()
     page = render(demo(projected=False), "promise")
-    assert "count_as_drawn" not in page
+    assert "count and estimate" not in page
     assert "may be negative" in page
 
 
@@ -208,33 +204,28 @@ def test_everything_a_person_wrote_is_escaped(monkeypatch: pytest.MonkeyPatch) -
     release.interval(example_condition(release), 0.9)  # the example on the page can be run
     careless = render_module._environment().overlay(autoescape=False)
     monkeypatch.setattr(render_module, "_environment", lambda: careless)  # planted defect
-    monkeypatch.setattr(pictures, "available", lambda: False)
     assert "<script" in render(release, "promise")
 
 
-def test_without_the_extra_there_are_tables_and_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("altair", "vl_convert"):
-        with monkeypatch.context() as patch:
+def test_pictures_of_tables_need_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        for module in ("altair", "vl_convert"):
             patch.setitem(sys.modules, module, None)
-            assert not pictures.available()
-            page = render(demo(), "promise")
-        reader = Reader(page)
-        assert reader.images == []
-        assert "congenial[report]" in page
-        assert [row for row in reader.rows if row[0] == "85+"]
-        assert "standard deviation" in words(page)
+        assert not pictures.available()
+        page = render(demo(), demo().guarantee.explain("epsilon = 1.5 of epsilon = 4"))
     assert pictures.available()
-    assert "congenial[report]" not in demo_page()
+    assert page == demo_page()
+    assert "congenial[report]" not in page
 
 
 def test_large_table_stays_small_and_refers_to_the_file() -> None:
     release = demo(counties=66)
-    assert release.values.size == 3036
+    assert release.drawn[0].size == 3036
     page = render(release, "promise")
     assert len(page.encode()) < 1_500_000
     assert "All 3,036 rows are in table.csv." in words(page)
-    assert "By county" not in words(page)  # 66 names do not fit a picture
-    assert sum(row[:1] == ["County 00"] and len(row) == 8 for row in Reader(page).rows) <= 8 + 46
+    assert "<h3>county</h3>" not in page  # 66 names do not fit a picture
+    assert sum(row[:1] == ["County 00"] and len(row) == 6 for row in Reader(page).rows) <= 8 + 46
 
 
 @pytest.mark.parametrize(
@@ -254,11 +245,7 @@ def test_plain_mechanisms_without_mandates(
     release = plain(mechanism, target, schema, ("region",))
     page = render(release, "promise")
     text = words(page)
-    assert len(Reader(page).images) == 2
-    noise = views.cell_noise(release)
-    step = 1 if noise.whole else noise.at[1] - noise.at[0]
-    assert noise.whole == ("discrete" in mechanism or "geometric" in mechanism)
-    assert noise.weight.sum() * step == pytest.approx(1, abs=0.01)
+    assert len(Reader(page).images) == 1
     assert "No figure was published exactly." in text
     assert "2 cells in no known sum" in text
     assert scale in text
@@ -272,11 +259,11 @@ def test_odd_shapes_render(names: tuple[str, ...]) -> None:
     target = Guarantee.pure(1, under=ReplaceOne(schema))
     release = plain("auto", target, schema, names)
     reader = Reader(render(release, "promise"))
-    pictured = {("region",): 2, ("code",): 1, ("region", "code"): 3}
+    pictured = {("region",): 1, ("code",): 0, ("region", "code"): 1}
     assert len(reader.images) == pictured[names]
 
 
-def test_rows_of_one_person_are_not_called_a_star(tables_only: None) -> None:
+def test_rows_of_one_person_are_not_called_a_star() -> None:
     schema = Schema.from_dict({"region": {"levels": ["N", "E", "S"]}})
     target = Guarantee.pure(1, under=AddRemove(schema, 3))
     text = words(render(plain("auto", target, schema, ("region",)), "promise"))
@@ -286,7 +273,7 @@ def test_rows_of_one_person_are_not_called_a_star(tables_only: None) -> None:
     assert "The number of people in the data is public" not in text
 
 
-def test_statements_without_figures_are_told(tables_only: None) -> None:
+def test_statements_without_figures_are_told() -> None:
     schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "hh": {"integers": [1, 3]}})
     counts = np.array([[5, 9, 2], [4, 0, 7]])
     table = Table(schema, schema.names, counts)
@@ -299,83 +286,24 @@ def test_statements_without_figures_are_told(tables_only: None) -> None:
     assert "1 cell known to be zero" in text
 
 
-def test_noise_law_is_that_of_the_mechanism() -> None:
-    release = demo()
-    noise = views.cell_noise(release)
-    draws = release.mechanism.noise(SeededRandomness(6), 400)[..., 5:]  # adults: largest groups
-    assert noise.whole
-    assert noise.weight.sum() == pytest.approx(1, abs=0.01)
-    assert np.var(draws) == pytest.approx(noise.standard_deviation**2, rel=0.05)
-    laws = error_rows(release.mechanism, 0.90)[-1]
-    assert noise.half_width == laws.within
-
-
-def test_view_holds_the_other_axis_at_the_median() -> None:
-    release = demo()
-    piece = views.view(release)
-    assert piece is not None
-    assert (piece.rows, piece.panels) == ("age", "sex")
-    ((name, level),) = piece.held
-    totals = release.margin(name)
-    assert np.count_nonzero(totals < totals[level]) == 2  # of five
-    rows, kinds = views.piece_of(release, piece)
-    for i, one in enumerate(rows):
-        age, sex = one.labels
-        at = release.schema.axis("sex").levels.index(sex)
-        assert one.drawn == release.drawn[level, at, release.schema.axis("age").levels.index(age)]
-        assert i // 2 == release.schema.axis("age").levels.index(age)
-    sums: dict[str, int] = {}
-    for one, kind in zip(rows, kinds, strict=True):
-        sums[kind] = sums.get(kind, 0) + int(one.drawn)
-    assert len(sums) == 2
-    for kind, value in sums.items():  # what the legend claims
-        assert kind.endswith(f"sum published exactly: {value:,}")
-
-
-def test_many_published_sums_share_a_colour_and_free_cells_keep_theirs() -> None:
-    schema = Schema.from_dict({"region": {"levels": list("NESWCD")}, "size": {"integers": [1, 4]}})
-    table = people(schema)
-    target = Guarantee.pure(1, under=SemiAdjacent(publish(table, count("size <= 2", by="region"))))
-    release = calibrate("auto", target, schema.names).release(table, SeededRandomness(7))
-    kinds = views._membership(release, np.arange(24))
-    assert kinds == [*["part of a published sum"] * 2, *[views.NO_SUM] * 2] * 6
-    few = views._membership(release, np.arange(8))
-    assert few[0] != few[4]
-    assert few[0].startswith("2 cells; sum published exactly")
-    assert set(views._membership(release, np.array([0, 2]))) == {
-        "part of a larger published sum",
-        views.NO_SUM,
-    }
-
-
-def test_cells_of_crossing_figures_have_the_colour_of_their_atom() -> None:
-    schema = Schema.from_dict(
-        {"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 5, 18, 65], "top": "65+"}}
-    )
-    table = people(schema)
-    told = (
-        total().named("All"),
-        count("sex = 'f'").named("Female"),
-        count("age >= 18").named("Adults"),
-    )
-    target = Guarantee.pure(1, under=SemiAdjacent(publish(table, *told)))
-    release = calibrate("auto", target, schema.names).release(table, SeededRandomness(7))
-    kinds = views._membership(release, np.arange(8))
-    names = ["All, Female", "All, Female, Adults", "All", "All, Adults"]
-    assert kinds == [f"counted in: {name}" for name in names for _ in range(2)]
-
-
 def test_at_most_three_margins_have_pictures() -> None:
     """Of axes that can be labelled: 2 to 40 levels."""
-    sizes = {"one": 1, "a": 2, "long": 41, "b": 40, "c": 3, "d": 2}
+    sizes = {"one": 1, "a": 2, "long": MOST_ROWS + 1, "b": MOST_ROWS, "c": 3, "d": 2}
     schema = Schema.from_dict(
         {name: {"levels": [f"{name}{i}" for i in range(n)]} for name, n in sizes.items()}
     )
-    assert views.one_way(released(schema, tuple(sizes))) == ["a", "b", "c"]
-    assert views.one_way(released(schema, ("d", "long", "a"))) == ["d", "a"]
+    assert MOST_MARGINS == 3
+    assert margins(schema, tuple(sizes)) == ["a", "b", "c"]
+    assert margins(schema, ("d", "long", "a")) == ["d", "a"]
 
 
-def released(schema: Schema, table: tuple[str, ...]) -> Release:
+def margins(schema: Schema, table: tuple[str, ...]) -> list[str]:
+    """Axes whose sums the report of a table shows."""
     made = calibrate("auto", Guarantee.pure(1, ReplaceOne(schema)), table)
     values = np.zeros(made.shape, dtype=np.int64)
-    return Release("many", made.description, made.guarantee, values, "made up", False)
+    release = TablesRelease.of_one(
+        "many", made.description, made.guarantee, values, "made up", False
+    )
+    page = render(release, "promise")
+    assert len(Reader(page).images) == len(re.findall("<h3>[a-z]+</h3>", page))
+    return re.findall("<h3>([a-z]+)</h3>", page)

@@ -327,4 +327,6 @@ def _table(release: PartedRelease, at: int) -> PageTable:
     from congenial.report.tables_report import table_rows
 
     file = f"{part_folder(release.tables, at)}.csv"
-    return table_rows(release.schema, release.tables[at], release.upper[at], file)
+    columns = release.upper[at]
+    numbers = {**columns, "exact": columns["sd"] == 0}
+    return table_rows(release.schema, release.tables[at], numbers, file)

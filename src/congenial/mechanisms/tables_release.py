@@ -50,7 +50,7 @@ from congenial.privacy.description import Description
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.tables.intervals import ends_within
-from congenial.tables.joint_estimator import Answer, Fitted, JointEstimator
+from congenial.tables.joint_estimator import Answer, FittedTables, JointEstimator
 from congenial.tables.measurements import Floats
 
 ERRORS = ("sd", "low", "high")  # columns that say how far an estimate may be off
@@ -116,7 +116,7 @@ class TablesRelease(Released):
         return self.estimator.answer(by_table(self.description, self.drawn))
 
     @property
-    def fitted(self) -> Fitted:
+    def fitted(self) -> FittedTables:
         """Estimates of everything, from the tables as drawn."""
         return self._answer.fitted
 
@@ -302,9 +302,9 @@ class TablesRelease(Released):
         printed = self._printed_sum(names, cells)
         low, high = ends_within([value], half, printed, ranges)
         basis = self.estimator.basis_of_sum(names, cells)
-        return Interval(value, float(low[0]), float(high[0]), level, deviation == 0, basis)
+        return Interval(value, int(low[0]), int(high[0]), level, deviation == 0, basis)
 
-    def interval_ends(self, at: int, level: float) -> tuple[Floats, Floats]:
+    def interval_ends(self, at: int, level: float) -> tuple[Ints, Ints]:
         """Ends of the intervals of every cell of a printed table, in its shape."""
         names = self.tables[at]
         ranges, reach = table_ranges(self._figures, names), self.estimator.reach(names, level)
@@ -314,8 +314,7 @@ class TablesRelease(Released):
         """Standard deviation and both ends of the interval of every cell of a printed table, as in
         its files.
         """
-        low, high = self.interval_ends(at, FILE_LEVEL)
-        return self.deviations[at], low.astype(np.int64), high.astype(np.int64)
+        return (self.deviations[at], *self.interval_ends(at, FILE_LEVEL))
 
     @cached_property
     def _figures(self) -> Invariants:

@@ -213,20 +213,19 @@ def read(folder: str | Path, expected: type[Released] = Released) -> Released:
 
     expected: the class of the release that you expect. A bundle of another kind is then refused,
     and type checkers know what is returned. Without it every kind is read, as a `Released`: a
-    `Release` for a protected table, a `TablesRelease`, `StatisticsRelease`, `ValuesRelease` or
-    `SyntheticRelease` for several tables, statistics, counts given public information, synthetic
-    records. A nation drawn by parts is a `PartedRelease`, whose files are opened when asked for.
+    `TablesRelease` for protected tables, one or several, a `StatisticsRelease`, `ValuesRelease` or
+    `SyntheticRelease` for statistics, counts given public information, synthetic records. A nation drawn by parts is a `PartedRelease`, whose files are opened when asked for.
 
     Reading checks form only; `verify` checks digests, words and the promise.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from congenial import Guarantee, Release, ReplaceOne, Schema, Table, calibrate
+    >>> from congenial import Guarantee, ReplaceOne, Schema, Table, TablesRelease, calibrate
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
     >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
     >>> drawn = mechanism.release(Table(schema, ["sex"], [90, 110]), name="sex")
     >>> with TemporaryDirectory() as folder:
     ...     write(drawn, Path(folder) / "sex", "the promise", "the report").publish()
-    ...     release = read(Path(folder) / "sex", Release)
+    ...     release = read(Path(folder) / "sex", TablesRelease)
     >>> release.interval("sex = 'f'", 0.90) == drawn.interval("sex = 'f'", 0.90)
     True
     """

@@ -31,19 +31,13 @@ class ExpectedError:
 
 def expected_errors(release: Document) -> tuple[ExpectedError, ...]:
     """The expected errors of a release of any kind, from its document; () where data decide."""
-    if release["kind"] == "tables":
-        return tuple(
-            ExpectedError(
-                " x ".join(row["table"]) or "total",
-                row["standard_deviation"],
-                row["within"],
-                row["level"],
-            )
-            for row in release["tables"]
-        )
+    rows, tables = release["errors"], release.get("tables", [])
+    if len(tables) > 1:  # of one table, `errors` has every kind of sum
+        rows = [row | {"what": " x ".join(row["table"]) or "total"} for row in tables]
     return tuple(
         ExpectedError(row["what"], row["standard_deviation"], row.get("within"), row.get("level"))
-        for row in release["errors"]
+        for row in rows
+        if row.get("standard_deviation") is not None
     )
 
 

@@ -98,12 +98,14 @@ def write_review(plan: Plan, document: Document, plan_file: Path, out: Path) -> 
 def _in_short(plan: Plan, one: Document) -> ReleaseInShort:
     rows = [(e.what, f"{e.deviation:.2f}", half_width(e)) for e in expected_errors(one)]
     errors = table(_ERRORS, rows) if rows else None
-    what = f"{one['kind'].capitalize()}"
+    what, tables = one["kind"].capitalize(), one.get("tables", [])
     shown = one.get("table") or getattr(plan.named(one["name"]), "synthesise", None)
-    if shown:
-        what += f" over {', '.join(shown)}"
+    if one["kind"] == "tables" and len(tables) == 1:
+        what = f"Table over {', '.join(tables[0]['table'])}"
     elif one["kind"] == "tables":
-        what = f"{len(one['tables'])} tables under one promise"
+        what = f"{len(tables)} tables under one promise"
+    elif shown:
+        what += f" over {', '.join(shown)}"
     return ReleaseInShort(one["name"], f"{what}.", one["promise"], errors)
 
 

@@ -11,24 +11,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape as text
 
-WIDTH, ROW, LABELS, RIGHT, FOOT = 640, 20, 230, 24, 26
+WIDTH, ROW, LABELS, RIGHT, FOOT = 420, 20, 180, 24, 26  # a telephone shows it at nine tenths
+LETTER = 7  # pixels of a letter, at most in most words
 BLUE, INK, GREY, LINE = "#0072b2", "#1c2530", "#5b6673", "#e6eaee"
 TICKS = 5  # at most, beside the first
 
 
 @dataclass(frozen=True)
 class IntervalRow:
-    """A value and its interval; no interval (`low` = `high`) for an exact one."""
+    """A value and its interval; `low` = `high` where there is none. Exact: figures tell it."""
 
     label: str
     value: float
     low: float
     high: float
-
-    @property
-    def exact(self) -> bool:
-        """Whether figures tell the value."""
-        return self.low == self.high
+    exact: bool = False
 
 
 def interval_rows(rows: Sequence[IntervalRow]) -> str:
@@ -37,7 +34,10 @@ def interval_rows(rows: Sequence[IntervalRow]) -> str:
         min(min(one.low, one.value) for one in rows), max(max(one.high, one.value) for one in rows)
     )
     bottom = ROW * len(rows) + 6
-    left = min(LABELS, 30 + 7 * max(len(one.label) for one in rows))
+    left = min(LABELS, 30 + LETTER * max(len(one.label) for one in rows))
+    most = max(len(f"{tick:,}") for tick in ticks)
+    apart = (WIDTH - left - RIGHT) / (len(ticks) - 1)
+    every = math.ceil(LETTER * (most + 1) / apart)  # so that their numbers stay apart
 
     def across(value: float) -> float:
         share = (value - ticks[0]) / (ticks[-1] - ticks[0])
@@ -47,9 +47,11 @@ def interval_rows(rows: Sequence[IntervalRow]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + FOOT}" '
         'font-family="sans-serif" font-size="12">'
     ]
-    for tick in ticks:
+    for place, tick in enumerate(ticks):
         x = f"{across(tick):.1f}"
         lines.append(f'<path d="M{x} 0V{bottom}" stroke="{LINE}"/>')
+        if place % every:
+            continue
         lines.append(
             f'<text x="{x}" y="{bottom + 16}" text-anchor="middle" fill="{GREY}">{tick:,}</text>'
         )
@@ -62,7 +64,8 @@ def interval_rows(rows: Sequence[IntervalRow]) -> str:
 
 
 def _label(one: IntervalRow, left: int, y: int) -> str:
-    said = one.label if len(one.label) <= 36 else one.label[:35] + "…"
+    most = LABELS // LETTER - 1
+    said = one.label if len(one.label) <= most else one.label[: most - 1] + "…"
     return f'<text x="{left - 12}" y="{y + 4}" text-anchor="end" fill="{INK}">{text(said)}</text>'
 
 
@@ -71,11 +74,9 @@ def _mark(exact: bool, x: float, ends: tuple[float, float], y: int) -> str:
     if exact:
         return f'<path d="M{x - 5:.1f} {y}l5 -5l5 5l-5 5z" fill="white" stroke="{INK}"/>'
     low, high = (f"{end:.1f}" for end in ends)
-    bar = f"M{low} {y}H{high}M{low} {y - 4}v8M{high} {y - 4}v8"
-    return (
-        f'<path d="{bar}" stroke="{BLUE}" stroke-width="1.6"/>'
-        f'<circle cx="{x:.1f}" cy="{y}" r="3.4" fill="{BLUE}"/>'
-    )
+    path = f"M{low} {y}H{high}M{low} {y - 4}v8M{high} {y - 4}v8"
+    bar = f'<path d="{path}" stroke="{BLUE}" stroke-width="1.6"/>' if low != high else ""
+    return f'{bar}<circle cx="{x:.1f}" cy="{y}" r="3.4" fill="{BLUE}"/>'
 
 
 def nice_ticks(low: float, high: float) -> list[int]:

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from congenial.data.schema import Schema
+from congenial.errors import UnansweredError
 from congenial.figures.support import support
 from congenial.mechanisms.drawn_table import DrawnTable
 from congenial.mechanisms.one_table import OneTable
-from congenial.mechanisms.released import FILE_LEVEL
+from congenial.mechanisms.released import EXACT_LAW, FILE_LEVEL
 from congenial.mechanisms.tables_files import file_name
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.several_rows import SeveralRows
@@ -43,6 +44,8 @@ from congenial.report.usage_section import example_condition, literal
 
 Document = dict[str, Any]
 ENDS = ("low", "high")
+ENDS_OF_EXACT = (*ENDS, "exact")
+COLUMNS = ("count", "estimate", *ENDS_OF_EXACT)
 MOST_ROWS = 40  # cells of a table that are drawn
 MOST_MARGINS = 3  # axes of one table whose sums are shown too
 LEVEL = f"{FILE_LEVEL:.0%}"
@@ -93,6 +96,7 @@ def render(release: TablesRelease, promise: str) -> str:
         whole=any(one is not None for one in release.counts),
         fit=_fit(release),
         level=LEVEL,
+        rests=_rests(release),
         tables=[*_margins(release), *(_shown_table(release, names) for names in release.tables)],
         law=_law(release),
         parameters=_parameters(release) if release.description.only_law is not None else [],
@@ -116,6 +120,18 @@ def _lead(release: TablesRelease) -> str:
     axes = [f"{schema.shown(name)} ({schema.axis(name).size})" for name in release.tables[0]]
     counts = "counts of units (not of their rows)" if units else "counts"
     return f"A table of {schema.size(release.tables[0]):,} {counts}, {' × '.join(axes) or 'total'},"
+
+
+def _rests(release: TablesRelease) -> str:
+    """What the intervals of one measured table rest on; empty for several, and without any."""
+    if not isinstance(release.estimator, OneTable) or not release.has_errors:
+        return ""
+    if release.estimator.deviations(release.tables[0]).basis == "simulated":
+        return (
+            "Intervals are simulated from the law of the noise, which is public, wherever that law "
+            "is not tabulated; their half-widths are then upper confidence bounds."
+        )
+    return f"Intervals are exact: {EXACT_LAW.removeprefix('exact: ')}."
 
 
 def _margins(release: TablesRelease) -> list[Document]:
@@ -145,27 +161,28 @@ def _file(release: TablesRelease, names: tuple[str, ...]) -> str:
 
 
 def _numbers(release: TablesRelease, names: tuple[str, ...]) -> Document:
-    """Counts where they are printed, and estimates with the ends of their intervals where errors
-    have a law that does not depend on the data.
+    """Counts where they are printed, estimates, and the ends of their intervals where errors have a
+    law that does not depend on the data.
     """
     counts = release.margin(*names) if release.prints(*names) else None
-    found: Document = {"count": counts, "estimate": None, "low": None, "high": None}
-    if not release.has_errors:
+    found: Document = {**dict.fromkeys(COLUMNS), "count": counts}
+    try:
+        columns = release.intervals(names, FILE_LEVEL)
+    except UnansweredError:  # counts drawn given their signs
         return found
     shape = [axis.size for axis in release.schema.axes(names)]
-    columns = release.intervals(names, FILE_LEVEL)
-    for name in ("estimate", "low", "high", "exact"):
+    for name in COLUMNS[1:] if release.has_errors else ENDS_OF_EXACT:
         found[name] = np.reshape(columns[name].to_numpy(zero_copy_only=False), shape)
     return found
 
 
 def _picture(release: TablesRelease, names: tuple[str, ...], numbers: Document) -> Picture | None:
-    """Values of a small table with their intervals."""
+    """Values of a small table with their intervals; none where all are exact."""
     values = numbers["estimate"] if numbers["count"] is None else numbers["count"]
-    if values.size > MOST_ROWS:
-        return None
     known = numbers["low"] is not None
-    exact = numbers["exact"] if known else np.ones(values.shape, dtype=bool)
+    exact = numbers["exact"] if known else np.zeros(values.shape, dtype=bool)
+    if values.size > MOST_ROWS or exact.all():
+        return None
     ends: list[Any] = [numbers[end] if known else values for end in ENDS]
     low, high = (np.where(exact, values, end) for end in ends)
     levels = [release.schema.shown_levels(name) for name in names]
@@ -175,18 +192,19 @@ def _picture(release: TablesRelease, names: tuple[str, ...], numbers: Document) 
             float(values[cell]),
             float(low[cell]),
             float(high[cell]),
+            bool(exact[cell]),
         )
         for cell in np.ndindex(*values.shape)
     ]
     what = "estimates" if numbers["count"] is None else "printed counts"
     bars = f", bars {LEVEL} intervals" if known else ""
-    marked = " Hollow diamonds are exact: published figures tell them."
+    marked = " Hollow diamonds are exact: they follow from published figures."
     return Picture(
         interval_rows(rows),
         f"Values of {table_words(release.schema, names)}"
         f"{f' with {LEVEL} intervals' if known else ''}, {len(rows)} cells; the numbers are in the "
         "table below.",
-        f"People: points are {what}{bars}.{marked if known and exact.any() else ''} The axis need "
+        f"People: points are {what}{bars}.{marked if exact.any() else ''} The axis need "
         "not start at zero.",
     )
 
@@ -209,28 +227,30 @@ def table_rows(
 ) -> PageTable:
     """One row per cell: labels, printed count if there is one, estimate and interval if known."""
     levels = [schema.shown_levels(name) for name in names]
-    counts, estimates, low, high = (numbers[key] for key in ("count", "estimate", "low", "high"))
+    counts, estimates, low, high, exact = (numbers[key] for key in COLUMNS)
     rows = []
     shape = np.shape(counts if estimates is None else estimates)
     for cell in islice(np.ndindex(*shape), LARGEST_TABLE):
         labels = [shown[i] for shown, i in zip(levels, cell, strict=True)]
         printed = [] if counts is None else [f"{int(counts[cell]):,}"]
-        known = []
-        if estimates is not None:
-            whole = np.issubdtype(estimates.dtype, np.integer)
-            value = f"{estimates[cell]:,}" if whole else f"{estimates[cell]:,.1f}"
-            known = [value, f"{int(low[cell]):,} to {int(high[cell]):,}"]
-        rows.append([*labels, *printed, *known])
+        estimate = [] if estimates is None else [_estimate(estimates[cell])]
+        interval = []
+        if low is not None:
+            ends = f"{int(low[cell]):,} to {int(high[cell]):,}"
+            interval = ["exact" if exact[cell] else ends]
+        rows.append([*labels, *printed, *estimate, *interval])
     columns = [
         *(PageColumn(schema.shown(name)) for name in names),
         *([] if counts is None else [PageColumn("count", number=True)]),
+        *([] if estimates is None else [PageColumn("estimate", number=True)]),
+        *([] if low is None else [PageColumn(f"{LEVEL} interval", number=True)]),
     ]
-    if estimates is not None:
-        columns += [
-            PageColumn("estimate", number=True),
-            PageColumn(f"{LEVEL} interval", number=True),
-        ]
     return folded_table(columns, rows, schema.size(tuple(names)), file)
+
+
+def _estimate(value: Any) -> str:
+    """Whole numbers as they are, others with one decimal."""
+    return f"{value:,}" if isinstance(value, np.integer) else f"{value:,.1f}"
 
 
 def table_words(schema: Schema, names: Sequence[str]) -> str:

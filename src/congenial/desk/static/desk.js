@@ -139,6 +139,7 @@ async function startKeys(text, box) {
   }
 
   for (const event of ["input", "keyup", "click", "focus"]) text.addEventListener(event, show);
+  if (document.activeElement === text) show();  // somebody types already
 }
 
 function followJob(job) {
