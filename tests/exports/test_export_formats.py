@@ -40,7 +40,7 @@ def exported(tmp_path_factory):
     mechanism = cg.calibrate("auto", cg.Guarantee.pure(1, under=under))
     drawn = mechanism.release(table, cg.SeededRandomness(SEED), name="By age/2026")
     folder = tmp_path_factory.mktemp("exports") / "bundle"
-    prepared = bundle.write(cg.project(drawn), folder, "the promise", "the report")
+    prepared = bundle.write(drawn, folder, "the promise", "the report")
     prepared.publish()
     return exported_bundle(cg.read(folder), bundle.read_index(folder), prepared.digest, 0.9)
 
@@ -94,7 +94,7 @@ def test_sdmx_data_fit_their_structure(exported):
     }
     rows = rows_of(files["by-age-2026.csv"])
     values = np.array([int(row["OBS_VALUE"]) for row in rows]).reshape(COUNTS.shape)
-    assert np.array_equal(values, exported.release.values)
+    assert np.array_equal(values, exported.release.counts[0])
     for row, (county, age) in zip(rows, np.ndindex(3, 3), strict=True):
         assert row["DATAFLOW"] == "PUBLISHER:BY_AGE_2026(1.0)"
         found = [codes[f"CL_BY_AGE_2026_{name}"][row[name]] for name in dimensions]
@@ -122,7 +122,7 @@ def test_workbook_keeps_labels_as_text(exported):
     ]
     assert rows[0][:3] == ["state", "county", "age"]
     assert rows[2][:3] == ["X", "=A&B", "10-14"]
-    assert [row[3] for row in rows[1:]] == exported.release.values.reshape(-1).tolist()
+    assert [row[3] for row in rows[1:]] == exported.release.counts[0].reshape(-1).tolist()
 
 
 def test_registry_entry(exported):

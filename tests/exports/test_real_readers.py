@@ -63,7 +63,7 @@ def test_pysdmx_reads_data_by_their_structure(exported: Any, written: Path) -> N
     (data,) = io.get_datasets(written / f"sdmx/{NAME}.csv", structure)
     assert [one.id for one in data.structure.components.dimensions] == ["COUNTY", "AGE"]
     table = data.data
-    counts = exported.release.values.reshape(-1).tolist()
+    counts = exported.release.counts[0].reshape(-1).tolist()
     assert table["OBS_VALUE"].astype(float).tolist() == counts
     for axis in ("county", "age"):
         labels = [names[f"CL_BY_AGE_2026_{axis.upper()}"][code] for code in table[axis.upper()]]

@@ -62,7 +62,7 @@ def test_the_same_tables_are_possible_from_both_of_a_pair(case: Case) -> None:
         possible = [np.isfinite(mechanism.log_density(outputs, one)) for one in (left, right)]
         assert (possible[0] == possible[1]).all()
         assert possible[0].any()
-    values = mechanism.release(left, SeededRandomness(SEED)).values
+    (values,) = mechanism.release(left, SeededRandomness(SEED)).drawn
     assert values.dtype == np.int64  # whole numbers: no bit below one to look at
 
 

@@ -107,6 +107,8 @@ def exported_bundle(
             printed_table(release.schema, names, _printed(release, at, level), level)
             for at, names in enumerate(release.tables)
         )
+        if len(tables) == 1:
+            tables = (replace(tables[0], name=release.name),)
     elif isinstance(release, PartedRelease):
         tables = parted_tables(release, level, part)
     elif isinstance(release, TableRecordsRelease):
