@@ -14,8 +14,8 @@ import congenial
 from congenial.data.table import select
 from congenial.errors import BundleError, InferenceError, PredicateError, UnansweredError
 from congenial.inference.estimates.cell_estimates import cell_estimates
-from congenial.mechanisms.tables_release import TablesRelease, by_table, estimator_of
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
+from congenial.mechanisms.tables_release import TablesRelease, by_table, estimator_of
 from tests.commands import run
 from tests.kinds.nation_plan import SECTION, written
 from tests.mechanisms.nations import CELLS

@@ -10,7 +10,7 @@ import pytest
 from congenial.cli import output, publish
 from congenial.errors import PlanError
 from congenial.figures.limits import limits
-from congenial.kinds import single_table_verification, single_table_words
+from congenial.kinds import single_table_verification
 from congenial.publication import bundle, workflow
 from congenial.publication.check_document import examine
 from congenial.publication.plan import Plan

@@ -15,8 +15,7 @@ import pytest
 import congenial
 from congenial.data.table import Table
 from congenial.errors import InferenceError
-from congenial.kinds.tables import automatic
-from congenial.kinds.tables import AIM, _same
+from congenial.kinds.tables import AIM, _same, automatic
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.publication.plan import Plan
 from tests.commands import refused, run

@@ -12,8 +12,8 @@ import pytest
 import congenial
 from congenial import Guarantee, Schema, SemiAdjacent, Table, margin, publish
 from congenial.errors import BudgetError, PlanError, SchemaError, StructureError
-from congenial.mechanisms.tables_release import TablesRelease
 from congenial.mechanisms.tables_calibration import calibrate_tables
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.publication.verification import verify
 from congenial.sampling.randomness import SeededRandomness
 from tests.commands import refused, run
