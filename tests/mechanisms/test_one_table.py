@@ -1,4 +1,4 @@
-"""Whole counts of one measured table, from coarse to fine: sums are right, published figures hold."""
+"""Whole counts of one measured table: sums are right, published figures hold."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class MeasuredTables:
 
     @property
     def only(self) -> Mechanism | None:
-        """What draws the one table that all printed ones are sums of; None: several are combined."""
+        """What draws the one table that all printed ones are sums of; None where there is none."""
         return None if self.description.only_law is None else self.mechanisms[0]
 
     @cached_property

@@ -13,8 +13,8 @@ counts can be.
 
 **Cell by cell** where figures have no place in such an order (public bounds, figures finer than the
 table or about other attributes, sums that cross in other ways): the nearest table in least squares
-with the published sums and bounds. Ties are broken by random numbers that the draw seeds, so that no cell
-is favoured and everybody gets the same counts from the same draw.
+with the published sums and bounds. Ties are broken by random numbers that the draw seeds, so that
+no cell is favoured and everybody gets the same counts from the same draw.
 """
 
 from __future__ import annotations
