@@ -66,6 +66,12 @@ class Statement:
             )
 
     @property
+    def is_total(self) -> bool:
+        """Whether it is the number of people, published exactly."""
+        whole = not self.by and not self.units and self.terms == (("", 1),)
+        return whole and self.relation == "="
+
+    @property
     def limit(self) -> str:
         """The bound in words, without its ground; empty for what is no bound.
 
