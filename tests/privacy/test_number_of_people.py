@@ -121,7 +121,9 @@ def test_the_noise_given_n_keeps_the_same_epsilon_for_several_tables() -> None:
         for epsilon, names in ((1, ("sex", "age")), (2, ("sex",)))
     ]
     loss = joint_loss([one.description for one in made], pairs)
-    assert loss.epsilon == joint_loss([one.description for one in plain], ReplaceOne(SCHEMA)).epsilon
+    assert (
+        loss.epsilon == joint_loss([one.description for one in plain], ReplaceOne(SCHEMA)).epsilon
+    )
     tables = [Table(SCHEMA, SCHEMA.names, one) for one in everybody(people)]
     worst = max(
         sum(

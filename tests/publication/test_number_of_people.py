@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from congenial.data.schema import Schema
 from congenial.errors import BudgetError, LedgerError, MandateError
 from congenial.ledger.ledger import Ledger
+from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import AddRemove
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication import workflow
@@ -75,7 +75,7 @@ def test_two_commands_and_a_table_that_adds_up(folder: Path) -> None:
     bundle = folder / "bundles" / "one"
     assert read(bundle).values.sum() == N
     run("verify", bundle)
-    assert f"Number of people,,{N}," in (bundle / "published.csv").read_text()
+    assert f"Number of people,,{N},public by the promise" in (bundle / "published.csv").read_text()
     assert "Number of people" in run("ledger", "show", folder / "ledger.sqlite")
     ledger = Ledger.open(folder / "ledger.sqlite")
     assert ledger.figures.told == (PEOPLE,)
@@ -149,9 +149,10 @@ def test_it_is_stated_only_where_the_figures_do_not_tell_it(
         (("epsilon = 1\n", 'epsilon = 1\nmechanism = "plain_geometric"\n'),),
         (("epsilon = 1\n", 'epsilon = 1\nnonnegative = "condition"\n'),),  # signs would cost more
         ((TABLE, 'tables = [["g", "x"], ["side", "x"]]\nrho = 0.1\nparts = "side"\n'),),
+        ((TABLE, 'synthesise = ["g", "x"]\nrho = 0.1\nrecords = 99\n'),),
         (('unit = "id"\n', 'unit = "id"\nmax_rows = 2\n'),),
     ],
-    ids=["a mechanism that keeps no figures", "signs", "parts", "several rows"],
+    ids=["a mechanism that keeps no figures", "signs", "parts", "other records", "several rows"],
 )
 def test_it_is_left_out_where_a_release_cannot_use_it(
     folder: Path, changes: tuple[tuple[str, str], ...]
@@ -172,16 +173,10 @@ def test_rows_that_come_and_go_are_refused_beside_it(folder: Path) -> None:
     assert "replace-one" in said
     assert "add-remove" in said
     ledger = Ledger.open(folder / "ledger.sqlite")
-    schema = Plan.load(plan(folder)).schema
-    release = _of_rows(schema)
+    rows = AddRemove(Plan.load(plan(folder)).schema)
+    release = calibrate("auto", Guarantee.pure(1, under=rows), ("x",))
     with pytest.raises(LedgerError, match="Number of people"):
         ledger.reserve(release.description, release.guarantee, "three")
-
-
-def _of_rows(schema: Schema):  # noqa: ANN202 - a Mechanism
-    from congenial.mechanisms.calibrate import calibrate
-
-    return calibrate("auto", Guarantee.pure(1, under=AddRemove(schema)), ("x",))
 
 
 def test_nothing_is_recorded_where_the_release_is_refused(folder: Path) -> None:
@@ -208,3 +203,20 @@ def test_the_figures_so_far_have_it_before_it_is_public(folder: Path) -> None:
     assert found.told == (PEOPLE,)
     assert int(found.told_values[0]) == N
     assert not (folder / "ledger.sqlite").exists()
+
+
+def test_who_may_not_publish_is_sent_to_somebody_who_may(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = plan(folder)
+    loaded = Plan.load(path)
+    ledger = Ledger.open(loaded.ledger, loaded.schema, budget=loaded.budget.budget(), who="ada")
+    ledger.grant("ben", "releaser")
+    ledger.grant("ada", "owner")
+    monkeypatch.setattr("getpass.getuser", lambda: "ben")
+    said = refused(path, "release", MandateError.exit_code)
+    assert "not yet published: Number of people. Run `congenial publish`" in said
+    monkeypatch.setattr("getpass.getuser", lambda: "ada")
+    run("publish", path)
+    monkeypatch.setattr("getpass.getuser", lambda: "ben")
+    run("release", path)

@@ -115,7 +115,9 @@ def _void(state: LedgerState, pairs: Mapping[str, Any], new: Sequence[Statement]
         return f"given what was public before it; once '{new[0].label}' is published too,"
     exact = [one for one in new if one.relation == "="]
     if exact and _come_and_go(pairs) and state.unit.kind == "replace-one":
-        return f"about one person more or less; once '{exact[0].label}' is published, that shows, and"
+        return (
+            f"about one person more or less; once '{exact[0].label}' is published, that shows, and"
+        )
     tied = _tied(state, pairs, new)
     if not tied:
         return ""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from congenial.kinds.kind import NamedSection
     from congenial.publication.plan import Plan
 
-PEOPLE = total().named("Number of people")
+PEOPLE = total().named("Number of people", "public by the promise")
 COUNTS_EVERYBODY = ("table", "tables", "synthesise")  # kinds that count every record once
 
 
@@ -44,12 +44,14 @@ def figures_beside(plan: Plan, known: Invariants) -> Invariants:
 
 def _left_out_by(plan: Plan, section: NamedSection, before: Invariants, after: Invariants) -> bool:
     """Whether a release speaks against stating n: its promise takes no figures into account, parts
-    of a nation are drawn apart, a named mechanism keeps no figures, or counts conditioned on signs
-    would need more noise (the price of signs is higher inside a known sum).
+    of a nation are drawn apart, another number of records is asked for, a named mechanism keeps no
+    figures, or counts conditioned on signs would need more noise (a known sum makes signs dearer).
     """
     kind = of_section(section)
     if section.alone or not kind.given_figures or kind.key == "parts":
         return True
+    if kind.key == "synthesise":
+        return getattr(section, "records", None) is not None
     if kind.key == "table" and section.mechanism != "auto":
         from congenial.mechanisms.calibrate import REGISTRY
 
