@@ -52,15 +52,11 @@ def _left_out_by(plan: Plan, section: NamedSection, before: Invariants, after: I
         return True
     if kind.key == "synthesise":
         return getattr(section, "records", None) is not None
-    if kind.key == "table" and section.mechanism != "auto":
-        from congenial.mechanisms.calibrate import REGISTRY
-
-        known = REGISTRY.get(section.mechanism)
-        return known is not None and not known.conditions
-    if getattr(section, "nonnegative", "no") != "condition":
+    signs = getattr(section, "nonnegative", "no") == "condition"
+    if section.mechanism == "auto" and not signs:
         return False
     try:
-        rates = [kind.build(plan, section, one).description.rate for one in (before, after)]
+        without, given = (kind.build(plan, section, one).description for one in (before, after))
     except CongenialError:
         return True  # whoever builds the release says what is wrong
-    return bool(rates[1] < rates[0])
+    return signs and bool(given.rate < without.rate)
