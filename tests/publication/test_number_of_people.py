@@ -184,6 +184,10 @@ def test_nothing_is_recorded_where_the_release_is_refused(folder: Path) -> None:
     path = plan(folder, "", ("epsilon = 20\n", "epsilon = 0.5\n"))
     refused(path, "release", BudgetError.exit_code)
     assert not (folder / "ledger.sqlite").exists()
+    run("propose", path)  # starts the ledger
+    refused(path, "release", BudgetError.exit_code)
+    assert not Ledger.open(folder / "ledger.sqlite").figures.told
+    (folder / "ledger.sqlite").unlink()
     (folder / "people.csv").write_text("id,x,g\n0,a,p\n1,other,p\n")
     refused(plan(folder), "release", 3)
     assert not (folder / "ledger.sqlite").exists()

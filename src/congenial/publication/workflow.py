@@ -320,10 +320,12 @@ def release(
     _refuse_unpublished(plan, before)
     if section.alone and before is not None:  # laws take long to fit: ask first
         before.refuse_company({"metric": WHOLE_DATASET})
-    _refuse_price(plan, built, name, before, figures)
+    if before is None or figures.told == before.figures.told:  # else once all have values
+        _refuse_price(plan, built, name, before)
     figures, people = _with_people(plan, before)
     if people is not None or built is None:  # values may make possible what was not
         built = kind.build(plan, section, figures)
+        _refuse_price(plan, built, name, before, people)
     with kind.offer(plan, section, built, figures, randomness, progress) as offer:
         offer = rehearse(offer)
         ledger = opened_or_made(plan, before)  # only now: a new ledger fixes the schema
@@ -334,10 +336,14 @@ def release(
 
 
 def _refuse_price(
-    plan: Plan, mechanism: Any, name: str, ledger: Ledger | None, figures: Invariants
+    plan: Plan,
+    mechanism: Any,
+    name: str,
+    ledger: Ledger | None,
+    people: Invariants | None = None,
 ) -> None:
     """BudgetError when the budget does not allow a mechanism, whose price is known before data are
-    read; the ledger asks again when it draws.
+    read, or with the number of people; the ledger asks again when it draws.
     """
     from congenial.mechanisms.mechanism import Mechanism
     from congenial.pairs.adjacency import Adjacency
@@ -345,8 +351,7 @@ def _refuse_price(
     if not isinstance(mechanism, Mechanism):
         return
     if ledger is not None:
-        if figures.told == ledger.figures.told:  # else it asks once the number of people is there
-            ledger.refuse(mechanism.description, mechanism.guarantee, name)
+        ledger.refuse(mechanism.description, mechanism.guarantee, name, beside=people)
         return
     if not isinstance(mechanism.adjacency, Adjacency):
         return
