@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from congenial.errors import BudgetError, LedgerError, MandateError
+from congenial.figures.invariants import Invariants
+from congenial.kinds.registry import of_section
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import AddRemove
@@ -92,6 +94,26 @@ def test_other_tables_add_up_too(folder: Path, changes: tuple[tuple[str, str], .
     for file in (folder / "bundles" / "one").glob("table*.csv"):
         with file.open(newline="") as lines:
             assert sum(int(row["count"]) for row in csv.DictReader(lines)) == N
+
+
+@pytest.mark.parametrize("promise", ["rho = 0.1", "epsilon = 1"])
+def test_the_coarsest_of_several_tables_gains_most(folder: Path, promise: str) -> None:
+    """At the same promise, against the same tables with nothing stated."""
+    several = f'tables = [["g", "x"], ["x"]]\n{promise}\naim = "even"\n'
+    loaded = Plan.load(plan(folder, "", (TABLE, several)))
+    section = loaded.release[0]
+    kind = of_section(section)
+    without, given = (
+        kind.examine(kind.check(loaded, section, figures))
+        for figures in (Invariants(loaded.schema), loaded.invariants)
+    )
+    assert given["per_person"] == without["per_person"]
+    fine, coarse = (
+        before["standard_deviation"] / after["standard_deviation"]
+        for before, after in zip(without["tables"], given["tables"], strict=True)
+    )
+    assert fine >= 1
+    assert 1.3 < coarse < 1.7
 
 
 def test_it_can_be_published_like_any_figure(folder: Path) -> None:
