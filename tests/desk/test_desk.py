@@ -20,6 +20,7 @@ from congenial.errors import PlanError
 from congenial.ledger.ledger import Ledger
 from congenial.publication.check_document import examine
 from congenial.publication.json_schema import plan_schema
+from congenial.publication.number_of_people import PEOPLE
 from congenial.publication.plan import Plan
 from tests.desk.desks import MARKER, PLAN, Colleague, Visitor, entered
 
@@ -83,6 +84,16 @@ def test_from_a_plan_to_a_bundle(folder: Path, capfd: pytest.CaptureFixture[str]
     assert not [page for page in pages if MARKER in page]
     out = capfd.readouterr()
     assert MARKER not in out.out + out.err
+
+
+def test_a_plan_that_states_no_figure_is_drawn_at_once(folder: Path) -> None:
+    head, _, rest = PLAN.partition("[publish]")
+    (folder / "plan.toml").write_text(f"{head}[[release]]{rest.partition('[[release]]')[2]}")
+    me = entered(folder)
+    assert "number of people is public by the promise" in me.get("/plan/plan.toml/release").text
+    sure = {"sure": "release", "name": "people", "digest": me.digest()}
+    assert wait(me, me.post("/plan/plan.toml/draw", sure))["state"] == "done"
+    assert "Number of people" in me.get("/plan/plan.toml/budget").text
 
 
 def test_faults_in_the_data_are_told_without_them(folder: Path) -> None:
@@ -392,4 +403,4 @@ def test_a_plan_without_a_figure_keeps_everything_else(folder: Path) -> None:
     assert not less.publish
     assert less.model_dump(exclude={"publish"}) == plan.model_dump(exclude={"publish"})
     assert less.folder == plan.folder
-    assert less.invariants.statements == ()
+    assert less.invariants.statements == (PEOPLE,)

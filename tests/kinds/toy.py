@@ -135,6 +135,7 @@ class HowMany(Kind[HowManySection]):
     name = CountRelease.kind
     section = HowManySection
     release_class = CountRelease
+    given_figures = False
 
     def build(self, plan: Setting, section: HowManySection, figures: Invariants) -> NoisyCount:
         parse(section.how_many, plan.schema)  # refuses what cannot be read

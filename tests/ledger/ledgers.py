@@ -39,7 +39,7 @@ def promise(ledger: Ledger) -> Guarantee:
     return Guarantee.pure(1, under=ledger.adjacency)
 
 
-def published(*figures: tuple[Statement, list[int] | list[list[int]]]) -> Invariants:
+def published(*figures: tuple[Statement, int | list[int] | list[list[int]]]) -> Invariants:
     values = tuple(np.asarray(value, dtype=np.int64) for _, value in figures)
     return Invariants(SCHEMA, tuple(statement for statement, _ in figures), values)
 

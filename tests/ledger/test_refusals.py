@@ -24,7 +24,7 @@ from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.refusals import SECRETS, WHOLE_DATASET
 from congenial.mechanisms.calibrate import calibrate, rebuild
-from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
+from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.pairs.pairs import Pairs
 from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.privacy.composition import Loss
@@ -291,3 +291,24 @@ def test_a_mechanism_refuses_the_law_of_another(change: dict[str, Any]) -> None:
     made = calibrate("congenial", target, ("county", "sex"))
     with pytest.raises(CongenialError, match="contradicts itself"):
         rebuild(replace(made.description, **change), made.adjacency)
+
+
+def test_one_person_more_or_less_does_not_stand_beside_an_exact_figure(ledger: Ledger) -> None:
+    """The number of people alone tells such datasets apart: the joint loss is infinite."""
+    people = published((total(), 21))
+    release = calibrate("auto", Guarantee.pure(1, under=AddRemove(SCHEMA)))
+    ledger.refuse(release.description, release.guarantee, "rows")  # alone it stands
+    ledger.publish(people)
+    with pytest.raises(LedgerError, match="'Population' is published exactly"):
+        ledger.reserve(release.description, release.guarantee, "rows")
+    with pytest.raises(BudgetError, match="counted as spent"):
+        ledger.record(Made(release.guarantee, release.description, "rows"))
+
+
+def test_nor_an_exact_figure_beside_it(ledger: Ledger) -> None:
+    people = published((total(), 21))
+    release = calibrate("auto", Guarantee.pure(1, under=AddRemove(SCHEMA)))
+    ledger.record(Made(release.guarantee, release.description, "rows"))
+    with pytest.raises(LedgerError, match="one person more or less; once 'Population'"):
+        ledger.publish(people)
+    ledger.publish(people, accept_weaker=True)

@@ -68,14 +68,14 @@ WITHOUT_FIGURES = """
 [data]
 source = "people.csv"
 [schema]
-sex = { levels = ["f", "m"] }
+age = { integers = [0, 59] }  # many cells: no two draws are the same
 [[release]]
 name = "first"
-table = ["sex"]
+table = ["age"]
 epsilon = 1
 [[release]]
 name = "second"
-table = ["sex"]
+table = ["age"]
 epsilon = 1
 [budget]
 epsilon = 1

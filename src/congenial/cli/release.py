@@ -94,6 +94,7 @@ def carry_out(plan: Plan, name: str, out: Path | None = None, seed: int | None =
         "randomness": result.release.randomness,
         "guarantee": result.release.guarantee.to_dict(),
         "promise": result.promise,
+        "states_people": result.states_people,
     }
 
 
@@ -104,6 +105,12 @@ def show(document: Document) -> None:
         paragraph(f"NOT FOR PUBLICATION: {document['randomness']}", style="bold red")
     paragraph(document["promise"])
     paragraph("")
+    if document["states_people"]:
+        paragraph(
+            "The number of people is public by this promise: the ledger now holds it as an exact "
+            "figure, and every table adds up to it."
+        )
+        paragraph("")
     line("Bundle", document["folder"])
     line("Digest", document["digest"])
 

@@ -10,17 +10,21 @@ from congenial.desk.jobs import Tell, Work
 from congenial.desk.rendering import address
 from congenial.desk.visit import Visit
 from congenial.errors import CongenialError, PlanError
+from congenial.figures.invariants import Invariants
 from congenial.ledger.budget import in_words
 from congenial.ledger.ledger import Ledger
 from congenial.publication import workflow
+from congenial.publication.number_of_people import PEOPLE, figures_beside
 from congenial.publication.plan_approval import standing
 
 
 def show_release(visit: Visit) -> Response:
     """What is published and drawn of the plan, and what comes next."""
     plan, ledger = visit.plan, visit.ledger
-    public = () if ledger is None else ledger.figures.told
-    left = [one.label for one in plan.statements if one not in public]
+    known = Invariants(plan.schema) if ledger is None else ledger.figures
+    new = [one for one in figures_beside(plan, known).told if one not in known.told]
+    apart = ledger is not None and bool(ledger.roles)  # a publisher may be somebody else
+    left = [one.label for one in new if apart or one != PEOPLE]
     entries = {} if ledger is None else {one.name: one for one in ledger.entries() if one.counted}
     stands = standing(plan, ledger)
     return visit.page(
@@ -28,6 +32,7 @@ def show_release(visit: Visit) -> Response:
         stands=stands,
         ready=not stands.required or stands.standing == "approved",
         figures=[one.label for one in plan.statements],
+        people=PEOPLE in (*new, *known.told),
         left=left,
         released=bool(entries),
         releases=[

@@ -126,10 +126,13 @@ class FigureStructure:
     @property
     def tells_total(self) -> bool:
         """Whether one of the figures is the number of people itself."""
-        return any(
-            one.relation == "=" and not one.by and one.terms == (("", 1),)
-            for one in self.statements
-        )
+        return any(one.is_total for one in self.statements)
+
+    @shared_property
+    def tells_people(self) -> bool:
+        """Whether the figures, of whatever values, fix the number of people."""
+        loose = self.first_cells[0] >= 0
+        return bool(self.equalities) and not loose and lattice.tells_sum(self.matrix)
 
     @shared_property
     def structure(self) -> Structure:

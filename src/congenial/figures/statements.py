@@ -66,6 +66,12 @@ class Statement:
             )
 
     @property
+    def is_total(self) -> bool:
+        """Whether it is the number of people, published exactly."""
+        whole = not self.by and not self.units and self.terms == (("", 1),)
+        return whole and self.relation == "="
+
+    @property
     def limit(self) -> str:
         """The bound in words, without its ground; empty for what is no bound.
 
@@ -145,7 +151,8 @@ def total(by: str | Sequence[str] = ()) -> Statement:
     """The number of people, in all or for each cell of `by`: phi(x) = sum of the cells.
 
     A statement only: `publish` computes its figures, which then carry no noise and no protection.
-    Under "replace-one" the grand total is public whether it is stated or not.
+    Under "replace-one" the grand total is public whether it is stated or not; where it is, noise is
+    drawn given it at the same price.
 
     >>> from congenial import Schema, Table, publish
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 18, 65]}})

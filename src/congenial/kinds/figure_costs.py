@@ -55,13 +55,21 @@ class FigureCost:
 
 
 def figure_costs(mechanism: Mechanism) -> list[FigureCost]:
-    """The cost of every figure and bound, in the order they were written."""
-    figures = mechanism.adjacency.everything
-    told = [one for one in figures.told if one.relation != "zero"]
+    """The cost of every figure and bound that could be left out, in the order of the plan."""
+    told = _priced(mechanism)
     if not told or prod(mechanism.shape) > LARGEST_TABLE:
         return []
     deviation = cell_deviation(mechanism)
     return [_cost(mechanism, statement, deviation) for statement in told]
+
+
+def _priced(mechanism: Mechanism) -> list[Statement]:
+    """The figures and bounds that could be left out: not rules that are zero by definition, nor the
+    number of people where records are replaced, which is public in any case.
+    """
+    replaced = mechanism.adjacency.metric == "replace-one"
+    told = mechanism.adjacency.everything.told
+    return [s for s in told if s.relation != "zero" and not (replaced and s.is_total)]
 
 
 def cost_of_all(mechanism: Mechanism, costs: Sequence[FigureCost]) -> FigureCost | None:
@@ -72,9 +80,8 @@ def cost_of_all(mechanism: Mechanism, costs: Sequence[FigureCost]) -> FigureCost
     """
     if len(costs) < 2:
         return None
-    figures = mechanism.adjacency.everything
-    told = [one for one in figures.told if one.relation != "zero"]
-    return _compared(mechanism, ALL_TOGETHER, _without(figures, told), costs[0].deviation)
+    none_left = _without(mechanism.adjacency.everything, _priced(mechanism))
+    return _compared(mechanism, ALL_TOGETHER, none_left, costs[0].deviation)
 
 
 def _cost(mechanism: Mechanism, statement: Statement, deviation: float | None) -> FigureCost:

@@ -162,12 +162,22 @@ class LedgerReading:
         """
         refuse_release(self._state(), adjacency)
 
-    def refuse(self, description: AnyDescription, guarantee: Guarantee, name: str) -> None:
-        """Raise what `reserve` would raise now; writes nothing.
+    def refuse(
+        self,
+        description: AnyDescription,
+        guarantee: Guarantee,
+        name: str,
+        beside: Invariants | None = None,
+    ) -> None:
+        """Raise what `reserve` would raise now, or once figures `beside` are published; writes
+        nothing.
 
         `reserve` asks again; this is for those who have data to read before.
         """
-        refuse_beside(self._state(), description, guarantee, name)
+        state = self._state()
+        if beside is not None:
+            state = replace(state, figures=join_figures(state.figures, beside))
+        refuse_beside(state, description, guarantee, name)
 
     def repriced_with(self, invariants: Invariants) -> Repricing:
         """What publishing these figures would do to the promises made; records nothing."""

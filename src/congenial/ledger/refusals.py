@@ -6,7 +6,8 @@ the whole dataset can reveal it together, and so can an exact figure, or a table
 persons only. A promise that is calibrated to the law of one statistic given public information
 (secret pairs at level "query") stands alone too. Every promise given public information is void
 once more is public, be it a figure, a bound or a rule; one about single values of a person is void
-once a figure or a bound ties those values to other people's.
+once a figure or a bound ties those values to other people's, and one about a person more or less
+once any figure is exact: the number of people alone tells the two datasets apart.
 """
 
 from __future__ import annotations
@@ -59,6 +60,14 @@ def refuse_release(state: LedgerState, adjacency: Mapping[str, Any], composes: b
             "into account.",
             remedy="Release a table given those figures, which protects persons.",
         )
+    exact = [one for one in state.figures.told if one.relation == "="]
+    if exact and _come_and_go(adjacency):
+        raise LedgerError(
+            f"'{exact[0].label}' is published exactly, and this release promises that one person "
+            "more or less does not show: together they would tell the two apart for certain.",
+            remedy="Release it under SemiAdjacent(figures), which keeps what is published; other "
+            "people's data need another ledger.",
+        )
     tied = _tied(state, adjacency, state.figures.statements)
     if tied:
         raise LedgerError(
@@ -104,6 +113,11 @@ def _void(state: LedgerState, pairs: Mapping[str, Any], new: Sequence[Statement]
     """What a promise about these pairs is of, and the first statement that ends it; or ""."""
     if pairs["metric"] == SECRETS:
         return f"given what was public before it; once '{new[0].label}' is published too,"
+    exact = [one for one in new if one.relation == "="]
+    if exact and _come_and_go(pairs) and state.unit.kind == "replace-one":
+        return (
+            f"about one person more or less; once '{exact[0].label}' is published, that shows, and"
+        )
     tied = _tied(state, pairs, new)
     if not tied:
         return ""
@@ -126,6 +140,11 @@ def _tied(
     public = set(pairs["public"])
     told = [s for s in statements if s.relation != "zero"]
     return [s for s in told if not set(Cells(state.schema, (s,)).bases) <= public]
+
+
+def _come_and_go(pairs: Mapping[str, Any]) -> bool:
+    """Whether its pairs have one person more or less, whatever is published (`AddRemove`)."""
+    return pairs["metric"] == "symmetric difference" and pairs.get("reading") is None
 
 
 def _refuse_beside(state: LedgerState, alone: Sequence[Mapping[str, Any]]) -> None:

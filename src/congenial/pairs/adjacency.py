@@ -442,7 +442,9 @@ def ReplaceOne(schema: Schema) -> SemiAdjacent:
     """One record replaced, no figures: ordinary differential privacy with public n.
 
     Look-alikes are databases of the same size that differ in one person's record: tables differ by
-    u = e_a - e_b, so Delta_1 = 2 and Delta_2 squared = 2.
+    u = e_a - e_b, so Delta_1 = 2 and Delta_2 squared = 2. The size is public but not stated, and no
+    noise is drawn given it. `SemiAdjacent(publish(table, total()))` states it: the pairs and prices
+    are the same, tables add up to it, and their noise is smaller. Plans do that by themselves.
 
     >>> pairs = ReplaceOne(Schema.from_dict({"sex": {"levels": ["f", "m"]}}))
     >>> pairs.words

@@ -121,7 +121,7 @@ def pairs_in_words(figures: Invariants, reading: Reading, metric: Metric, record
             f"({RULE}; its table is at most {_counted(records, 'move')} away)"
         )
     people = "one person's record" if records == 1 else f"{records} people's records"
-    if not figures.statements:
+    if all(one.is_total for one in figures.statements):
         return f"two datasets of the same size that differ in {people}"
     told = f"datasets that agree with {kept} and differ in at most {people}"
     if reading == "literal":

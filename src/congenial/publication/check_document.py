@@ -9,6 +9,7 @@ from congenial.data.advance import Advance
 from congenial.errors import GuaranteeError
 from congenial.kinds.kind import Document, Tell
 from congenial.publication import workflow
+from congenial.publication.number_of_people import PEOPLE
 
 if TYPE_CHECKING:
     from congenial.pairs.adjacency import Adjacency
@@ -52,6 +53,7 @@ def of_check(
             | ({"units": True} if statement.units else {})
             for statement in figures.told
         ],
+        "only_people": figures.told == (PEOPLE,),
         "structure": figures.structure,
         "independent_figures": figures.rank,
         "adjacency": {

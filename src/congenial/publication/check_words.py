@@ -118,6 +118,12 @@ def _show_figures(document: Document, screen: Screen) -> None:
     if not document["mandates"]:
         public = " but the number of people" if adjacency["metric"] == "replace-one" else ""
         screen.paragraph(f"Nothing{public}: this is ordinary differential privacy.")
+    elif document["only_people"]:
+        first = "" if document["published"] else " The first release records that number."
+        screen.paragraph(
+            "Nothing but the number of people, to which every table adds up: this is ordinary "
+            f"differential privacy.{first}"
+        )
     else:
         rows = [
             (

@@ -35,12 +35,16 @@ from congenial.publication.plan import Plan
 
 @dataclass(frozen=True)
 class ReleaseResult:
-    """Result of `release`: what was drawn, where the bundle is, and the promise in words."""
+    """Result of `release`: what was drawn, where the bundle is, and the promise in words.
+
+    `states_people`: whether the number of people was recorded as an exact figure with it.
+    """
 
     release: Any
     folder: Path
     digest: str
     promise: str
+    states_people: bool = False
 
 
 def carry_out(

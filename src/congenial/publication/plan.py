@@ -192,7 +192,16 @@ class Plan(Section):
 
     @cached_property
     def invariants(self) -> Invariants:
-        """The figures without values; contradictory ones are refused."""
+        """The figures without values, the number of people among them where the promise makes it
+        public (`number_of_people`); contradictory ones are refused.
+        """
+        from congenial.publication.number_of_people import figures_beside
+
+        return figures_beside(self, Invariants(self.schema))
+
+    @cached_property
+    def stated(self) -> Invariants:
+        """The figures under [publish], without values; contradictory ones are refused."""
         planned = Invariants.of(self.schema, self.statements)
         planned.refuse_clash()
         if self.data.max_rows is not None and planned.of_units is not None:

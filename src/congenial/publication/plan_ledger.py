@@ -20,6 +20,7 @@ from congenial.figures.invariants import Invariants
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.state import Entry
 from congenial.publication.bundle import DIGEST, read_bytes
+from congenial.publication.number_of_people import figures_beside
 from congenial.publication.plan import Plan
 
 PUBLISHED = "published"  # the folder beside the plan that holds the exact figures
@@ -158,4 +159,5 @@ def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
     known = ledger.figures
     if known.schema is not plan.schema and known.schema == plan.schema:
         known = replace(known, schema=plan.schema)  # words for readers, and what came from files
-    return known if set(plan.statements) <= set(known.told) else known.join(plan.invariants)
+    asked = figures_beside(plan, known)
+    return known if set(asked.told) <= set(known.told) else known.join(asked)

@@ -120,7 +120,7 @@ def questions(plan: Plan, document: Document) -> Iterator[str]:
             f"{', '.join(fine)}: are groups so small that a figure is about one or two people, or "
             "says that all of them are alike? `congenial publish --dry-run` tells the curator."
         )
-    if document["mandates"]:
+    if document["mandates"] and not document["only_people"]:
         yield "Published figures and what follows from them are not protected. Is that understood?"
     if not plan.unit.checked:
         yield "No column names the person: each row is taken for one, and nobody checks it."

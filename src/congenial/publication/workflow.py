@@ -8,8 +8,8 @@ drawn stays spent.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,11 @@ from congenial.kinds.kind import Checked, NamedSection, tabulate, units_for
 from congenial.kinds.registry import of_section
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.refusals import WHOLE_DATASET, uncountable
+from congenial.ledger.roles import allowed
 from congenial.ledger.spent_and_left import Repricing
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
+from congenial.publication.number_of_people import PEOPLE, figures_beside
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import (
     BUNDLES,
@@ -64,7 +66,7 @@ class PlanCheck:
     @property
     def basis(self) -> str:
         """On what the figures rest."""
-        if not self.figures.equalities:
+        if set(self.figures.equalities) <= {PEOPLE}:
             return "exact for every dataset"
         if self.published:
             return "exact for the figures as published"
@@ -86,7 +88,7 @@ def check(
 
     ledger = open_ledger(plan, create=False)
     figures = exact_figures(plan, ledger)
-    published = bool(plan.statements) and figures.values is not None
+    published = bool(figures.told) and figures.values is not None
     wish = None if want is None else _wish(want, plan, progress)
     done = () if again or wish is not None else _made(plan, ledger)
     open_sections = [one for one in plan.release if one.name not in done]
@@ -195,28 +197,29 @@ def _compute(
     """CONFIDENTIAL: the mandated figures, and the table they come from; refuses what cannot be
     published, or would leave a release of the plan that cannot be drawn.
     """
-    if not plan.statements:
+    known = Invariants(plan.schema) if before is None else before.figures
+    asked = figures_beside(plan, known)
+    if not asked.told:
         raise MandateError(
             "the plan publishes nothing: there is no [publish] section.",
             remedy="Run `congenial release` right away.",
         )
-    known = Invariants(plan.schema) if before is None else before.figures
     done = set() if before is None else {entry.name for entry in before.entries() if entry.counted}
     to_come = [section for section in plan.release if section.name not in done]
     with suppress(StructureError):  # what does not fit yet may fit once values are known
         _refuse_unfit(plan, to_come, exact_figures(plan, before))
-    named = {*plan.invariants.bases, *known.bases}
+    named = {*asked.bases, *known.bases}
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         table = tabulate(data, [n for n in plan.schema.names if n in named], progress)
-        units = units_for(known.join(plan.invariants), data)
+        units = units_for(known.join(asked), data)
         if known.told and not known.holds_for(table, units):
             raise MandateError(
                 "the data do not agree with figures that this ledger holds already.",
                 remedy="The data changed since: use a new ledger for a new population.",
             )
-        for name in _released_bases(plan) - set(plan.invariants.bases):
+        for name in _released_bases(plan) - set(asked.bases):
             data.tabulate([name])  # a column that does not fit is found while nothing is public
-    figures = plan.invariants.evaluate(table, units)
+    figures = asked.evaluate(table, units)
     # a figure cannot be taken back: refuse what cannot work first
     _refuse_unfit(plan, to_come, known.join(figures))
     return figures, table
@@ -255,19 +258,40 @@ def _write_published(figures: Invariants, folder: Path, recorded: dict[str, str]
 
 
 def published_so_far(plan: Plan) -> Invariants:
-    """Everything published exactly of these data; refused while the plan's own figures are not."""
-    return _published(plan, open_ledger(plan, create=False))
+    """Everything published exactly of these data, with the number of people where a release would
+    publish it (CONFIDENTIAL until it does); refused while the plan's own figures are not public.
+    """
+    ledger = open_ledger(plan, create=False)
+    _refuse_unpublished(plan, ledger)
+    return _with_people(plan, ledger)[0]
 
 
-def _published(plan: Plan, ledger: Ledger | None) -> Invariants:
-    figures = Invariants(plan.schema) if ledger is None else ledger.figures
-    missing = [s.label for s in plan.statements if s not in figures.told]
+def _refuse_unpublished(plan: Plan, ledger: Ledger | None) -> None:
+    """MandateError while figures of the plan are not public; a release publishes the number of
+    people by itself, where whoever runs it may publish.
+    """
+    known = Invariants(plan.schema) if ledger is None else ledger.figures
+    may = ledger is None or allowed(ledger.roles, ledger.who, "mandates")
+    public = (*known.told, PEOPLE) if may else known.told
+    missing = [s.label for s in figures_beside(plan, known).told if s not in public]
     if missing:
         raise MandateError(
             f"in the plan but not yet published: {some_of(missing, '; ')}.",
             remedy="Run `congenial publish` first.",
         )
-    return figures
+
+
+def _with_people(plan: Plan, ledger: Ledger | None) -> tuple[Invariants, Invariants | None]:
+    """CONFIDENTIAL: all figures with their values, and the number of people if it is not public
+    yet: it is counted here, and recorded by whoever releases something.
+    """
+    figures = exact_figures(plan, ledger)
+    if figures.values is not None or PEOPLE not in figures.statements:
+        return figures, None
+    known = Invariants(plan.schema) if ledger is None else ledger.figures
+    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+        people = Invariants(plan.schema, (PEOPLE,)).evaluate(data.tabulate([]))
+    return known.join(people), people
 
 
 def release(
@@ -290,20 +314,36 @@ def release(
     _refuse_unapproved(plan, before)
     kind = of_section(section)
     figures = exact_figures(plan, before)
-    built = kind.build(plan, section, figures)  # before a ledger is made
-    _published(plan, before)
+    built = None
+    with suppress(StructureError) if PEOPLE in figures.statements else nullcontext():
+        built = kind.build(plan, section, figures)  # before data are read or a ledger is made
+    _refuse_unpublished(plan, before)
     if section.alone and before is not None:  # laws take long to fit: ask first
         before.refuse_company({"metric": WHOLE_DATASET})
-    _refuse_price(plan, built, name, before)
+    if before is None or figures.told == before.figures.told:  # else once all have values
+        _refuse_price(plan, built, name, before)
+    figures, people = _with_people(plan, before)
+    if people is not None or built is None:  # values may make possible what was not
+        built = kind.build(plan, section, figures)
+        _refuse_price(plan, built, name, before, people)
     with kind.offer(plan, section, built, figures, randomness, progress) as offer:
         offer = rehearse(offer)
         ledger = opened_or_made(plan, before)  # only now: a new ledger fixes the schema
-        return carry_out(plan, offer, folder, ledger, progress)
+        if people is not None:
+            ledger.publish(people, plan_digest=plan.digest)
+        result = carry_out(plan, offer, folder, ledger, progress)
+        return result if people is None else replace(result, states_people=True)
 
 
-def _refuse_price(plan: Plan, mechanism: Any, name: str, ledger: Ledger | None) -> None:
+def _refuse_price(
+    plan: Plan,
+    mechanism: Any,
+    name: str,
+    ledger: Ledger | None,
+    people: Invariants | None = None,
+) -> None:
     """BudgetError when the budget does not allow a mechanism, whose price is known before data are
-    read; the ledger asks again when it draws.
+    read, or with the number of people; the ledger asks again when it draws.
     """
     from congenial.mechanisms.measured_tables import MeasuredTables
     from congenial.pairs.adjacency import Adjacency
@@ -311,7 +351,7 @@ def _refuse_price(plan: Plan, mechanism: Any, name: str, ledger: Ledger | None) 
     if not isinstance(mechanism, MeasuredTables):
         return
     if ledger is not None:
-        ledger.refuse(mechanism.description, mechanism.guarantee, name)
+        ledger.refuse(mechanism.description, mechanism.guarantee, name, beside=people)
         return
     if not isinstance(mechanism.adjacency, Adjacency):
         return
@@ -340,7 +380,8 @@ def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
     sections = [plan.named(name) for name in names]
     ledger = open_ledger(plan, create=False)
     _refuse_unfit(plan, sections, exact_figures(plan, ledger))
-    figures = _published(plan, ledger)
+    _refuse_unpublished(plan, ledger)
+    figures = _with_people(plan, ledger)[0]
     checks = [of_section(one).check(plan, one, figures) for one in sections]
     asked = [one.mechanism.description for one in checks]
     before = [] if ledger is None else [e.description for e in ledger.entries() if e.counted]

@@ -149,13 +149,13 @@ class JointEstimator:
         """Whole counts of made-up people, spread as evenly as the figures allow, fitted to tables
         without noise; or why there are none.
         """
-        if self.figures.equalities and self.figures.values is None:
-            return NOT_YET
         if self.measurements.size > LARGEST_WHOLE:
             return (
                 f"the cells that all tables have in common are {self.measurements.size:,}, and "
                 f"whole counts are made for at most {LARGEST_WHOLE:,}"
             )
+        if self.figures.equalities and self.figures.values is None:
+            return NOT_YET
         try:
             way = self._way
             evenly = estimate(self.measurements, self.made_up, self.covariance.inverse)
