@@ -75,7 +75,7 @@ def test_two_commands_and_a_table_that_adds_up(folder: Path) -> None:
     said = " ".join(run("release", path).split())
     assert "The number of people is public by this promise" in said
     bundle = folder / "bundles" / "one"
-    assert read(bundle).values.sum() == N
+    assert read(bundle).drawn[0].sum() == N
     run("verify", bundle)
     assert f"Number of people,,{N},public by the promise" in (bundle / "published.csv").read_text()
     assert "Number of people" in run("ledger", "show", folder / "ledger.sqlite")
@@ -138,7 +138,7 @@ def test_a_later_plan_over_the_same_ledger_sees_it(folder: Path) -> None:
     assert labels(other) == ["Number of people"]
     assert run("check", other, "--json")["published"]
     run("release", other)
-    assert read(folder / "bundles" / "two").values.sum() == N
+    assert read(folder / "bundles" / "two").drawn[0].sum() == N
 
 
 @pytest.mark.parametrize(
