@@ -32,9 +32,7 @@ one_of_each = pytest.mark.parametrize("case", CASES, ids=str)
 def ready(mechanism: Mechanism, draw: Callable[[], Any]) -> Offer:
     """A table that is ready to be drawn, without a plan around it."""
     made = MeasuredTables.of_one(mechanism)
-    return Offer(
-        "made", made.description, made.guarantee, draw, made.made_up, tables_report.render
-    )
+    return Offer("made", made.description, made.guarantee, draw, made.made_up, tables_report.render)
 
 
 def test_every_mechanism_is_written() -> None:
