@@ -94,8 +94,8 @@ def _named(targets: list[Target], names: Sequence[str]) -> list[Target]:
 
 
 def attacked(plan: Plan) -> list[str]:
-    """Names of the plan's releases that an attack is known for."""
-    return [section.name for section in plan.of("table")]
+    """Names of the plan's releases that an attack is known for: those of one table."""
+    return [section.name for section in plan.of("tables") if section.one_table is not None]
 
 
 def _of_plan(plan: Plan) -> list[Target]:
@@ -108,7 +108,7 @@ def _of_plan(plan: Plan) -> list[Target]:
             remedy="For statistics that hide a property use --property.",
         )
     checked = [one for one in check(plan, again=True).releases if one.section.name in tables]
-    return [(one.section.name, one.mechanism, one.guarantee.tradeoff) for one in checked]
+    return [(one.section.name, one.mechanism.only, one.guarantee.tradeoff) for one in checked]
 
 
 def _of_bundle(folder: Path) -> list[Target]:
