@@ -62,10 +62,6 @@ def test_imports_point_upwards(path):
     assert imported(path) <= allowed
 
 
-# A release answers `estimate`, which is worked out in a later room: it asks for the public name.
-STILL = {"mechanisms/several_tables_release.py", "mechanisms/single_table_release.py"}
-
-
 def imports_the_front_door(path: Path) -> bool:
     """Whether a module imports `congenial` itself, from which every room can be reached."""
     names = [
@@ -78,11 +74,7 @@ def imports_the_front_door(path: Path) -> bool:
 
 
 def test_no_room_imports_the_front_door():
-    """But for two releases of tables, until they are one."""
-    found = {
-        path.relative_to(ROOT).as_posix() for path in modules() if imports_the_front_door(path)
-    }
-    assert found == STILL
+    assert [path for path in modules() if imports_the_front_door(path)] == []
 
 
 def test_every_package_has_its_place():

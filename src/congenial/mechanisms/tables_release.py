@@ -44,7 +44,7 @@ from congenial.privacy.description import Description
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.tables.intervals import ends_within
-from congenial.tables.joint_estimator import Answer, Fitted, JointEstimator
+from congenial.tables.joint_estimator import Answer, JointEstimator, TableEstimates
 from congenial.tables.measurements import Floats
 
 ERRORS = ("sd", "low", "high")  # columns that say how far an estimate may be off
@@ -110,7 +110,7 @@ class TablesRelease(Released):
         return self.estimator.answer(by_table(self.description, self.drawn))
 
     @property
-    def fitted(self) -> Fitted:
+    def fitted(self) -> TableEstimates:
         """Estimates of everything, from the tables as drawn."""
         return self._answer.fitted
 

@@ -38,7 +38,7 @@ BASES = {
 }
 
 
-class Fitted(Protocol):
+class TableEstimates(Protocol):
     """Estimates of every table: `table(names)`, and how they were worked out."""
 
     @property
@@ -53,7 +53,7 @@ class Fitted(Protocol):
 class Answer:
     """Estimates of every table, and whole counts of those that can have them, else None."""
 
-    fitted: Fitted = field(repr=False)
+    fitted: TableEstimates = field(repr=False)
     estimates: tuple[Floats, ...] = field(repr=False)
     counts: tuple[Ints | None, ...] = field(repr=False)
 
