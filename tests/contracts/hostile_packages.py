@@ -199,5 +199,5 @@ EXCUSED: dict[str, str] = {
         KernelGaussian PlainDiscreteGaussian PlainGaussian PlainGeometric PlainLaplace""",
     "takes no argument at all": "Even Largest",
     "built by `calibrate_tables`, `Workload.of`, `share` and `cell_estimates`, called here": """
-        MeasuredTables Margin Property ScaledLaw TablesDescription TablesRelease""",
+        MeasuredTables Margin Property ScaledLaw TablesDescription""",
 }

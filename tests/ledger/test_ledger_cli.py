@@ -17,6 +17,7 @@ from congenial.cli import app
 from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.stores.store import Event
+from congenial.privacy.descriptions import TablesDescription
 from congenial.publication.plan import Plan
 from tests.desk.desks import PLAN, entered, write_folder
 from tests.docs.pages import DOCS, blocks
@@ -46,6 +47,10 @@ def test_show_and_budget_take_a_url(place: str, ledger: Ledger) -> None:
     assert shown["ledger"] == ledger.where
     assert [one["plan_digest"] for one in shown["releases"]] == ["plan-2"]
     assert "epsilon = 9" in run("budget", place).stdout
+    law = described()
+    ledger.reserve(TablesDescription((law,), (law.table,)), promise(ledger), "again")
+    shown = json.loads(run("show", place, "--json").stdout)
+    assert [one["table"] for one in shown["releases"]] == [list(law.table)] * 2
 
 
 def test_the_unit_is_shown_and_changed(place: str, ledger: Ledger) -> None:

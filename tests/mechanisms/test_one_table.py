@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -129,6 +131,48 @@ def test_a_release_without_whole_counts_shows_the_sums_drawn():
     assert not release.prints("race", "age")
     assert release.count("race = 'r4'") == release.drawn[0][:, 4].sum()
     assert np.array_equal(release.margin("race"), release.drawn[0].sum(axis=(0, 2)))
+
+
+def printed_too(names, *figures):
+    """The table, and sums of it that are printed and not measured."""
+    known = SemiAdjacent(publish(people(), *figures))
+    made = MeasuredTables.of(known, (NAMES, names), "double_geometric", [Fraction(1, 2), None])
+    return made.release(people(), SeededRandomness(1))
+
+
+def test_sums_that_are_printed_beside_their_table_are_sums_of_its_counts():
+    release = printed_too(("race",), total())
+    (counts, sums), (drawn, _) = release.counts, release.estimates
+    assert np.array_equal(sums, counts.sum(axis=(0, 2)))
+    assert release.prints("race")
+    assert release.count("race = 'r4'") == sums[4]
+    assert release.estimated_count("race = 'r4'") == drawn[:, 4].sum()
+    assert release.estimator.as_near(release.drawn, release.counts)
+    assert not release.estimator.as_near(release.drawn, [counts, sums[::-1]])
+    assert not release.estimator.as_near(release.drawn, [counts, None])
+
+
+def test_sums_that_would_keep_a_bias_are_printed_as_estimates():
+    """Cell by cell no sum is fitted, and a printed one would be far too large."""
+    release = printed_too(("race",), total(), at_least(count("race = 'r0'"), 1))
+    counts, sums = release.counts
+    assert release.estimator.order is None
+    assert counts[:, 4].sum() > 2 * release.interval("race = 'r4'", 0.999).high
+    assert sums is None
+    assert not release.prints("race")
+    assert np.array_equal(release.margin("race"), release.drawn[0].sum(axis=(0, 2)))
+    assert release.count("race = 'r4'") == release.drawn[0][:, 4].sum()
+    assert "count" not in release.to_arrow("race").column_names
+    assert release.estimator.as_near(release.drawn, release.counts)
+    told = [counts, counts.sum(axis=(0, 2))]
+    assert not release.estimator.as_near(release.drawn, told)
+
+
+def test_partitions_that_cannot_be_kept_together_leave_no_counts():
+    made = MeasuredTables.of_one(noise(FIGURES["none"]), keep=("county", "age"))
+    assert "keep" in made.estimator.why_no_counts
+    assert made.release(people(), SeededRandomness(1)).counts == (None,)
+    assert not MeasuredTables.of_one(made.only, keep=("county",)).estimator.why_no_counts
 
 
 def test_axes_in_another_order_and_coarser_axes():

@@ -21,6 +21,7 @@ from congenial.mechanisms.record_release import FOLLOWS
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.columns_error import counts_error
 from congenial.privacy.composition import joint_loss
+from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle import write
 from congenial.publication.verification import verify
@@ -88,10 +89,12 @@ def test_a_bundle_that_states_no_error_fails(tmp_path, stated):
     assert check.holds == (stated == "right")
 
 
-def test_a_ledger_counts_the_error_that_a_stored_description_leaves_out(tmp_path):
-    """Entries of 0.1.0 state H = 0."""
+@pytest.mark.parametrize("together", [False, True])
+def test_a_ledger_counts_the_error_that_a_stored_description_leaves_out(tmp_path, together):
+    """Entries of 0.1.0 state H = 0; one of tables may too."""
     mechanism = made()
     old = replace(mechanism.description, log_ratio_error=Fraction(0))
+    old = TablesDescription((old,), (old.table,)) if together else old
     loss = joint_loss([old], mechanism.adjacency).tradeoff
     ledger = Ledger.open(tmp_path / "ledger.sqlite", SCHEMA, budget=Budget(epsilon=3))
     ledger.publish(PUBLIC)

@@ -93,6 +93,7 @@ def entry_document(entry: Entry) -> Document:
     from congenial.privacy.tradeoff import Tradeoff
 
     promised = entry.guarantee.get("tradeoff")  # the oldest ledgers did not write it
+    law = getattr(entry.description, "only_law", entry.description)
     return {
         "id": entry.id,
         "name": entry.name,
@@ -102,7 +103,7 @@ def entry_document(entry: Entry) -> Document:
         "counted": entry.counted,
         "promise": Tradeoff.from_dict(promised).words if promised else "not recorded",
         "persons": getattr(entry.description, "persons", True),
-        "table": list(getattr(entry.description, "table", ())),
+        "table": list(getattr(law, "table", ())),
         "bundle_digest": entry.bundle_digest,
         "plan_digest": entry.plan_digest,
     }

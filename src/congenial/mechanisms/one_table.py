@@ -169,7 +169,9 @@ class OneTable:
         return Answer(
             fitted,
             tuple(fitted.table(names) for names in tables),
-            tuple(None if counts is None else counts.table(names) for names in tables),
+            tuple(
+                counts.table(names) if counts and self.prints(names) else None for names in tables
+            ),
         )
 
     @property
@@ -189,6 +191,8 @@ class OneTable:
             return f"'{self.mechanism.name}' draws real numbers"
         if self.figures.statements and self.figures.values is None:
             return NOT_YET
+        if self.keep and self.order is None:
+            return f"keep = {list(self.keep)} has no place in a fit from coarse to fine"
         try:
             self._rehearse()
         except StructureError as reason:
@@ -214,7 +218,8 @@ class OneTable:
             return False
         sums = TableSums(self.mechanism, told)
         if not all(
-            one is not None and np.array_equal(sums.table(names), one)
+            (one is not None) == self.prints(names)
+            and (one is None or np.array_equal(sums.table(names), one))
             for names, one in zip(tables, counts, strict=True)
         ) or not self._keeps_figures(told):
             return False
@@ -237,12 +242,14 @@ class OneTable:
         return order if order is not None and self._fits(order) else None
 
     def prints(self, names: Sequence[str]) -> bool:
-        """Whether sums onto some axes are printed counts: the table, nodes of the fit, and sums
-        that are published exactly.
+        """Whether sums onto some axes are printed counts: the table, nodes of the fit, printed
+        tables that are sums of nodes, and sums that are published exactly.
         """
         if not self.has_counts or self.mechanism.nonnegative or set(names) == set(self.table):
             return self.has_counts
-        if self.order is not None and _is_node(self.order, names):
+        listed = frozenset(names) in map(frozenset, self.workload.tables)
+        role = "sum" if self.order is None else _role(self.order, names)
+        if role == "node" or (listed and role != "sum"):
             return True
         known = support(self.mechanism.description.support, self.table)
         index = sums_index(self.mechanism, tuple(names))
@@ -254,7 +261,7 @@ class OneTable:
             return self.has_counts
         chosen = np.asarray(cells, dtype=bool).reshape(-1)
         marked = chosen[sums_index(self.mechanism, tuple(names))]
-        if np.count_nonzero(marked) == 1:
+        if np.count_nonzero(marked) == 1 or (np.count_nonzero(chosen) == 1 and self.prints(names)):
             return True
         return self.order is not None and _is_node_cell(self.order, self._cells(marked))
 
@@ -382,13 +389,13 @@ def _affordable(order: NodeOrder) -> bool:
     )
 
 
-def _is_node(order: NodeOrder, names: Sequence[str]) -> bool:
-    """Whether the sums over some axes are nodes of the fit."""
+def _role(order: NodeOrder, names: Sequence[str]) -> str:
+    """What sums over some axes are in the fit, as `NodeOrder.roles` has it."""
     try:
         margin = order.measurements.margin(names)
     except StructureError:
-        return False
-    return order.role(margin) == "node"
+        return "sum"
+    return order.role(margin)
 
 
 def _node_tables(order: NodeOrder, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -397,7 +404,7 @@ def _node_tables(order: NodeOrder, names: Sequence[str]) -> tuple[tuple[str, ...
     tree = order.measurements.names[order.tree]
     top = tuple(name for name in names if schema.axis(name).base != tree)
     tables = [top, *order.measurements.workload.tables]
-    nodes = [one for one in dict.fromkeys(tables) if _is_node(order, one)]
+    nodes = [one for one in dict.fromkeys(tables) if _role(order, one) == "node"]
     return tuple(sorted(nodes, key=lambda one: schema.size(one)))
 
 

@@ -19,7 +19,7 @@ from congenial.figures.lattice import Ints
 from congenial.figures.support import Support, support
 from congenial.figures.ties import Tie
 from congenial.privacy.description import Description
-from congenial.privacy.descriptions import AnyDescription
+from congenial.privacy.descriptions import AnyDescription, TablesDescription
 
 WORK = 1 << 31  # steps granted to the dynamic programme over columns
 
@@ -54,7 +54,13 @@ def counts_error(known: Support, eps: Fraction) -> float:
 
 def with_sampler_error(told: AnyDescription) -> AnyDescription:
     """The description with H of its sampler, where it states less."""
-    if not isinstance(told, Description) or not told.nonnegative:
+    if isinstance(told, TablesDescription):
+        return replace(told, measured=tuple(_with_error(one) for one in told.measured))
+    return _with_error(told) if isinstance(told, Description) else told
+
+
+def _with_error(told: Description) -> Description:
+    if not told.nonnegative:
         return told
     error = Fraction(counts_error(support(told.support, told.table), told.rate))
     return told if error <= told.log_ratio_error else replace(told, log_ratio_error=error)

@@ -94,7 +94,7 @@ def _named(targets: list[Target], names: Sequence[str]) -> list[Target]:
 
 
 def attacked(plan: Plan) -> list[str]:
-    """Names of the plan's releases that an attack is known for."""
+    """Names of the plan's releases that an attack is known for: those of one table."""
     return [section.name for section in plan.of("tables") if section.one_table is not None]
 
 

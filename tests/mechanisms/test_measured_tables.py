@@ -13,7 +13,7 @@ from scipy import stats
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import GuaranteeError, MandateError, StructureError
+from congenial.errors import GuaranteeError, InferenceError, MandateError, StructureError
 from congenial.figures.invariants import publish
 from congenial.figures.statements import count, total
 from congenial.mechanisms.measured_tables import MeasuredTables
@@ -135,6 +135,9 @@ def test_a_cell_of_several_tables_has_one_number() -> None:
     assert release.count("state = 'Q' and age >= 65") == release.counts[1][1, 3]
     assert release.count("state = 'Q' and age >= 65") == release.counts[0][2, :, 3].sum()
     assert release.margin("age", "state").shape == (4, 2)
+    assert release.to_arrow("age", "state").num_rows == 8
+    with pytest.raises(InferenceError, match="the table over sex is not one of this release"):
+        release.to_arrow("sex")
 
 
 def test_one_table_in_two_orders_is_refused() -> None:
