@@ -88,14 +88,14 @@ def _named(targets: list[Target], names: Sequence[str]) -> list[Target]:
     for name in names:
         if name not in known:
             raise PlanError(
-                f"no table release is called '{name}'.", remedy=f"Known: {some_of(known)}."
+                f"no release of one table is called '{name}'.", remedy=f"Known: {some_of(known)}."
             )
     return [one for one in targets if not names or one[0] in names]
 
 
 def attacked(plan: Plan) -> list[str]:
     """Names of the plan's releases that an attack is known for."""
-    return [section.name for section in plan.of("table")]
+    return [section.name for section in plan.of("tables") if section.one_table is not None]
 
 
 def _of_plan(plan: Plan) -> list[Target]:
@@ -104,11 +104,11 @@ def _of_plan(plan: Plan) -> list[Target]:
     tables = attacked(plan)
     if not tables:
         raise CongenialError(
-            "the plan releases no table, and no attack is named for what it releases.",
+            "the plan releases no single table, and no attack is named for what it releases.",
             remedy="For statistics that hide a property use --property.",
         )
     checked = [one for one in check(plan, again=True).releases if one.section.name in tables]
-    return [(one.section.name, one.mechanism, one.guarantee.tradeoff) for one in checked]
+    return [(one.section.name, one.mechanism.only, one.guarantee.tradeoff) for one in checked]
 
 
 def _of_bundle(folder: Path) -> list[Target]:
@@ -118,8 +118,8 @@ def _of_bundle(folder: Path) -> list[Target]:
     release = bundle.read(folder)
     if not isinstance(release, TablesRelease) or len(release.drawn) > 1:
         raise CongenialError(
-            f"'{folder}' holds {release.kind}, and no attack is named for them.",
-            remedy="Audit a bundle that holds a table.",
+            f"'{folder}' holds {release.kind}; the attack is for one measured table.",
+            remedy="Audit a bundle that holds a single table.",
         )
     return [(release.name, release.only.mechanism, release.guarantee.tradeoff)]
 
