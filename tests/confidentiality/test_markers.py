@@ -16,7 +16,7 @@ import pytest
 from congenial.data.engines.duckdb_source import DuckDBSource
 from congenial.errors import BundleError, DataError
 from congenial.kinds import registry
-from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
 from congenial.sampling.randomness import SystemRandomness
@@ -189,7 +189,11 @@ def fail(*_: object, **__: object) -> None:
 
 @pytest.mark.parametrize(
     ("owner", "name", "code"),
-    [(Mechanism, "release", 70), (SystemRandomness, "_fetch", 70), (DuckDBSource, "run", 70)],
+    [
+        (MeasuredTables, "release_each", 70),
+        (SystemRandomness, "_fetch", 70),
+        (DuckDBSource, "run", 70),
+    ],
     ids=["mechanism", "randomness", "reader"],
 )
 def test_an_unexpected_fault_tells_its_kind_and_nothing_else(

@@ -147,7 +147,7 @@ FUTURE = "2999-01-01T00:00:00+00:00"
         *((kind, "description.keep", ["sex"]) for kind in ("table", "parted", "bounded")),
         *((kind, "description.design", {"aim": "keep"}) for kind in ("table", "bounded")),
         *((kind, "description.parts", "county") for kind in ("table", "tables")),
-        ("test", "description.post_processing", spaced),
+        *((kind, "description.mechanism", []) for kind in ("table", "tables", "parted")),
         ("statistics", "guarantee.adjacency.origin.apart", spaced),
         *((kind, "software", "congenial 0.1.0") for kind in ("tables", "statistics", "records")),
     ],
@@ -307,7 +307,8 @@ def test_a_mechanism_whose_name_is_no_text(
     good: dict[str, Path], tmp_path: Path, kind: str
 ) -> None:
     def change(index: Any) -> None:
-        index["description"]["mechanism"] = []
+        told = index["description"]
+        (told["measured"][0] if kind == "table" else told)["mechanism"] = []
 
     _refuses(forged(good, tmp_path, change, kind))
 

@@ -474,6 +474,7 @@ DESIGN = {"aim": "keep", "promise": "1", "parameters": ["1"], "alone": [1.0], "g
         ("as drawn", _told(lambda told: told.update(whole=True))),
         ("real", _told(lambda told: told.update(whole=True))),
         ("mandated", _told(lambda told: told.update(keep=["age", "nowhere"]))),
+        *((name, _told(lambda told: told.update(keep=["age"]))) for name in ("as drawn", "real")),
         ("mandated", _told(lambda told: told.update(design=DESIGN))),
         ("mandated", _told(lambda told: told.update(design={"aim": "keep"}))),
         ("mandated", _told(lambda told: told.update(parts="county"))),

@@ -55,8 +55,8 @@ def test_a_picture_of_ours_is_accepted(good: dict[str, Path], tmp_path: Path, ki
 @pytest.mark.xfail(
     strict=True,
     raises=AssertionError,
-    reason="verify does not draw pictures again, so one may show anything: verification that "
-    "produces the whole bundle again, pictures included, will replace the comparison of pages",
+    reason="a library draws the pictures of these kinds, so verify leaves them out, and one may "
+    "show anything: pictures drawn by hand, as those of tables are, will replace them",
 )
 @pytest.mark.parametrize("kind", sorted(CAPTION))
 def test_a_picture_replaced_by_words(good: dict[str, Path], tmp_path: Path, kind: str) -> None:

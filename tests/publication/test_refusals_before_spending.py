@@ -32,6 +32,7 @@ BY_COUNTY = 'total = true, by = ["county"], because = "statute" }'
 CROSSING = TABLE.replace(
     BY_COUNTY, BY_COUNTY + '\n"Sexes" = { total = true, by = ["sex"] }'
 ).replace('table = ["county", "sex", "age"]', 'table = ["county", "sex"]')
+SOME_CHILDREN = '"Some children" = { count = "age < 18", at_least = 1, because = "statute" }'
 PROJECTED = BOUNDED.replace('"condition"', '"project"')
 
 
@@ -104,6 +105,20 @@ def counting(built: list[type], usual: Callable[..., None]) -> Callable[..., Non
         usual(made, *given)
 
     return noted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [BOUNDED, PROJECTED, PROJECTED.replace('"project"', '"no"').replace(SOME_CHILDREN, "")],
+    ids=["condition", "bounds", "no"],
+)
+def test_sums_to_keep_that_no_counts_follow(tmp_path: Path, text: str) -> None:
+    """They are fitted cell by cell, drawn as they are, or not printed: `keep` would say nothing."""
+    plan = ready(tmp_path, text)
+    assert workflow.check(plan).releases
+    told = (plan.folder / "plan.toml").read_text()
+    asked = Plan.parse(told.replace("nonnegative", 'keep = ["sex"]\nnonnegative'), plan.folder)
+    assert "Leave keep out" in str(refused(asked))
 
 
 def test_a_prior_too_sharp_for_an_exact_draw(tmp_path: Path) -> None:

@@ -51,10 +51,11 @@ from congenial.mechanisms.calibrate import AUTO, calibrate
 from congenial.mechanisms.congenial import CongenialCounts
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.one_table import OneTable
 from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.released import Released
 from congenial.mechanisms.tables_calibration import TablesProblem
-from congenial.mechanisms.tables_release import TablesRelease, by_table
+from congenial.mechanisms.tables_release import TablesEstimator, TablesRelease, by_table
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
@@ -212,7 +213,7 @@ class TablesKind(Kind[TablesSection]):
             asked = TablesProblem(adjacency, tables)
             found, whole = designed(section, asked), section.nonnegative != "no"
             made = asked.mechanism(found, aim_words(section), section.keep, whole)
-            _refuse_unshown(made, section.keep)
+            _refuse_unkept(section, made)
             _refuse_unkept_bounds(section, made, figures)
             return made
         except StructureError as reason:
@@ -339,7 +340,7 @@ def _one_table(
             f"'{mechanism.name}' offers '{mechanism.guarantee.basis}'."
         )
     made = MeasuredTables.of_one(mechanism, section.nonnegative != "no", section.keep)
-    _refuse_unshown(made, section.keep)
+    _refuse_unkept(section, made)
     _refuse_unkept_bounds(section, made, figures)
     if section.nonnegative == "project" and made.estimator.why_no_counts not in ("", NOT_YET):
         raise StructureError(
@@ -349,14 +350,29 @@ def _one_table(
     return made
 
 
-def _refuse_unshown(made: MeasuredTables, keep: Sequence[str]) -> None:
-    """Refuse partitions to keep that cut the cells of the tables."""
-    if isinstance(made.estimator, JointEstimator):
-        for axis in keep:
+def _refuse_unkept(section: TablesSection, made: MeasuredTables) -> None:
+    """Refuse partitions to keep that cut the cells of the tables, or that no counts follow."""
+    for axis in section.keep:
+        if isinstance(made.estimator, JointEstimator):
             made.estimator.measurements.margin([axis])
-    elif made.only is not None:
-        for axis in keep:
+        elif made.only is not None:
             cell_index(made.adjacency.schema, made.only.description.table, (axis,))
+    if not section.keep or made.estimator.why_no_counts == NOT_YET:
+        return
+    if not _follows_keep(made.estimator):
+        raise PlanError(
+            f"release '{section.name}': keep = {section.keep} names sums that whole counts follow, "
+            "and no counts are fitted to sums here.",
+            remedy="Leave keep out.",
+        )
+
+
+def _follows_keep(estimator: TablesEstimator) -> bool:
+    """Whether whole counts follow the partitions that `keep` names."""
+    if not estimator.keep or not isinstance(estimator, OneTable):
+        return not estimator.keep or estimator.has_counts
+    fitted = estimator.has_counts and not estimator.mechanism.nonnegative
+    return fitted and estimator.order is not None
 
 
 def _asked(section: TablesSection) -> str:
@@ -557,7 +573,8 @@ def verify(files: Files, release: TablesRelease) -> list[Check]:
         "values as drawn lie on the grid of the law": lambda: _on_grid(release),
         FITTED: lambda: _close(release, release.estimates, again().estimates),
         "printed counts follow from the tables as drawn": lambda: (
-            _same_counts(release, again()) or made.estimator.as_near(drawn, release.counts)
+            (_same_counts(release, again()) or made.estimator.as_near(drawn, release.counts))
+            and _follows_keep(made.estimator)
         ),
         "printed counts keep every published bound": lambda: _bounded(release),
     }

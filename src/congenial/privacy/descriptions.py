@@ -154,6 +154,8 @@ class TablesDescription:
             raise GuaranteeError("tables measured together are drawn given the same figures.")
         if any(one.units != self.units for one in self.measured):
             raise GuaranteeError("tables measured together count rows, or all of them count units.")
+        if self.parts and (self.keep or not self.whole):
+            raise GuaranteeError("tables by parts print whole counts, which keep no further sums.")
         for name in (*self.keep, *([self.parts] if self.parts else [])):
             self.support.schema.axis(name)  # raises when it is unknown
         for names in self.tables:
