@@ -287,9 +287,9 @@ class TablesRelease(Released):
         printed = self._printed_sum(names, cells)
         low, high = ends_within([value], half, printed, ranges)
         basis = self.estimator.basis_of_sum(names, cells)
-        return Interval(value, float(low[0]), float(high[0]), level, deviation == 0, basis)
+        return Interval(value, int(low[0]), int(high[0]), level, deviation == 0, basis)
 
-    def interval_ends(self, at: int, level: float) -> tuple[Floats, Floats]:
+    def interval_ends(self, at: int, level: float) -> tuple[Ints, Ints]:
         """Ends of the intervals of every cell of a printed table, in its shape."""
         names = self.tables[at]
         ranges, reach = table_ranges(self._figures, names), self.estimator.reach(names, level)
@@ -299,8 +299,7 @@ class TablesRelease(Released):
         """Standard deviation and both ends of the interval of every cell of a printed table, as in
         its files.
         """
-        low, high = self.interval_ends(at, FILE_LEVEL)
-        return self.deviations[at], low.astype(np.int64), high.astype(np.int64)
+        return (self.deviations[at], *self.interval_ends(at, FILE_LEVEL))
 
     @cached_property
     def _figures(self) -> Invariants:
@@ -364,7 +363,9 @@ class TablesRelease(Released):
         return ""
 
     def _title(self) -> str:
-        return f"Release '{self.name}': {'; '.join(said(names) for names in self.tables)}"
+        axes = map(self.schema.axes, self.tables)
+        sized = (said([f"{axis.name} ({axis.size})" for axis in table]) for table in axes)
+        return f"Release '{self.name}': {'; '.join(sized)}"
 
     # ---- files -------------------------------------------------------------------------------
 

@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from congenial.data.workload import Ints
 from congenial.errors import StructureError
 from congenial.figures.limits import FAR
 from congenial.figures.sum_ranges import SumRanges
-from congenial.tables.measurements import Floats
 from congenial.tables.noise_variance import Family
 
 Rests = Literal["bound", "approximation"]
@@ -46,7 +46,7 @@ def half_width(
 
 def ends(
     estimates: Any, deviations: Any, level: float, counts: Any = None, ranges: SumRanges = COUNTS
-) -> tuple[Floats, Floats]:
+) -> tuple[Ints, Ints]:
     """Ends of intervals for true counts, as if errors were normal: whole, and cut to `ranges`.
 
     Rounding outwards and cutting to what can be lose no coverage; an estimate that cannot be
@@ -54,20 +54,20 @@ def ends(
     there are printed ones.
 
     >>> [one.tolist() for one in ends(np.array([10.2, -3.0]), np.array([2.0, 2.0]), 0.9)]
-    [[6.0, 0.0], [14.0, 4.0]]
+    [[6, 0], [14, 4]]
     >>> [one.tolist() for one in ends(np.array([10.2]), np.array([2.0]), 0.9, np.array([5]))]
-    [[5.0], [14.0]]
+    [[5], [14]]
     >>> most = SumRanges(np.array([0]), np.array([11]))
     >>> [one.tolist() for one in ends(np.array([10.2]), np.array([2.0]), 0.9, ranges=most)]
-    [[6.0], [11.0]]
+    [[6], [11]]
     """
     return ends_within(estimates, half_width(level) * np.asarray(deviations), counts, ranges)
 
 
 def ends_within(
     estimates: Any, reach: Any, counts: Any = None, ranges: SumRanges = COUNTS
-) -> tuple[Floats, Floats]:
+) -> tuple[Ints, Ints]:
     """The same, where `reach` says how far from each estimate the truth may be."""
     low, high = ranges.ends(np.asarray(estimates), np.asarray(reach))
-    low, high = np.floor(low), np.ceil(high)
+    low, high = np.floor(low).astype(np.int64), np.ceil(high).astype(np.int64)
     return (low, high) if counts is None else (np.minimum(low, counts), np.maximum(high, counts))
