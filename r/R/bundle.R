@@ -57,11 +57,16 @@ NUMBERS <- c("count", "count_as_drawn", "estimate", "sd", "low", "high", "value"
 
 # The law of the one table that was measured, and the figures it was drawn given.
 only_law <- function(bundle) {
-  measured <- bundle$description$measured
-  if (bundle$kind != "tables" || length(measured) != 1) {
-    refuse_law(paste0("a bundle of kind '", bundle$kind, "' with ", length(measured), " measured tables has no law of one table"))
+  if (bundle$kind != "tables" || combined(bundle)) {
+    refuse_law(paste0("bundle '", bundle$name, "' (", bundle$kind, ") has no law of one measured table"))
   }
-  c(measured[[1]], bundle$description["support"])
+  c(bundle$description$measured[[1]], bundle$description["support"])
+}
+
+# Are estimates combined from several tables? Otherwise they are as drawn, or sums of these.
+combined <- function(bundle) {
+  has_draws <- function(found) "count_as_drawn" %in% names(found)[number_places(bundle, found)]
+  any(vapply(bundle$tables, has_draws, NA))
 }
 
 # Which of the tables was measured.

@@ -11,7 +11,7 @@ bundle_table <- function(bundle, which = 1, level = LEVEL) {
   if (is.null(found)) stop("the bundle has no CSV file of a table.", call. = FALSE)
   if (bundle$kind != "tables") refuse_law(paste0("a bundle of kind '", bundle$kind, "' has no intervals by cells"))
   if (level == LEVEL && "sd" %in% names(found)[number_places(bundle, found)]) return(found)
-  if (length(bundle$description$measured) > 1) return(with_normal_ends(found, level))
+  if (combined(bundle)) return(with_normal_ends(found, level))
   at <- if (is.character(which)) match(which, names(bundle$tables)) else which
   if (at != measured_place(bundle)) refuse_law("the law of sums of the measured table is not in this package")
   with_exact_ends(bundle, found, level)

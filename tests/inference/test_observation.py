@@ -147,6 +147,14 @@ def test_printed_counts_are_not_used_but_the_draw_is():
     assert observe(printed).y.tolist() == [5, -1, 2]
 
 
+def test_counts_drawn_given_their_signs_are_the_printed_counts():
+    made, _ = mechanism(one_axis(3), [3, 1, 2], (cg.total(),), name="congenial_counts")
+    release = in_bundle(made, [4, 0, 2])
+    assert release.counts[0].tolist() == [4, 0, 2]
+    assert release.count("x = 'l0'") == 4
+    assert b'"l2",2' in release.payload()["table.csv"]
+
+
 def test_a_release_without_a_density_is_refused():
     @dataclass(frozen=True)
     class Records:

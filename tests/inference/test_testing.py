@@ -31,7 +31,7 @@ def released(y: int):
     ],
 )
 def test_p_values_equal_sums_written_out(family, null):
-    noise = released(10).mechanism.error_law(np.array([True, False, False]))
+    noise = released(10).only.mechanism.error_law(np.array([True, False, False]))
     x = np.arange(0, 400)
     mass = family.law(null).pmf(x)
     for y in (-3, 0, 9, 15):
@@ -60,7 +60,7 @@ def test_size_is_at_most_the_level_and_nearly_attained(level):
 
 
 def _noise() -> Pmf:
-    return released(9).mechanism.error_law(np.array([True, False, False]))
+    return released(9).only.mechanism.error_law(np.array([True, False, False]))
 
 
 def test_power_grows_with_the_parameter():

@@ -97,6 +97,11 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     as_drawn = MeasuredTables.of_one(_cases()["congenial"], whole=False)
     drawn["as_drawn"] = as_drawn.release(TABLE, cg.SeededRandomness(SEED), name="as drawn")
+    named = cg.Schema.from_dict({"count": {"levels": ["few", "many"]}})
+    alone = cg.calibrate("auto", cg.Guarantee.pure(1, under=cg.ReplaceOne(named)))
+    drawn["axis"] = MeasuredTables.of_one(alone, whole=False).release(
+        cg.Table(named, ("count",), [30, 4]), cg.SeededRandomness(SEED), name="axis"
+    )
     rho = cg.Guarantee.zero_concentrated("1/2", under=_nested(cg.total(by="county")))
     joint = calibrate_tables(rho, [["county", "sd"], ["state"], ["sd"]])
     drawn["tables"] = joint.release(TABLE, cg.SeededRandomness(SEED), name="tables")
@@ -254,6 +259,16 @@ def test_several_tables(written: Any, answers: Any) -> None:
     assert all(a <= ROUNDED * sd for a, sd in zip(off, columns["sd"], strict=True))
     assert told["files"] == ["table-1-county-sd.csv", "table-2-state.csv", "table-3-sd.csv"]
     assert "error" in answers["bundles"]["values"]["table"]
+
+
+def test_an_axis_called_like_a_column_of_numbers(answers: Any, written: Any) -> None:
+    """Without whole counts nothing else is called `count`, so the axis keeps its name."""
+    told = answers["bundles"]["axis"]["table"]
+    expected = cg.read(written["axis"]).intervals(["count"], LEVEL).to_pydict()
+    assert told["names"] == ["count", "estimate", "sd", "low", "high"]
+    assert column(told, "count") == expected["count"] == ["few", "many"]
+    for part in ("estimate", "low", "high"):
+        assert column(told, part) == expected[part], part
 
 
 def test_what_has_no_law_in_r_is_refused_with_a_way_out(written: Any, answers: Any) -> None:

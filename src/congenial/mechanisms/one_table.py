@@ -176,8 +176,8 @@ class OneTable:
 
     @property
     def has_counts(self) -> bool:
-        """Whether whole counts are printed."""
-        return self.printed and not self.why_no_counts
+        """Whether whole counts are printed; those drawn given their signs always are."""
+        return self.mechanism.nonnegative or (self.printed and not self.why_no_counts)
 
     @cached_property
     def why_no_counts(self) -> str:

@@ -80,7 +80,8 @@ class TableFile:
         columns = len(column_names(file, payload[file]))
         whole = cls.of(schema, description, at, True)
         there = columns == len(description.tables[at]) + len(whole.columns)
-        return whole if description.whole and there else replace(whole, whole=False)
+        printed = description.whole or whole.signed
+        return whole if printed and there else replace(whole, whole=False)
 
     @property
     def name(self) -> str:
@@ -93,10 +94,14 @@ class TableFile:
         return tuple(axis.size for axis in self.schema.axes(self.tables[self.at]))
 
     @property
+    def signed(self) -> bool:
+        """Whether counts were drawn given their signs."""
+        return self.only is not None and self.only.nonnegative
+
+    @property
     def columns(self) -> list[str]:
         """The columns that are no labels."""
-        signed = self.only is not None and self.only.nonnegative
-        errors = [] if signed else [*NUMBERS, "low", "high"]
+        errors = [] if self.signed else [*NUMBERS, "low", "high"]
         drawn = ["count_as_drawn"] if self.drawn else []
         return [*(["count"] if self.whole else []), *errors, *drawn]
 

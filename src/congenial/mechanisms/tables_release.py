@@ -380,7 +380,9 @@ class TablesRelease(Released):
         return ""
 
     def _title(self) -> str:
-        return f"Release '{self.name}': {'; '.join(said(names) for names in self.tables)}"
+        axes = map(self.schema.axes, self.tables)
+        sized = (said([f"{axis.name} ({axis.size})" for axis in table]) for table in axes)
+        return f"Release '{self.name}': {'; '.join(sized)}"
 
     # ---- files -------------------------------------------------------------------------------
 
