@@ -19,7 +19,7 @@ from congenial.inference.observing import OtherCells
 from congenial.inference.samplers.chains import ChainSampler
 from congenial.kinds import tables_document
 from congenial.kinds.registry import every_kind
-from congenial.mechanisms import CongenialCounts, Release
+from congenial.mechanisms import CongenialCounts, TablesRelease
 from congenial.publication.bundle import read
 from congenial.report import pictures
 
@@ -99,7 +99,7 @@ def test_a_level_is_refused_before_anything_is_drawn(
     assert "level 95 is not between 0 and 1" in ran.err
 
 
-def conditioned() -> Release:
+def conditioned() -> TablesRelease:
     """Counts drawn given that none is negative: their law is known for the released table only."""
     schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 18, 65, 90]}})
     table = Table(schema, schema.names, [[5, 9, 3], [4, 7, 2]])
