@@ -152,6 +152,23 @@ def test_every_kind_that_is_no_table_has_a_page_of_its_own() -> None:
         assert page.is_file()
 
 
+def test_brief_lists_every_kind_of_sum_of_one_table(run: Callable[..., Any], plan: Path) -> None:
+    told = run("check", plan, "--brief").out
+    for what in ("county x sex x age", "county", "age", "total"):
+        assert any(line.strip().startswith(f"{what} ") for line in told.splitlines()), what
+
+
+def test_counts_whose_errors_depend_on_the_data_are_checked_and_compared(
+    run: Callable[..., Any], plan: Path
+) -> None:
+    other = plan.with_name("other.toml")
+    other.write_text(plan.read_text().replace("project", "condition"))
+    assert run("check", other, "--brief").code == 0
+    rows = run("compare", plan, other, "--json").document["errors"]
+    of_cells = [one for one in rows if one["what"] == "county x sex x age"]
+    assert [(one["first"] > 0, one["second"]) for one in of_cells] == [(True, None)]
+
+
 def test_long_chains_are_announced_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
