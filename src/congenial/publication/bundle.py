@@ -214,7 +214,8 @@ def read(folder: str | Path, expected: type[Released] = Released) -> Released:
     expected: the class of the release that you expect. A bundle of another kind is then refused,
     and type checkers know what is returned. Without it every kind is read, as a `Released`: a
     `TablesRelease` for protected tables, one or several, a `StatisticsRelease`, `ValuesRelease` or
-    `SyntheticRelease` for statistics, counts given public information, synthetic records. A nation drawn by parts is a `PartedRelease`, whose files are opened when asked for.
+    `SyntheticRelease` for statistics, counts given public information, synthetic records. A
+    nation drawn by parts is a `PartedRelease`, whose files are opened when asked for.
 
     Reading checks form only; `verify` checks digests, words and the promise.
 
