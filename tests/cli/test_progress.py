@@ -16,7 +16,10 @@ AGAIN = "working out again what it says"
 COMMANDS = {
     "verify": ((), {"comparing files with their digests", AGAIN}),
     "explain": ((), {"comparing files with their digests", AGAIN}),
-    "export": (("--to", "xlsx"), {"writing sheet 'detail'", "writing sheet 'published'"}),
+    "export": (
+        ("--to", "xlsx"),
+        {"writing sheet 'county by sex by age'", "writing sheet 'published'"},
+    ),
     "estimate": (
         ("--of", "share(sex = 'f' | age >= 65) by county", "--of", "count() by sex"),
         {"simulating errors", "working out intervals", "working out intervals of ratios"},

@@ -19,7 +19,7 @@ from congenial.inference.observing import OtherCells
 from congenial.inference.samplers.chains import ChainSampler
 from congenial.kinds import tables_document
 from congenial.kinds.registry import every_kind
-from congenial.mechanisms import CongenialCounts, Release
+from congenial.mechanisms import CongenialCounts, TablesRelease
 from congenial.publication.bundle import read
 from congenial.report import pictures
 
@@ -99,7 +99,7 @@ def test_a_level_is_refused_before_anything_is_drawn(
     assert "level 95 is not between 0 and 1" in ran.err
 
 
-def conditioned() -> Release:
+def conditioned() -> TablesRelease:
     """Counts drawn given that none is negative: their law is known for the released table only."""
     schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 18, 65, 90]}})
     table = Table(schema, schema.names, [[5, 9, 3], [4, 7, 2]])
@@ -150,6 +150,23 @@ def test_every_kind_that_is_no_table_has_a_page_of_its_own() -> None:
     for words in told.values():
         page = Path(__file__).parents[2] / (words.rpartition(" ")[2].rstrip(".") + ".md")
         assert page.is_file()
+
+
+def test_brief_lists_every_kind_of_sum_of_one_table(run: Callable[..., Any], plan: Path) -> None:
+    told = run("check", plan, "--brief").out
+    for what in ("county x sex x age", "county", "age", "total"):
+        assert any(line.strip().startswith(f"{what} ") for line in told.splitlines()), what
+
+
+def test_counts_whose_errors_depend_on_the_data_are_checked_and_compared(
+    run: Callable[..., Any], plan: Path
+) -> None:
+    other = plan.with_name("other.toml")
+    other.write_text(plan.read_text().replace("project", "condition"))
+    assert run("check", other, "--brief").code == 0
+    rows = run("compare", plan, other, "--json").document["errors"]
+    of_cells = [one for one in rows if one["what"] == "county x sex x age"]
+    assert [(one["first"] > 0, one["second"]) for one in of_cells] == [(True, None)]
 
 
 def test_long_chains_are_announced_once(

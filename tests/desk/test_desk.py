@@ -392,6 +392,12 @@ def test_tables_that_the_program_chooses_are_priced(folder: Path) -> None:
     assert '<option value="county,sex"' in page.text
 
 
+def test_each_sum_of_one_table_is_priced_once(folder: Path) -> None:
+    page = entered(folder).get("/plan/plan.toml/price").text
+    assert page.count('<th scope="row">county x sex</th>') == 1
+    assert page.count('<th scope="row">sex</th>') == 1
+
+
 def test_a_plan_without_a_figure_keeps_everything_else(folder: Path) -> None:
     """Columns that are made from others and words for readers, too."""
     more = (

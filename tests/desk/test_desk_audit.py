@@ -38,6 +38,7 @@ def test_the_result_stands_in_the_review(folder: Path, monkeypatch: pytest.Monke
     plan = Plan.load(folder / "plan.toml")
     sent = review_html(plan, examine(plan), PLAN, "plan.toml")
     assert "No event tells neighbours apart better than promised" in sent
+    assert "Table over county, sex." in sent
     (folder / "plan.toml").write_text(PLAN.replace("1.0", "1.5"))
     assert "of the plan as it was before a change" in me.get(REVIEW).text
     assert not (folder / "ledger.sqlite").exists()  # nothing is spent

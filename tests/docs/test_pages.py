@@ -149,7 +149,7 @@ def test_modules_that_are_named_exist() -> None:
     for page in (*TOP, *PAGES):
         if page.parent.name == "adr" or page.name == "CHANGELOG.md":
             continue
-        for name in re.findall(rf"`((?:{rooms})/[\w/]+\.py)`", page.read_text()):
+        for name in re.findall(rf"`((?:{rooms})/[a-z_/]+\.py)`", page.read_text()):
             assert (ROOT / "src/congenial" / name).exists(), f"{page.name}: {name}"
 
 

@@ -128,10 +128,10 @@ def _rests(release: TablesRelease) -> str:
         return ""
     if release.estimator.deviations(release.tables[0]).basis == "simulated":
         return (
-            "Intervals are simulated from the law of the noise, which is public, wherever that law "
-            "is not tabulated; their half-widths are then upper confidence bounds."
+            "They are simulated from the law of the noise, which is public, wherever that law is "
+            "not tabulated; half-widths are then upper confidence bounds."
         )
-    return f"Intervals are exact: {EXACT_LAW.removeprefix('exact: ')}."
+    return f"Their coverage is exact: {EXACT_LAW.removeprefix('exact: ')}."
 
 
 def _margins(release: TablesRelease) -> list[Document]:
@@ -197,7 +197,8 @@ def _picture(release: TablesRelease, names: tuple[str, ...], numbers: Document) 
         for cell in np.ndindex(*values.shape)
     ]
     what = "estimates" if numbers["count"] is None else "printed counts"
-    bars = f", bars {LEVEL} intervals" if known else ""
+    widest = f"{np.max(high - low):,.0f}"
+    bars = f", bars {LEVEL} intervals; the widest is {widest} people wide" if known else ""
     marked = " Hollow diamonds are exact: they follow from published figures."
     return Picture(
         interval_rows(rows),
