@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from congenial.cli import output, publish
 from congenial.errors import PlanError
 from congenial.figures.limits import limits
-from congenial.kinds import single_table_verification, single_table_words
+from congenial.kinds import tables, tables_document
 from congenial.publication import bundle, workflow
 from congenial.publication.check_document import examine
 from congenial.publication.plan import Plan
@@ -55,11 +54,12 @@ def test_bounds_alone_are_kept_by_projection(tmp_path):
     with plain_reports():
         folder = workflow.release(made, "t", randomness=SeededRandomness(4)).folder
     release = bundle.read(folder)
-    assert release.values[:, 2].sum() <= 4
+    (counts,) = release.counts
+    assert counts[:, 2].sum() <= 4
     checks = {check.what: check.holds for check in verify(folder)}
-    assert checks["the table keeps every published bound"]
-    broken = replace(release, values=release.values + 9)
-    assert not single_table_verification._bounded(broken)
+    assert checks["printed counts keep every published bound"]
+    vars(release)["counts"] = (counts + 9,)
+    assert not tables._bounded(release)
 
 
 def test_bounds_from_a_plan(tmp_path, capsys):
@@ -95,9 +95,10 @@ def test_bounds_from_a_plan(tmp_path, capsys):
     report = (result.folder / "report.html").read_text()
     assert "congenial infer this-folder --model multinomial" in report
     assert "counts &gt;= 0 and public bounds" in report
-    assert release.description.nonnegative
-    assert limits(release.description.support, release.table).hold(release.values.reshape(-1))
-    assert release.values[:, 2].sum() <= 4
+    assert release.description.only_law.nonnegative
+    (counts,) = release.counts
+    assert limits(release.description.support, release.tables[0]).hold(counts.reshape(-1))
+    assert counts[:, 2].sum() <= 4
     failed = [check.what for check in verify(result.folder) if not check.holds]
     assert failed == ["drawn from the system's randomness"]
     assert open_ledger(made, create=False).spent().epsilon == Fraction(1)

@@ -22,7 +22,7 @@ from congenial._exports import public
 from congenial._notebook import MOST_ROWS, intervals_picture
 from congenial.data.table import cell_index, select
 from congenial.data.workload import Ints, Workload
-from congenial.errors import CongenialError, InferenceError, PredicateError, some_of
+from congenial.errors import InferenceError, PredicateError, some_of
 from congenial.figures.invariants import Invariants
 from congenial.figures.sum_ranges import indexed_ranges, table_ranges
 from congenial.figures.summed_out import summed_out
@@ -440,11 +440,10 @@ def estimator_of(
     description: TablesDescription, mechanisms: Sequence[Mechanism]
 ) -> TablesEstimator:
     """What the tables of a description say together."""
+    if description.only_law is None:
+        return joint_estimator(description)
     workload = Workload.of(description.support.schema, description.tables)
-    only = description.only_law
-    if only is not None and _all_sums(workload, only.table):
-        return OneTable(mechanisms[0], workload, description.keep, description.whole)
-    return joint_estimator(description)
+    return OneTable(mechanisms[0], workload, description.keep, description.whole)
 
 
 def joint_estimator(description: TablesDescription) -> JointEstimator:
@@ -461,16 +460,6 @@ def joint_estimator(description: TablesDescription) -> JointEstimator:
         description.keep,
         description.whole,
     )
-
-
-def _all_sums(workload: Workload, table: tuple[str, ...]) -> bool:
-    """Whether every printed table is a sum of one."""
-    try:
-        for names in workload.tables:
-            cell_index(workload.schema, table, names)
-    except CongenialError:
-        return False
-    return True
 
 
 def _drawn(

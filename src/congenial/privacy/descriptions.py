@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar
 
 from congenial.data.arguments import NUMBER, expect
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
-from congenial.errors import BundleError, GuaranteeError
+from congenial.data.table import cell_index
+from congenial.errors import BundleError, CongenialError, GuaranteeError
 from congenial.figures.invariants import Invariants
 from congenial.privacy.description import (
     VERSION,
@@ -137,9 +139,8 @@ class TablesDescription:
 
     def __post_init__(self) -> None:
         laws = {(one.family, one.nonnegative) for one in self.measured}
-        if not laws or (
-            len(self.measured) > 1 and (len(laws) > 1 or laws - set(product(_WHOLE, (False,))))
-        ):
+        as_drawn = len(laws) == 1 and laws <= set(product(_WHOLE, (False,)))
+        if not laws or (self.only_law is None and not as_drawn):
             raise GuaranteeError(
                 "several tables are measured with one family of whole-number noise as drawn.",
                 remedy="Use double geometric or discrete Gaussian noise for all of them.",
@@ -168,10 +169,18 @@ class TablesDescription:
         """Axes of every table that the release shows."""
         return self.tables
 
-    @property
+    @cached_property
     def only_law(self) -> Description | None:
-        """The law of the one table that was drawn; None where there are several."""
-        return self.measured[0] if len(self.measured) == 1 else None
+        """The law of the one drawn table that every printed table is a sum of; None where there is
+        none: estimates then take several tables together, or a table and published figures.
+        """
+        law = self.measured[0]
+        try:
+            for names in self.tables:
+                cell_index(self.support.schema, law.table, names)
+        except CongenialError:
+            return None
+        return law if len(self.measured) == 1 else None
 
     @property
     def support(self) -> Invariants:
