@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
+from congenial import Guarantee, Schema, SemiAdjacent, Table, at_most, calibrate, count, total
+from congenial import publish as published
 from congenial.cli import output, publish
 from congenial.errors import PlanError
 from congenial.figures.limits import limits
 from congenial.kinds import tables, tables_document
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.publication import bundle, workflow
 from congenial.publication.check_document import examine
 from congenial.publication.plan import Plan
@@ -133,3 +137,17 @@ def test_nothing_keeps_bounds_without_signs(tmp_path):
     made = plan(tmp_path, PLAN.replace('"condition"', '"no"'))
     with pytest.raises(PlanError, match="'Few old' bounds a statistic"):
         workflow.check(made)
+
+
+def test_counts_as_near_that_miss_a_published_sum_are_no_tie():
+    """Group "a" is 1 too large and "b" 1 too small, at the same distance from the draw."""
+    schema = Schema.from_dict({"g": {"levels": ["a", "b"]}, "x": {"integers": [1, 3]}})
+    table = Table(schema, schema.names, np.array([[0, 5, 5], [4, 4, 4]]))
+    figures = published(table, total(by="g"), at_most(count("x = 1"), 9))
+    made = calibrate("auto", Guarantee.pure(1, SemiAdjacent(figures)), schema.names)
+    estimator = MeasuredTables.of_one(made).estimator
+    drawn = np.array([[-1, 6, 5], [4, 4, 4]])
+    honest, missing = np.array([[0, 5, 5], [4, 4, 4]]), np.array([[0, 6, 5], [3, 4, 4]])
+    assert estimator.order is None
+    assert estimator.as_near([drawn], [honest])
+    assert not estimator.as_near([drawn], [missing])

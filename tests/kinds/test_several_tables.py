@@ -17,6 +17,7 @@ from congenial.data.table import Table
 from congenial.errors import InferenceError
 from congenial.kinds.tables import AIM, FITTED, automatic
 from congenial.kinds.tables import verify as checked
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.publication.plan import Plan
 from tests.commands import refused, run
@@ -140,6 +141,37 @@ def test_what_is_printed_of_one_table(tmp_path: Path, key: str, columns: tuple[s
     head = (bundle / "table.csv").read_text().splitlines()[0]
     assert head == ",".join(f'"{name}"' for name in ("county", "age", *columns))
     assert run("verify", bundle, "--json")["holds"]
+
+
+AREAS = {
+    "county": {
+        "levels": ["A", "B", "C", "D"],
+        "within": {"state": ["P", "P", "Q", "Q"], "area": ["r", "u", "r", "u"]},
+    },
+    "age": {"levels": ["child", "adult", "old"]},
+}
+
+
+def test_sums_of_one_measured_table_are_printed_with_it() -> None:
+    """As counts where these follow the sums, and as estimates where they cut across the fit."""
+    schema = congenial.Schema.from_dict(AREAS)
+    table = Table(schema, schema.names, np.arange(12).reshape(4, 3))
+    under = congenial.SemiAdjacent(congenial.publish(table, congenial.total()))
+    tables = [("county", "age"), ("age",), ("state",), ("area",)]
+    scales = [Fraction(9), None, None, None]
+    made = MeasuredTables.of(under, tables, "discrete_gaussian", scales)
+    release = made.release(table, congenial.SeededRandomness(4))
+    printed = [counts is not None for counts in release.counts]
+    assert printed == [True, True, *printed[2:]]
+    assert sorted(printed[2:]) == [False, True]
+    for at, names in enumerate(tables):
+        assert release.prints(*names) is made.estimator.prints(names) is printed[at]
+        told = release.counts[at] if printed[at] else release.estimates[at]
+        assert np.array_equal(release.margin(*names), told)
+        ends = [release.intervals(names, 0.9)[end].to_pylist() for end in ("low", "high")]
+        assert ends == [one.reshape(-1).tolist() for one in release.cell_errors(at)[1:]]
+    assert release.count("age = 'old'") == release.counts[1][2]
+    assert made.estimator.as_near([*release.drawn, None, None, None], release.counts)
 
 
 # ---- what is changed is noticed --------------------------------------------------------------

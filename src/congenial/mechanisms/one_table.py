@@ -168,8 +168,21 @@ class OneTable:
         return Answer(
             fitted,
             tuple(fitted.table(names) for names in tables),
-            tuple(None if counts is None else counts.table(names) for names in tables),
+            tuple(
+                None if counts is None or names in self.across else counts.table(names)
+                for names in tables
+            ),
         )
+
+    @cached_property
+    def across(self) -> tuple[tuple[str, ...], ...]:
+        """Printed tables that cut across the order of the fit: sums of whole counts keep a bias
+        there, so their estimates are printed, unless `keep` asks that whole counts follow them.
+        """
+        if self.mechanism.nonnegative or self.order is None:
+            return ()
+        sums = (names for names in self.workload.tables if _role(self.order, names) == "sum")
+        return tuple(names for names in sums if not set(names) & set(self.keep))
 
     @property
     def has_counts(self) -> bool:
@@ -213,7 +226,7 @@ class OneTable:
             return False
         sums = TableSums(self.mechanism, told)
         if not all(
-            one is not None and np.array_equal(sums.table(names), one)
+            one is None if names in self.across else np.array_equal(sums.table(names), one)
             for names, one in zip(tables, counts, strict=True)
         ):
             return False
@@ -221,23 +234,28 @@ class OneTable:
             return as_near(self.order, self._targets(self.order, values), self._cells(told))
         again = self.counts(values)
         same = _squares(told - values) == _squares(again - values)
-        return same and bool(told.min(initial=0) >= 0)
+        known = support(self.mechanism.description.support, self.table)
+        return same and bool(told.min(initial=0) >= 0 and known.agrees(told))
 
     @cached_property
     def order(self) -> NodeOrder | None:
         """The order of the fit from coarse to fine; None where counts are fitted cell by cell."""
         if self.figures.bounds:
             return None
-        order = _node_order(self.mechanism.description.support, self.table, self.keep)
+        others = tuple(names for names in self.workload.tables if names != self.table)
+        order = _node_order(self.mechanism.description.support, self.table, self.keep, others)
         return order if order is not None and self._fits(order) else None
 
     def prints(self, names: Sequence[str]) -> bool:
-        """Whether sums onto some axes are printed counts: the table, nodes of the fit, and sums
-        that are published exactly.
+        """Whether sums onto some axes are printed counts: printed tables, nodes of the fit, and
+        sums that are published exactly.
         """
-        if not self.has_counts or self.mechanism.nonnegative or set(names) == set(self.table):
+        if not self.has_counts or self.mechanism.nonnegative:
             return self.has_counts
-        if self.order is not None and _is_node(self.order, names):
+        shown = next((one for one in self.workload.tables if set(one) == set(names)), None)
+        if shown is not None:
+            return shown not in self.across
+        if self.order is not None and _role(self.order, names) == "node":
             return True
         known = support(self.mechanism.description.support, self.table)
         index = sums_index(self.mechanism, tuple(names))
@@ -249,7 +267,7 @@ class OneTable:
             return self.has_counts
         chosen = np.asarray(cells, dtype=bool).reshape(-1)
         marked = chosen[sums_index(self.mechanism, tuple(names))]
-        if np.count_nonzero(marked) == 1:
+        if np.count_nonzero(marked) == 1 or (np.count_nonzero(chosen) == 1 and self.prints(names)):
             return True
         return self.order is not None and _is_node_cell(self.order, self._cells(marked))
 
@@ -339,12 +357,18 @@ def _of_level(order: NodeOrder, level: int, cells: Floats) -> Floats:
 
 @lru_cache(maxsize=16)
 def _node_order(
-    figures: Invariants, names: tuple[str, ...], keep: tuple[str, ...] = ()
+    figures: Invariants,
+    names: tuple[str, ...],
+    keep: tuple[str, ...] = (),
+    others: tuple[tuple[str, ...], ...] = (),
 ) -> NodeOrder | None:
-    """The order in which a table's counts are fitted given exact figures; None if there is none."""
+    """The order in which a table's counts are fitted given exact figures; None if there is none.
+
+    `others`: sums of it that are printed too.
+    """
     if figures.bounds or (figures.equalities and figures.values is None):
         return None
-    tables = (names, *_coarser_tables(figures, names))
+    tables = (names, *dict.fromkeys((*others, *_coarser_tables(figures, names))))
     work = Workload.of(figures.schema, tables)
     measured = Measurements(work, (1.0, *(0.0,) * (len(tables) - 1)), figures)
     if measured.margins[0].size != measured.size:
@@ -377,13 +401,12 @@ def _affordable(order: NodeOrder) -> bool:
     )
 
 
-def _is_node(order: NodeOrder, names: Sequence[str]) -> bool:
-    """Whether the sums over some axes are nodes of the fit."""
+def _role(order: NodeOrder, names: Sequence[str]) -> str:
+    """How whole counts follow the sums over some axes (`NodeOrder.role`)."""
     try:
-        margin = order.measurements.margin(names)
+        return order.role(order.measurements.margin(names))
     except StructureError:
-        return False
-    return order.role(margin) == "node"
+        return "sum"
 
 
 def _node_tables(order: NodeOrder, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -392,7 +415,7 @@ def _node_tables(order: NodeOrder, names: Sequence[str]) -> tuple[tuple[str, ...
     tree = order.measurements.names[order.tree]
     top = tuple(name for name in names if schema.axis(name).base != tree)
     tables = [top, *order.measurements.workload.tables]
-    nodes = [one for one in dict.fromkeys(tables) if _is_node(order, one)]
+    nodes = [one for one in dict.fromkeys(tables) if _role(order, one) == "node"]
     return tuple(sorted(nodes, key=lambda one: schema.size(one)))
 
 

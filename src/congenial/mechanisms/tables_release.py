@@ -201,7 +201,9 @@ class TablesRelease(Released):
 
     def prints(self, *names: str) -> bool:
         """Whether the table over `names` is printed as whole counts."""
-        return self.estimator.prints(axis_names(names))
+        axes = axis_names(names)
+        at = self._place(axes)
+        return self.estimator.prints(axes) if at is None else self.counts[at] is not None
 
     def _printed_table(self, axes: tuple[str, ...]) -> Any:
         """The printed counts of a table that has them."""
