@@ -69,7 +69,7 @@ def _table(name: str, promise: str, table: str = '"county", "sex", "age"') -> st
 
 _PLAIN_RELEASES = (
     _table("auto", "epsilon = 0.5"),
-    _table("geometric", 'epsilon = 0.5\nmechanism = "plain_geometric"'),
+    _table("geometric", 'epsilon = 0.5\nmechanism = "plain_geometric"\nnonnegative = "no"'),
     _table("projected", 'epsilon = 0.25\nnonnegative = "project"', '"state", "age"'),
     _table("conditioned", 'epsilon = 0.5\nnonnegative = "condition"', '"sex", "age"'),
     _table("discrete-gaussian", 'rho = 0.1\nmechanism = "plain_discrete_gaussian"'),

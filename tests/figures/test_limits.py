@@ -109,6 +109,15 @@ def test_what_the_table_does_not_show_is_left_out():
     assert limits(publish(TABLE, total()), ("g",)).hold([3, 3])
 
 
+def test_a_bound_by_finer_names_than_the_table_shows_is_left_out():
+    county = {"levels": ["A", "B", "C"], "within": {"state": ["P", "P", "Q"]}}
+    schema = Schema.from_dict({"county": county, "x": {"levels": ["a", "b"]}})
+    table = Table(schema, schema.names, np.array([[1, 2], [0, 1], [3, 1]]))
+    figures = publish(table, at_least(count("x = 'a'", by="county"), 0))
+    assert limits(figures, ("county", "x")).low.tolist() == [0] * 6
+    assert limits(figures, ("state", "x")).hold([0, 3, 3, 1])
+
+
 def test_nothing_is_listed_before_figures_are_known_or_when_they_leave_too_much():
     assert conforming_tables(Invariants(SCHEMA, (total(),)), SCHEMA.names) is None
     assert conforming_tables(publish(TABLE, count("x = 'a'")), SCHEMA.names) is None

@@ -15,7 +15,7 @@ from congenial.data.table import select
 from congenial.errors import BundleError, InferenceError, PredicateError, UnansweredError
 from congenial.inference.estimates.cell_estimates import cell_estimates
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
-from congenial.mechanisms.tables_release import TablesRelease, by_table, estimator_of
+from congenial.mechanisms.tables_release import TablesRelease, by_table, joint_estimator
 from tests.commands import run
 from tests.kinds.nation_plan import SECTION, written
 from tests.mechanisms.nations import CELLS
@@ -128,7 +128,7 @@ def test_sums_in_a_part_have_intervals_from_its_files_alone(bundle: Path, tmp_pa
 
 def of_all_tables(release: PartedRelease, condition: str) -> float:
     """The standard deviation of a sum's estimate from all tables of the nation, in memory."""
-    nation = estimator_of(replace(release.description, parts=""))
+    nation = joint_estimator(replace(release.description, parts=""))
     return nation.deviation_of_sum(CELLS, select(condition, release.schema, CELLS))
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
+from congenial import Guarantee, Schema, SemiAdjacent, Table, at_most, calibrate, count, total
+from congenial import publish as published
 from congenial.cli import output, publish
 from congenial.errors import PlanError
 from congenial.figures.limits import limits
-from congenial.kinds import single_table_verification
+from congenial.kinds import tables, tables_document
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.publication import bundle, workflow
 from congenial.publication.check_document import examine
 from congenial.publication.plan import Plan
@@ -55,11 +58,12 @@ def test_bounds_alone_are_kept_by_projection(tmp_path):
     with plain_reports():
         folder = workflow.release(made, "t", randomness=SeededRandomness(4)).folder
     release = bundle.read(folder)
-    assert release.values[:, 2].sum() <= 4
+    (counts,) = release.counts
+    assert counts[:, 2].sum() <= 4
     checks = {check.what: check.holds for check in verify(folder)}
-    assert checks["the table keeps every published bound"]
-    broken = replace(release, values=release.values + 9)
-    assert not single_table_verification._bounded(broken)
+    assert checks["printed counts keep every published bound"]
+    vars(release)["counts"] = (counts + 9,)
+    assert not tables._bounded(release)
 
 
 def test_bounds_from_a_plan(tmp_path, capsys):
@@ -95,9 +99,10 @@ def test_bounds_from_a_plan(tmp_path, capsys):
     report = (result.folder / "report.html").read_text()
     assert "congenial infer this-folder --model multinomial" in report
     assert "counts &gt;= 0 and public bounds" in report
-    assert release.description.nonnegative
-    assert limits(release.description.support, release.table).hold(release.values.reshape(-1))
-    assert release.values[:, 2].sum() <= 4
+    assert release.description.only_law.nonnegative
+    (counts,) = release.counts
+    assert limits(release.description.support, release.tables[0]).hold(counts.reshape(-1))
+    assert counts[:, 2].sum() <= 4
     failed = [check.what for check in verify(result.folder) if not check.holds]
     assert failed == ["drawn from the system's randomness"]
     assert open_ledger(made, create=False).spent().epsilon == Fraction(1)
@@ -132,3 +137,17 @@ def test_nothing_keeps_bounds_without_signs(tmp_path):
     made = plan(tmp_path, PLAN.replace('"condition"', '"no"'))
     with pytest.raises(PlanError, match="'Few old' bounds a statistic"):
         workflow.check(made)
+
+
+def test_counts_as_near_that_miss_a_published_sum_are_no_tie():
+    """Group "a" is 1 too large and "b" 1 too small, at the same distance from the draw."""
+    schema = Schema.from_dict({"g": {"levels": ["a", "b"]}, "x": {"integers": [1, 3]}})
+    table = Table(schema, schema.names, np.array([[0, 5, 5], [4, 4, 4]]))
+    figures = published(table, total(by="g"), at_most(count("x = 1"), 9))
+    made = calibrate("auto", Guarantee.pure(1, SemiAdjacent(figures)), schema.names)
+    estimator = MeasuredTables.of_one(made).estimator
+    drawn = np.array([[-1, 6, 5], [4, 4, 4]])
+    honest, missing = np.array([[0, 5, 5], [4, 4, 4]]), np.array([[0, 6, 5], [3, 4, 4]])
+    assert estimator.order is None
+    assert estimator.as_near([drawn], [honest])
+    assert not estimator.as_near([drawn], [missing])

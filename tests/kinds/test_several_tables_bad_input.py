@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from congenial.mechanisms.tables_release import TablesRelease
 from congenial.publication.verification import verify
 from congenial.sampling.randomness import SeededRandomness
 from tests.commands import refused, run
-from tests.kinds.several_tables_plan import SECTION, failed, written
+from tests.kinds.several_tables_plan import SECTION, failed, forged, written
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
@@ -25,8 +24,8 @@ pytestmark = pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize(
     ("old", "new", "error", "words"),
     [
-        ("rho = 0.5", "", PlanError, "exactly one of epsilon, rho, accuracy"),
-        ("rho = 0.5", "rho = 1\nepsilon = 1", PlanError, "exactly one of epsilon, rho, accuracy"),
+        ("rho = 0.5", "", PlanError, "exactly one of epsilon, rho, mu, accuracy"),
+        ("rho = 0.5", "rho = 1\nepsilon = 1", PlanError, "exactly one of epsilon, rho, mu"),
         ("rho = 0.5", "rho = 1\ndelta = 0.1", PlanError, "delta goes with epsilon"),
         ("rho = 0.5", 'rho = 1\naim = "even"\nweights = { age = 1 }', PlanError, "at most one of"),
         ("rho = 0.5", "rho = 1\nweights = { age = 0 }", PlanError, "must be positive"),
@@ -55,7 +54,9 @@ pytestmark = pytest.mark.usefixtures("without_pictures")
             "figures fix every table",
         ),
         ("rho = 0.5", 'rho = 1\nkeep = ["height"]', SchemaError, "height"),
-        ("rho = 0.5", "rho = 1\nmu = 1", PlanError, "mu: goes with table, not with"),
+        ("rho = 0.5", "mu = 1", PlanError, "mu is for one table; leave it out"),
+        ("rho = 0.5", 'epsilon = 1\nbasis = "theorem"', PlanError, "basis is for one table"),
+        ("rho = 0.5", 'epsilon = 1\nnonnegative = "condition"', PlanError, "is for one table"),
         ("rho = 0.5", "rho = 1\nwithin = 3", PlanError, "within: unknown key"),
     ],
 )
@@ -127,7 +128,7 @@ def test_tables_without_a_common_attribute(tmp_path: Path) -> None:
     release = congenial.read(tmp_path / "bundles" / "people", TablesRelease)
     assert [int(one.sum()) for one in release.counts] == [900, 900]
     assert all(check.holds for check in verify(tmp_path / "bundles" / "people"))
-    bare = replace(release, counts=(None, None))
+    bare = forged(release, counts=(None, None))
     assert failed(bare, tmp_path / "bare") != failed(release, tmp_path / "now") == set()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from congenial import Guarantee, Schema, SemiAdjacent, Table, margin, publish
-from congenial.kinds import several_tables_trial
+from congenial.kinds import tables_accuracy
 from congenial.kinds.tables_accuracy import try_printed
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.tables_calibration import calibrate_tables
@@ -36,7 +36,7 @@ def test_large_counts_are_printed_as_well_as_estimated(
     sizes: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is near 0: printed counts are rounded estimates."""
-    monkeypatch.setattr(several_tables_trial, "DRAWS", 100)
+    monkeypatch.setattr(tables_accuracy, "DRAWS", 100)
     printed, estimated = errors(made(sizes, 1000, "0.05"))
     assert np.all(estimated > 1.5)
     assert np.all(printed <= 1.05 * estimated)
@@ -50,6 +50,6 @@ def test_counts_that_cannot_be_negative_are_printed_better_than_estimated() -> N
 
 def test_more_draws_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     few, _ = errors(made((4, 3), 30, "0.05"))
-    monkeypatch.setattr(several_tables_trial, "DRAWS", 100)
+    monkeypatch.setattr(tables_accuracy, "DRAWS", 100)
     many, _ = errors(made((4, 3), 30, "0.05"))
     assert few == pytest.approx(many, rel=0.15)

@@ -119,10 +119,10 @@ def test_measured_tables_are_in_a_file_with_their_errors(bundle: Path) -> None:
     rows = list(csv.DictReader(io.StringIO((bundle / "measured.csv").read_text())))
     assert len(rows) == sum(one.values.size for one in release.measured)
     for one in release.measured_tables():
-        mine = [row for row in rows if row["table"] == " x ".join(one.table)]
-        assert [int(row["estimate"]) for row in mine] == one.values.reshape(-1).tolist()
+        mine = [row for row in rows if row["table"] == " x ".join(one.tables[0])]
+        assert [int(row["estimate"]) for row in mine] == one.drawn[0].reshape(-1).tolist()
         ends = [(int(row["low"]), int(row["high"])) for row in mine]
-        told = one.intervals(one.table, 0.9)
+        told = one.intervals(one.tables[0], 0.9)
         assert ends == list(zip(told["low"].to_pylist(), told["high"].to_pylist(), strict=True))
 
 
@@ -145,7 +145,7 @@ def test_measured_tables_are_handed_over(bundle: Path) -> None:
     names = [column.name for column in handed[0].columns]
     assert names[-4:] == ["estimate", "sd", "low", "high"]
     told = {column.name: column.values for column in handed[0].columns}
-    assert told["low"] == release.measured_tables()[0].errors.low.tolist()
+    assert told["low"] == release.measured_tables()[0].cell_errors()[1].reshape(-1).tolist()
 
 
 PURE = PLAN.replace("rho = 2\nrounds = 3", "epsilon = 8").replace("rho = 2", "epsilon = 8")
@@ -206,7 +206,7 @@ def test_estimates_come_from_the_measured_tables(bundle: Path) -> None:
     job = next(one for one in release.measured if one.axes == ("job",))
     assert len(by_job) == 4
     best = release.tables_about(["job"])[0]
-    assert best.table == ("job",) or job.scale > best.description.scale
+    assert best.tables == (("job",),) or job.scale > best.only.description.scale
     single = congenial.estimate(best, "count() by job", 0.9)
     widths = [[one.high - one.low for one in each] for each in (by_job, single)]
     assert sum(widths[0]) <= sum(widths[1])

@@ -58,7 +58,7 @@ def plan(tmp_path: Path) -> Path:
 
 def test_from_a_plan_to_a_verified_bundle(toy: HowMany, plan: Path) -> None:
     told = run("check", plan, "--json")
-    assert [one["kind"] for one in told["releases"]] == ["how many", "table"]
+    assert [one["kind"] for one in told["releases"]] == ["how many", "tables"]
     assert told["releases"][0]["per_person"] == "epsilon = 0.5"
     assert told["budget"]["asked"] == "epsilon = 1.5"
     assert "Release 'adults': how many" in run("check", plan)

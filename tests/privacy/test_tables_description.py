@@ -16,11 +16,12 @@ from congenial.errors import GuaranteeError
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import total
 from congenial.ledger.ledger import Ledger
+from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.tables_calibration import calibrate_tables
-from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.pairs.difference_types import difference_types
 from congenial.privacy.composition import joint_loss
-from congenial.privacy.descriptions import read_description
+from congenial.privacy.descriptions import TablesDescription, read_description
 from congenial.privacy.guarantee import Guarantee
 from congenial.tables.promise import Measured, joint_rho
 
@@ -116,3 +117,11 @@ def test_descriptions_that_contradict_themselves(change) -> None:
 def test_a_promise_that_is_no_promise_about_tables_is_refused() -> None:
     with pytest.raises(GuaranteeError, match="cannot be calibrated"):
         calibrate_tables(Guarantee.gaussian(1, TARGET.adjacency), TABLES)
+
+
+def test_other_noise_than_whole_numbers_is_for_one_table_and_its_sums() -> None:
+    law = calibrate("plain_laplace", Guarantee.pure(1, ReplaceOne(SCHEMA)), ["state"]).description
+    told = TablesDescription((law,), (("state",), ()), whole=False)
+    assert told.only_law == law
+    with pytest.raises(GuaranteeError, match="one family of whole-number noise"):
+        TablesDescription((law,), (("state",), ("county",)), whole=False)

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from congenial.data.argument_rules import PLAIN_NAMES, takes
 from congenial.data.table import cell_index, select
-from congenial.errors import BundleError, MandateError, PredicateError
+from congenial.errors import BundleError, MandateError, PredicateError, SchemaError
 from congenial.figures.invariants import Invariants
 from congenial.figures.lattice import Ints
 from congenial.figures.merged import LARGEST_LIST, list_tables
@@ -97,7 +97,7 @@ def _on_cells(
         for condition, times in statement.terms:
             weight += times * select(condition, schema, names)
         index = np.broadcast_to(cell_index(schema, names, statement.by), shape)
-    except (BundleError, PredicateError):
+    except (BundleError, PredicateError, SchemaError):
         return None
     used = np.flatnonzero(weight.reshape(-1))
     place = (index.reshape(-1)[used], used)

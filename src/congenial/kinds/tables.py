@@ -128,7 +128,7 @@ class TablesSection(NamedSection):
             )
         given = self.law_asked
         if given and self.one_table is None:
-            raise ValueError(f"{given[0]} is for one table; several have noise of their own")
+            raise ValueError(f"{given[0]} is for one table; leave it out where there are several")
         if given and self.designed:
             raise ValueError(f"{given[0]} does not go with aim, weights or accuracy")
         return self
@@ -232,6 +232,8 @@ class TablesKind(Kind[TablesSection]):
 
         made = self.build(plan, section, figures)
         wanted, unanswered = None, ""
+        for name in (wish and wish.margin) or ():
+            plan.schema.axis(name)  # raises when it is unknown
         if wish is not None and made.only is not None and not section.designed:
             key = section.parameter
 

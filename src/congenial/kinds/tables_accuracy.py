@@ -18,6 +18,7 @@ from congenial.errors import (
     CongenialError,
     PlanError,
     PredicateError,
+    SchemaError,
     StructureError,
 )
 from congenial.kinds.tables import TablesSection
@@ -125,7 +126,7 @@ def needed_of_one(want: Want, key: str, built: Callable[[Fraction], Mechanism]) 
     """
     try:
         return (key, smallest(want, built)), ""
-    except (BundleError, PredicateError):
+    except (BundleError, PredicateError, SchemaError):
         return None, ""  # the table does not show what is asked about
     except StructureError as reason:
         return None, reason.what

@@ -238,7 +238,8 @@ class OneTable:
         """The order of the fit from coarse to fine; None where counts are fitted cell by cell."""
         if self.figures.bounds:
             return None
-        order = _node_order(self.mechanism.description.support, self.table, self.keep)
+        others = tuple(names for names in self.workload.tables if names != self.table)
+        order = _node_order(self.mechanism.description.support, self.table, self.keep, others)
         return order if order is not None and self._fits(order) else None
 
     def prints(self, names: Sequence[str]) -> bool:
@@ -351,12 +352,18 @@ def _of_level(order: NodeOrder, level: int, cells: Floats) -> Floats:
 
 @lru_cache(maxsize=16)
 def _node_order(
-    figures: Invariants, names: tuple[str, ...], keep: tuple[str, ...] = ()
+    figures: Invariants,
+    names: tuple[str, ...],
+    keep: tuple[str, ...] = (),
+    others: tuple[tuple[str, ...], ...] = (),
 ) -> NodeOrder | None:
-    """The order in which a table's counts are fitted given exact figures; None if there is none."""
+    """The order in which a table's counts are fitted given exact figures; None if there is none.
+
+    `others`: sums of it that are printed too.
+    """
     if figures.bounds or (figures.equalities and figures.values is None):
         return None
-    tables = (names, *_coarser_tables(figures, names))
+    tables = (names, *dict.fromkeys((*others, *_coarser_tables(figures, names))))
     work = Workload.of(figures.schema, tables)
     measured = Measurements(work, (1.0, *(0.0,) * (len(tables) - 1)), figures)
     if measured.margins[0].size != measured.size:
@@ -392,10 +399,9 @@ def _affordable(order: NodeOrder) -> bool:
 def _role(order: NodeOrder, names: Sequence[str]) -> str:
     """What sums over some axes are in the fit, as `NodeOrder.roles` has it."""
     try:
-        margin = order.measurements.margin(names)
+        return order.role(order.measurements.margin(names))
     except StructureError:
         return "sum"
-    return order.role(margin)
 
 
 def _node_tables(order: NodeOrder, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
