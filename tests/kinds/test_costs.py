@@ -45,7 +45,7 @@ def test_figures_that_tell_each_other_cost_something_together():
     mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(figures)), SCHEMA.names)
     costs = figure_costs(mechanism)
     assert all(one.trivial and one.told_by_others for one in costs)
-    note = single_table_words._cost_note(vars(costs[0]) | {"trivial": True})
+    note = tables_document._cost_note(vars(costs[0]) | {"trivial": True})
     assert note == "the other figures tell it too"
     together = cost_of_all(mechanism, figure_costs(mechanism))
     assert (together.loss_without, together.loss) == (0.5, 1)
