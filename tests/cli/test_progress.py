@@ -18,7 +18,7 @@ COMMANDS = {
     "explain": ((), {"comparing files with their digests", AGAIN}),
     "export": (
         ("--to", "xlsx"),
-        {"writing sheet 'county by sex by age'", "writing sheet 'published'"},
+        {"writing sheet 'detail'", "writing sheet 'published'"},
     ),
     "estimate": (
         ("--of", "share(sex = 'f' | age >= 65) by county", "--of", "count() by sex"),

@@ -155,7 +155,7 @@ def _write_table(folder, table):
     import pyarrow.parquet as pq
 
     pq.write_table(table, folder / "table.parquet")
-    (folder / "table.csv").write_bytes(table_csv(rounded(table, "estimate")))
+    (folder / "table.csv").write_bytes(table_csv(rounded(table)))
 
 
 def _forged_table(folder, table):

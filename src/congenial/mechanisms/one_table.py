@@ -305,7 +305,11 @@ class OneTable:
         if self.order is None and (groups.ties or self.figures.bounds):
             _rehearse_ties(groups, randomness)
             table = made_up_table(mechanism, randomness)
-            nearest_counts(mechanism, table + mechanism.noise(randomness, 1)[0], randomness)
+            drawn = table + mechanism.noise(randomness, 1)[0]
+            nearest_counts(mechanism, drawn, randomness)
+            bounded = _bounded(self.figures, groups)
+            if bounded is not None:  # this draw may keep the bounds by chance
+                nearest_in(drawn.reshape(-1), bounded, randomness)
 
     def _fits(self, order: NodeOrder) -> bool:
         """Whether noise around a table that agrees with the figures can be fitted: one that is made
