@@ -102,7 +102,7 @@ def _released(what: str, pairs: Adjacency, names: list[str], table: Any) -> dict
         "what": what,
         "rows or units apart": pairs.rows_apart(names),
         "standard deviation": float(made.description.variance) ** 0.5,
-        "root mean square error": float(np.sqrt(np.mean(np.square(drawn.values - truth)))),
+        "root mean square error": float(np.sqrt(np.mean(np.square(drawn.drawn[0] - truth)))),
         "mean count": float(truth.mean()),
         "seconds": time.perf_counter() - start,
     }

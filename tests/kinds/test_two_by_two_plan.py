@@ -86,7 +86,7 @@ def test_from_a_plan_to_a_verified_bundle(plan: Path) -> None:
     assert ill.low < release.count < ill.high
     fixed = release.interval("ill = 'yes'")
     assert (fixed.low, fixed.high, fixed.exact) == (65, 65, True)
-    assert release.counts.values.sum(axis=0).tolist() == [65, 235]
+    assert release.counts.drawn[0].sum(axis=0).tolist() == [65, 235]
     assert 0 < release.power(2) < release.power(4) < 1
     assert "epsilon = 1" in run("ledger", "show", plan.parent / "ledger.sqlite")
     assert "p_value()" in refused(folder, "infer", InferenceError.exit_code, ("--model", "poisson"))
