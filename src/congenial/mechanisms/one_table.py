@@ -226,7 +226,8 @@ class OneTable:
             return False
         sums = TableSums(self.mechanism, told)
         if not all(
-            one is None if names in self.across else np.array_equal(sums.table(names), one)
+            (one is None) == (names in self.across)
+            and (one is None or np.array_equal(sums.table(names), one))
             for names, one in zip(tables, counts, strict=True)
         ):
             return False
