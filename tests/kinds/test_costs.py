@@ -1,6 +1,8 @@
-"""What each mandate costs, and hierarchies and signs from a plan."""
+"""What each mandate and each row of a unit costs, and hierarchies and signs from a plan."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,14 +10,19 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import StructureError
-from congenial.figures.invariants import publish
-from congenial.figures.statements import count, total
+from congenial.figures.invariants import Invariants, publish
+from congenial.figures.statements import count, margin, total
 from congenial.kinds import tables_document
 from congenial.kinds.figure_costs import cost_of_all, figure_costs
+from congenial.kinds.row_costs import row_costs
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.congenial import CongenialCounts
 from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.guarantee import Guarantee
+from congenial.publication.check_document import examine
+from congenial.publication.plan import Plan
+from tests.publication.test_several_rows_plan import PLAN as ROWS_PLAN
 
 SCHEMA = Schema.from_dict(
     {
@@ -85,3 +92,39 @@ def test_counts_have_no_error_law_but_a_cost():
     with pytest.raises(StructureError, match="depends on the data"):
         mechanism.error_law(np.arange(np.prod(mechanism.shape)).reshape(mechanism.shape) == 0)
     assert mechanism.error_law(np.ones(mechanism.shape, dtype=bool)).variance == 0  # published
+
+
+# ---- what each row of a unit costs --------------------------------------------------------------
+
+ROWS = Schema.from_dict(
+    {"area": {"levels": ["A", "B"]}, "ill": {"levels": ["0", "1"]}, "sex": {"levels": ["f", "m"]}}
+)
+MARGINS = Invariants(ROWS, (margin("area"), margin("ill")))
+
+
+def test_noise_is_that_of_the_sensitivities_and_no_multiple() -> None:
+    """2 x 2 margins: Delta_1 is 4, 12, 16 and 24 at one to four rows."""
+    pairs = SeveralRows(MARGINS, 3)
+    made = calibrate("congenial", Guarantee.pure(1, pairs), ["area", "ill"])
+    found = row_costs(made)
+    assert [one.max_rows for one in found] == [1, 2, 3, 4]
+    assert [one.noise * 16 for one in found] == pytest.approx([4, 12, 16, 24])
+    assert [(one.units, one.slots) for one in found] == [(3, 3), (5, 6), (7, 9), (9, 12)]
+
+
+def test_many_rows_are_thinned_out_and_the_plan_and_one_more_stay() -> None:
+    made = calibrate("auto", Guarantee.zero_concentrated(1, SeveralRows(MARGINS, 40)), ["sex"])
+    found = [one.max_rows for one in row_costs(made)]
+    assert found == [1, 10, 20, 30, 40, 41]
+
+
+def test_units_with_one_row_have_no_such_cost() -> None:
+    made = calibrate("auto", Guarantee.pure(1, SemiAdjacent(MARGINS)), ["area", "sex"])
+    assert row_costs(made) == []
+
+
+def test_check_shows_what_a_row_costs(tmp_path: Path) -> None:
+    document = examine(Plan.parse(ROWS_PLAN, tmp_path))
+    shown = document["releases"][0]["row_costs"]
+    assert [one["max_rows"] for one in shown] == [1, 2, 3, 4]
+    assert shown[2]["noise"] == 1

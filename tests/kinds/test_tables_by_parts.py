@@ -38,6 +38,7 @@ from congenial.sampling.randomness import SeededRandomness
 from congenial.tables import transport_fit
 from tests.children import start
 from tests.commands import run
+from tests.data.test_map_shapes import collection, feature, moved
 from tests.kinds.nation_plan import SECTION, spent, written
 from tests.mechanisms.nations import nation
 
@@ -426,3 +427,25 @@ def test_a_made_up_nation_goes_the_whole_way(tmp_path: Path) -> None:
     assert len(blocks) == 151
     release = congenial.read(tmp_path / "made-up" / "bundles" / "nation", PartedRelease)
     assert release.dataset("block", "sex", "age").count_rows() == 150 * 46
+
+
+# ---- the report ----------------------------------------------------------------------------------
+
+MAP = '\n[about]\nmap = { file = "states.geojson", property = "code", axis = "state" }\n'
+
+
+def test_labels_and_maps_in_the_report(tmp_path: Path) -> None:
+    plan = written(tmp_path, SECTION.replace('["sex", "age"],\n]', '["state", "sex"],\n]'))
+    text = plan.read_text().replace('"m"] }', '"m"], label = "Sex & gender" }')
+    plan.write_text(text + MAP)
+    areas = (tmp_path / "areas.csv").read_text().splitlines()[1:]
+    states = sorted({one.split(",")[2] for one in areas})
+    shapes = [feature(name, [moved(2 * at, 0)]) for at, name in enumerate(states)]
+    (tmp_path / "states.geojson").write_text(json.dumps(collection(*shapes)))
+    run("publish", plan)
+    run("release", plan)
+    bundle = tmp_path / "bundles" / "nation"
+    page = (bundle / "report.html").read_text()
+    assert "<h3>state × Sex &amp; gender × age</h3>" in page
+    assert page.count('<img alt="Map: ') == 4  # counts and uncertainty of women and of men
+    assert run("verify", bundle, "--json")["holds"]
