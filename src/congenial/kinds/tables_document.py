@@ -390,7 +390,7 @@ def _whole(one: Document) -> str:
     if one.get("nonnegative") == "condition":
         return "counts are drawn given that none is negative"
     if one["whole_counts"] == NOT_YET:
-        return "worked out once the exact figures are published"
+        return "worked out when the exact figures are known"
     if one["whole_counts"] is not None:
         return f"none, estimates are printed: {one['whole_counts']}"
     if len(one["tables"]) == 1:
