@@ -262,6 +262,11 @@ class TablesKind(Kind[TablesSection]):
         progress: Tell,
     ) -> Ready:
         """Count and check every measured table; what is left is to draw."""
+        if section.nonnegative == "project" and built.estimator.why_no_counts:
+            raise StructureError(
+                f"release '{section.name}': {built.estimator.why_no_counts}.",
+                remedy="Use nonnegative = 'no', and print the values as drawn.",
+            )
         guarantee = self.promise(plan, section, built)
         tables = counted(plan, data, built, progress)
 
@@ -344,11 +349,6 @@ def _one_table(
     made = MeasuredTables.of_one(mechanism, section.nonnegative != "no", section.keep)
     _refuse_unkept(section, made)
     _refuse_unkept_bounds(section, made, figures)
-    if section.nonnegative == "project" and made.estimator.why_no_counts not in ("", NOT_YET):
-        raise StructureError(
-            f"release '{section.name}': {made.estimator.why_no_counts}.",
-            remedy="Use nonnegative = 'no', and print the values as drawn.",
-        )
     return made
 
 
@@ -561,6 +561,7 @@ def verify(files: Files, release: TablesRelease) -> list[Check]:
     adjacency = release.guarantee.adjacency
     assert isinstance(adjacency, Adjacency)
     made = MeasuredTables(adjacency, release.description)
+    vars(release)["estimator"] = made.estimator  # public, and slow to make ready twice
     drawn = by_table(release.description, release.drawn)
     again = cache(lambda: made.estimator.answer(drawn))
     looks: dict[str, Callable[[], Any]] = {

@@ -160,10 +160,14 @@ class OneTable:
 
     # ---- estimates and whole counts ------------------------------------------------------------
 
+    def fitted(self, drawn: Sequence[Any]) -> TableSums:
+        """Estimates of everything: the table as drawn, and its sums."""
+        return TableSums(self.mechanism, next(one for one in drawn if one is not None))
+
     def answer(self, drawn: Sequence[Any]) -> Answer:
         """Estimates and whole counts of every printed table, from the table as drawn."""
-        values = next(one for one in drawn if one is not None)
-        fitted = TableSums(self.mechanism, values)
+        fitted = self.fitted(drawn)
+        values = fitted.values
         counts = TableSums(self.mechanism, self.counts(values)) if self.has_counts else None
         tables = self.workload.tables
         return Answer(
@@ -312,14 +316,18 @@ class OneTable:
                 nearest_in(drawn.reshape(-1), bounded, randomness)
 
     def _fits(self, order: NodeOrder) -> bool:
-        """Whether noise around a table that agrees with the figures can be fitted: one that is made
-        up if ties are margins, which is quick, otherwise a fit to zeros.
+        """Whether noise around a table that agrees with the figures can be fitted.
+
+        Sums that nest can always be (`whole_counts.rehearse`). Where groups are tied it is tried:
+        on a table that is made up if ties are margins, which is quick, otherwise a fit to zeros.
         """
         mechanism, randomness = self.mechanism, SeededRandomness(MADE_UP)
         groups = support(mechanism.description.support, self.table)
+        if not groups.ties:
+            return True
         margins = all(kind.pattern.features is not None for kind in groups.ties.kinds)
         try:
-            if groups.ties and groups.totals is not None and margins:
+            if groups.totals is not None and margins:
                 agreeing = made_up_table(mechanism, randomness)
             else:
                 agreeing = self._fitted(order, np.zeros(mechanism.shape, dtype=np.int64))

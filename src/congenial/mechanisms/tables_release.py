@@ -115,10 +115,12 @@ class TablesRelease(Released):
         """Everything that follows from the tables as drawn."""
         return self.estimator.answer(by_table(self.description, self.drawn))
 
-    @property
+    @cached_property
     def fitted(self) -> FittedTables:
         """Estimates of everything, from the tables as drawn."""
-        return self._answer.fitted
+        known = vars(self).get("_answer")  # a release that was read has no need of the rest
+        drawn = by_table(self.description, self.drawn)
+        return self.estimator.fitted(drawn) if known is None else known.fitted
 
     @cached_property
     def estimates(self) -> tuple[Any, ...]:

@@ -187,9 +187,13 @@ class JointEstimator:
         sums = (names for names, role in self._way.roles().items() if role == "sum")
         return tuple(names for names in sums if not set(names) & set(self.keep))
 
+    def fitted(self, drawn: Sequence[Any]) -> Estimates:
+        """Estimates of everything, by least squares."""
+        return estimate(self.measurements, drawn, self.covariance.inverse)
+
     def answer(self, drawn: Sequence[Any]) -> Answer:
         """Estimates and whole counts; `drawn[b]` is table b as drawn, None if not measured."""
-        fitted = estimate(self.measurements, drawn, self.covariance.inverse)
+        fitted = self.fitted(drawn)
         tables = tuple(self._cleaned(fitted, names) for names in self.workload.tables)
         whole = self.whole(fitted)
         counts = tuple(
@@ -212,7 +216,7 @@ class JointEstimator:
 
         That depends on the solver's version. False where no table shows all cells.
         """
-        fitted = estimate(self.measurements, drawn, self.covariance.inverse)
+        fitted = self.fitted(drawn)
         work = self.measurements
         shown = [b for b, margin in enumerate(work.margins) if margin == finest(work)]
         cells = counts[shown[0]] if shown else None
