@@ -58,6 +58,17 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # ---- the bundle --------------------------------------------------------------------------------
 
 
+def test_check_says_which_tables_are_cut_into_parts(tmp_path: Path) -> None:
+    plan = written(tmp_path)
+    (one,) = run("check", plan, "--json")["releases"]
+    assert [row["below"] for row in one["tables"]] == [True, True, True, False, False]
+    lines = [" ".join(line.split()) for line in run("check", plan, "--all").splitlines()]
+    finest = next(line for line in lines if line.startswith("block x sex x age"))
+    top = next(line for line in lines if line.startswith("state x sex x age"))
+    assert "by state" in finest
+    assert "in one file" in top
+
+
 def test_from_a_plan_to_a_verified_bundle(bundle: Path) -> None:
     told = run("verify", bundle, "--json")
     assert told["holds"]
