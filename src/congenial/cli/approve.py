@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.check import say_next
+from congenial.cli.check import next_command
 from congenial.cli.command_options import Json, PlanFile, with_examples
-from congenial.cli.output import emit, paragraph
+from congenial.cli.output import emit, paragraph, say
 from congenial.cli.propose import show, standing_document
 from congenial.errors import PlanError
 
@@ -53,7 +53,7 @@ def approve(
     if drawn:
         paragraph(f"Drawn before, so it stays: {', '.join(drawn)}.")
     if document["standing"] == "approved":
-        say_next(loaded, plan, open_ledger(loaded, create=False))
+        say("next.txt", command=next_command(loaded, plan, open_ledger(loaded, create=False)))
 
 
 def _said(
@@ -63,5 +63,5 @@ def _said(
 
     if withdraw:
         return plan_approval.withdraw(plan, because)
-    say = plan_approval.refuse if refuse else plan_approval.approve
-    return say(plan, because), ()
+    decide = plan_approval.refuse if refuse else plan_approval.approve
+    return decide(plan, because), ()

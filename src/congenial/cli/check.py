@@ -10,7 +10,7 @@ import typer
 
 from congenial.cli import output
 from congenial.cli.command_options import Json, PlanFile, with_examples
-from congenial.cli.output import Document, emit, line, paragraph, working
+from congenial.cli.output import emit, working
 
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
@@ -26,27 +26,22 @@ def check(
     plan: PlanFile,
     want: Annotated[
         str | None,
-        typer.Option(help="A wished accuracy; the smallest epsilon that meets it is worked out."),
+        typer.Option(help="An accuracy you need; the smallest budget that meets it is worked out."),
     ] = None,
     suppose: Annotated[
         list[str] | None,
         typer.Option(
-            help="What an adversary is supposed to know besides, such as \"sex = 'f'\": the number "
-            "of people who meet a condition. Treated as one more published figure."
+            help="A count that an attacker may know besides, such as \"sex = 'f'\". Treated as one "
+            "more exact figure."
         ),
     ] = None,
     html: Annotated[
         Path | None,
         typer.Option(help="Also write everything as one page, to send to a reviewer."),
     ] = None,
-    brief: Annotated[
-        bool | None,
-        typer.Option(
-            "--brief/--all",
-            help="The promise, the errors and the next command; or everything [default: brief on "
-            "a terminal, everything elsewhere].",
-        ),
-    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Everything, not only what matters most.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Say what a plan promises and how accurate it is. Reads no data, except modelling data of a
@@ -54,8 +49,7 @@ def check(
     """
     with working("checking the plan") as tell:
         from congenial.publication import workflow
-        from congenial.publication.check_document import of_check
-        from congenial.publication.check_words import show_brief
+        from congenial.publication.check_document import of_check, words
         from congenial.publication.plan import Plan
 
         again = bool(suppose or html)
@@ -68,19 +62,16 @@ def check(
     if as_json:
         emit(document)
         return
-    short = output.on_terminal() if brief is None else brief
-    show_brief(document, output) if short else show(document)
-    if html is not None:
-        paragraph("")
-        line("Page for a reviewer", html)
-    if document["budget"]["allowed"]:
-        say_next(result.plan, plan, result.ledger)
-    if short:
-        paragraph("More: congenial check --all")
+    output.show(words(document, full=full))
+    output.paragraph("")
+    command = (
+        next_command(result.plan, plan, result.ledger) if document["budget"]["allowed"] else ""
+    )
+    output.say("check_end.txt", page=html or "", full=full, command=command)
 
 
-def say_next(plan: Plan, path: Path, ledger: Ledger | None) -> None:
-    """The command that comes next for a plan; nothing where all of it is done."""
+def next_command(plan: Plan, path: Path, ledger: Ledger | None) -> str:
+    """The command that comes next for a plan; empty where all of it is done."""
     public = () if ledger is None else ledger.figures.told
     done = set() if ledger is None else {e.name for e in ledger.entries() if e.counted}
     left = [section.name for section in plan.release if section.name not in done]
@@ -88,15 +79,7 @@ def say_next(plan: Plan, path: Path, ledger: Ledger | None) -> None:
     if not set(plan.statements) <= set(public):
         words[1] = "publish"
     elif not left:
-        return
+        return ""
     elif done:
         words += [word for name in left for word in ("--name", name)]
-    paragraph("")
-    line("Next", shlex.join(words))
-
-
-def show(document: Document) -> None:
-    """The check for people, all of it."""
-    from congenial.publication.check_words import show as show_all
-
-    show_all(document, output)
+    return shlex.join(words)

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli import check, publish, release, verify
+from congenial.cli import publish, release, verify
 from congenial.cli.command_options import Json, with_examples
-from congenial.cli.output import Document, emit, heading, line, paragraph, working
+from congenial.cli.output import Document, emit, heading, paragraph, show, working
 from congenial.errors import PlanError
 
 FIRST_SEED = 20200401
@@ -49,7 +49,7 @@ def demo(
 ) -> None:
     """Generate about 300,000 people and run check, publish, release and verify on them."""
     with working("generating a population"):
-        from congenial.publication.check_document import examine
+        from congenial.publication.check_document import examine, words
         from congenial.publication.plan import Plan
 
         plan = Plan.load(_written(out, seed_data, areas, engine))
@@ -57,8 +57,8 @@ def demo(
     if not as_json:
         paragraph(f"Generated a population and a plan in '{out}'.")
         _title(f"congenial check {out}/plan.toml")
-        check.show(document["check"])
-    with working("computing the mandated figures"):
+        show(words(document["check"]))
+    with working("computing the exact figures"):
         document["publish"] = publish.carry_out(plan)
     if not as_json:
         _title(f"congenial publish {out}/plan.toml")
@@ -95,7 +95,5 @@ def _title(command: str) -> None:
 
 def _finish(document: Document) -> None:
     for one, checks in zip(document["releases"], document["verify"], strict=True):
-        release.show(one)
         held = sum(check["holds"] for check in checks["checks"])
-        line("Verified", f"{held} of {len(checks['checks'])} checks hold")
-        release.say_next(one)
+        release.show(one, f"{held} of {len(checks['checks'])} checks passed")

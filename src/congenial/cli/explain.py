@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from congenial.cli.command_options import Json, with_examples
-from congenial.cli.output import Document, Tell, emit, facts, heading, paragraph, working
+from congenial.cli.output import Document, Tell, emit, say, working
 from congenial.errors import BundleError
 
 
@@ -29,10 +29,10 @@ def explain(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say in words what a plan would promise, or what a bundle promises."""
+    """What a plan would promise, or what a bundle promises, in words."""
     if reader is not None and not what.is_dir():
         raise BundleError(
-            f"'{what}' is no bundle, and --for is about bundles.",
+            f"'{what}' is not a bundle, and --for is about bundles.",
             remedy="Give a bundle's folder, or leave out --for.",
         )
     with working("reading") as tell:
@@ -47,8 +47,8 @@ def for_reader(folder: Path, reader: str) -> Document:
     from congenial.publication.bundle import read
     from congenial.report.explained_for import explained_for
 
-    told = [{"heading": h, "text": t} for h, t in explained_for(read(folder), reader)]
-    return {"reader": reader, "told": told}
+    parts = [{"heading": h, "text": t} for h, t in explained_for(read(folder), reader)]
+    return {"reader": reader, "parts": parts}
 
 
 def of_plan(path: Path, progress: Tell = lambda _: None) -> Document:
@@ -60,6 +60,7 @@ def of_plan(path: Path, progress: Tell = lambda _: None) -> Document:
     promises = [
         {
             "name": one.section.name,
+            "in_short": one.guarantee.in_short,
             "promise": one.guarantee.explain(),
             "guarantee": one.guarantee.to_dict(),
             "words": one.guarantee.tradeoff.words,
@@ -80,6 +81,7 @@ def of_bundle(folder: Path, progress: Tell = lambda _: None) -> Document:
         failed = [what for what in failed if what != SYSTEM]
     promise = {
         "name": release.name,
+        "in_short": release.guarantee.in_short,
         "promise": str(read_index(folder).get("promise", "")),
         "guarantee": release.guarantee.to_dict(),
         "words": release.guarantee.tradeoff.words,
@@ -93,39 +95,6 @@ def of_bundle(folder: Path, progress: Tell = lambda _: None) -> Document:
     }
 
 
-def _apart(adjacency: Document) -> str:
-    """How far apart look-alike databases are, where the pairs are databases."""
-    return f", at most {adjacency['records']} records" if "reading" in adjacency else ""
-
-
 def show(document: Document) -> None:
     """The promises for people."""
-    if not document.get("publishable", True):
-        paragraph(f"NOT FOR PUBLICATION: {document['randomness']}", style="bold red")
-    if document.get("failed"):
-        failed = "; ".join(document["failed"])
-        paragraph(f"DO NOT RELY ON THIS: `congenial verify` fails ({failed}).", style="bold red")
-    if "told" in document:
-        for part in document["told"]:
-            heading(part["heading"])
-            paragraph(part["text"])
-        return
-    for one in document["promises"]:
-        heading(one["name"])
-        paragraph(one["promise"])
-        paragraph("")
-        guarantee = one["guarantee"]
-        adjacency = guarantee["adjacency"]
-        facts(
-            {
-                "Domain": guarantee["domain"],
-                "Universe": guarantee["universe"],
-                "Adjacency": f"{adjacency['words']} ({adjacency['metric']}{_apart(adjacency)})",
-                "Promise": one["words"],
-                "Basis": guarantee["basis"],
-                "Assumed": "; ".join(guarantee["assumptions"]) or "nothing else",
-                "Source": guarantee["citation"] or "-",
-            }
-        )
-    if "basis" in document:
-        paragraph(f"These are {document['basis']}.")
+    say("explain.txt", document=document)

@@ -116,7 +116,7 @@ def _clock(progress: Callable[[str], None], why: str) -> Callable[[int, int, flo
     Where no spinner is shown, a line every minute says how far a long run is.
     """
     from congenial.data.advance import Advance
-    from congenial.kinds.shared_words import duration
+    from congenial.report.words import duration
 
     told: float | None = None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +17,8 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from congenial.report.words import Block
 
 Document = dict[str, Any]
 Tell = Callable[[str], Any]  # tells the person who waits how far it is: words, or an `Advance`
@@ -56,6 +58,36 @@ def console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else PLAIN_WIDTH
     return Console(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
+
+
+def say(template: str, **shown: Any) -> None:
+    """Print what a template of `report/words` says."""
+    from congenial.report.words import blocks
+
+    show(blocks(template, **shown))
+
+
+def show(written: Iterable[Block]) -> None:
+    """Lay blocks out on a terminal: blank lines between them, except between lines."""
+    from congenial.report.words import Facts, Heading, Line, Paragraph
+
+    before: Block | None = None
+    for block in written:
+        below = isinstance(before, Heading) or (type(before) is type(block) is Line)
+        if before is not None and not below and not isinstance(block, Heading):
+            console().print()
+        if isinstance(block, Heading):
+            heading(block.text)
+        elif isinstance(block, Paragraph):
+            paragraph(block.text, style="bold red" if block.warns else "")
+        elif isinstance(block, Line):
+            console().print(clean(block.text), soft_wrap=True)
+        elif isinstance(block, Facts):
+            facts(dict(block.rows))
+        else:
+            numbers = {column.title for column in block.columns if column.number}
+            table([column.title for column in block.columns], block.rows, numbers)
+        before = block
 
 
 def heading(text: str) -> None:

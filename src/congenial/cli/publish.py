@@ -1,4 +1,4 @@
-"""`congenial publish`: the mandated figures, exactly, on record, and public from here on."""
+"""`congenial publish`: the exact figures, computed, recorded, and public from here on."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from congenial.cli import output
-from congenial.cli.check import say_next
+from congenial.cli.check import next_command
 from congenial.cli.command_options import Json, PlanFile, with_examples
-from congenial.cli.output import Document, emit, heading, line, paragraph, table, working
+from congenial.cli.output import Document, emit, say, working
 
 if TYPE_CHECKING:
     from congenial.data.schema import Schema
@@ -60,7 +60,7 @@ def publish(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Compute the mandated figures exactly, record and write them. They are public from then on.
+    """Compute the exact figures, record them and write them. They are public from then on.
 
     On a terminal it shows them first and asks.
     """
@@ -78,12 +78,12 @@ def publish(
         emit(document)
         return
     show(document, loaded.schema)
-    say_next(loaded, plan, open_ledger(loaded, create=False))
+    say("next.txt", command=next_command(loaded, plan, open_ledger(loaded, create=False)))
 
 
 def rehearse(plan: Plan, fewer_than: int) -> Document:
     """What publishing would make public, as plain data. CONFIDENTIAL; nothing is recorded."""
-    with working("computing the mandated figures") as progress:
+    with working("computing the exact figures") as progress:
         from congenial.publication import workflow
 
         found = workflow.preview(plan, fewer_than=fewer_than, progress=progress)
@@ -188,37 +188,27 @@ def _cells(plan: Plan, statement: Any, values: Any) -> list[Document]:
 
 
 def show_preview(document: Document, schema: Schema) -> None:
-    """What would be public, for the curator; codes with their labels."""
-    new = document["new"]
-    heading("Would be public, exactly and unprotected" if new else "Nothing new would be public")
-    _show_figures(document, schema, "")
-    if document["warnings"]:
-        heading("Look at these before you publish")
-        by = {figure["label"]: figure["by"] for figure in document["figures"]}
-        for one in document["warnings"]:
-            where = "; ".join(_group(schema, by[one["label"]], group) for group in one["where"])
-            more = ", ..." if one["groups"] > len(one["where"]) else ""
-            paragraph(f"{one['words']} First of them: {where}{more}.", style="yellow")
-        paragraph(
-            "Publish coarser groups, or fewer answers, where a figure need not be that fine. What "
-            f"counts as few: fewer than {document['fewer_than']} people."
-        )
-    if document.get("releases"):
-        _show_prices(document)
-    paragraph(CONFIDENTIAL, style="bold red")
+    """What would be public, for the curator; categories with their labels."""
+    by = {figure["label"]: figure["by"] for figure in document["figures"]}
+    warnings = [
+        one
+        | {
+            "first": "; ".join(_group(schema, by[one["label"]], group) for group in one["where"]),
+            "more": one["groups"] > len(one["where"]),
+        }
+        for one in document["warnings"]
+    ]
+    say(
+        "publish_preview.txt",
+        document=document,
+        figures=_shown(document, schema),
+        warnings=warnings,
+    )
 
 
 def show(document: Document, schema: Schema) -> None:
-    """What is public now, for people; codes with their labels."""
-    new = document["new"]
-    if new:
-        heading("Public from now on, exactly and unprotected")
-    else:
-        heading("Nothing new: all of this is public already")
-    _show_figures(document, schema, "published.csv")
-    if document["releases"]:
-        _show_prices(document)
-    line("Figures", document["folder"])
+    """What is public now, for people; categories with their labels."""
+    say("publish.txt", document=document, figures=_shown(document, schema))
 
 
 def _group(schema: Schema, by: Sequence[str], levels: Sequence[str]) -> str:
@@ -229,33 +219,18 @@ def _group(schema: Schema, by: Sequence[str], levels: Sequence[str]) -> str:
     return ", ".join(told) or "all"
 
 
-def _show_figures(document: Document, schema: Schema, file: str) -> None:
-    """The first figures of each statement, and the bounds."""
+def _shown(document: Document, schema: Schema) -> list[Document]:
+    """Each figure with its first values."""
     new = document["new"]
-    for figure in document["figures"]:
-        because = f" ({figure['because']})" if figure["because"] else ""
-        already = ", public already" if new and figure["label"] not in new else ""
-        paragraph(f"{figure['label']}{because}{already}")
-        cells = figure["cells"]
-        by = figure["by"]
-        rows = [(_group(schema, by, cell["for"]), cell["value"]) for cell in cells[:SHOWN]]
-        table((", ".join(by) or "for", "value"), rows, numbers=("value",))
-        if len(cells) > SHOWN:
-            where = f" in {file}" if file else "; --json prints them all"
-            paragraph(f"... and {len(cells) - SHOWN} more{where}")
-        paragraph("")
-    if document["bounds"]:
-        fresh = any(one["label"] in new for one in document["bounds"])
-        heading("Public bounds from now on" if fresh else "Public bounds")
-        told = [(one["label"], one["limit"], one["because"] or "-") for one in document["bounds"]]
-        table(("bound", "is", "because"), told)
-
-
-def _show_prices(document: Document) -> None:
-    heading("What earlier releases promise")
-    together = {"name": "all together"} | document
-    changes = [*document["releases"], together]
-    columns = ("name", "before", "after")
-    table(columns, [[one[column] for column in columns] for one in changes])
-    if document["over_budget"]:
-        paragraph("Together they are beyond the budget now.", style="red")
+    return [
+        figure
+        | {
+            "already": bool(new) and figure["label"] not in new,
+            "rows": [
+                (_group(schema, figure["by"], cell["for"]), cell["value"])
+                for cell in figure["cells"][:SHOWN]
+            ],
+            "left_out": max(0, len(figure["cells"]) - SHOWN),
+        }
+        for figure in document["figures"]
+    ]

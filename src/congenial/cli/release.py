@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from congenial.cli.command_options import Json, PlanFile, with_examples
-from congenial.cli.output import Document, emit, heading, line, paragraph, warn, working
+from congenial.cli.output import Document, emit, say, warn, working
 from congenial.cli.sign import PassphraseFile, open_key
 
 if TYPE_CHECKING:
@@ -60,9 +60,8 @@ def release(
                 done[-1]["signature"] = str(signature.sign(done[-1]["folder"], key))
             if not as_json:
                 show(done[-1])
-                say_next(done[-1])
     except KeyboardInterrupt:
-        warn("what was drawn stays spent; `congenial ledger finish` completes what was kept.")
+        warn("what was drawn stays spent; `congenial ledger finish` completes it.")
         raise
     finally:
         if as_json and done:
@@ -93,28 +92,13 @@ def carry_out(plan: Plan, name: str, out: Path | None = None, seed: int | None =
         "publishable": result.release.publishable,
         "randomness": result.release.randomness,
         "guarantee": result.release.guarantee.to_dict(),
+        "in_short": result.release.guarantee.in_short,
         "promise": result.promise,
+        "spent": result.promise[len(result.release.guarantee.explain()) :].strip(),
         "states_people": result.states_people,
     }
 
 
-def show(document: Document) -> None:
-    """What came out, for people."""
-    heading(f"Released '{document['name']}'")
-    if not document["publishable"]:
-        paragraph(f"NOT FOR PUBLICATION: {document['randomness']}", style="bold red")
-    paragraph(document["promise"])
-    paragraph("")
-    if document["states_people"]:
-        paragraph(
-            "The number of people is public by this promise: the ledger now holds it as an exact "
-            "figure, and every table adds up to it."
-        )
-        paragraph("")
-    line("Bundle", document["folder"])
-    line("Digest", document["digest"])
-
-
-def say_next(document: Document) -> None:
-    """Where to look now."""
-    line("Next", f"open {document['report']}")
+def show(document: Document, checks: str = "") -> None:
+    """What came out, for people; `checks`: how many of its checks hold, where they were made."""
+    say("release.txt", release=document, checks=checks)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from congenial.cli.command_options import Json, with_examples
-from congenial.cli.output import Document, Tell, complain, emit, heading, paragraph, table, working
+from congenial.cli.output import Document, Tell, complain, emit, heading, say, working
 from congenial.errors import BundleError, CongenialError
 
 FAILED = 1
@@ -37,7 +37,7 @@ def verify(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check bundles: digests, published figures, schema, promise. Exit code 1 if a check fails."""
+    """Check bundles: files, exact figures, numbers, promise. Exit code 1 if a check fails."""
     if len(bundles) > 1:
         return _verify_each(bundles, digest, signer, part, as_json)
     with working("checking the bundle") as tell:
@@ -109,24 +109,5 @@ def show(document: Document) -> None:
     if "error" in document:
         complain(document["error"])
         return
-    rows = [
-        ("ok" if one["holds"] else "FAILED", one["what"], one["detail"])
-        for one in document["checks"]
-    ]
-    table(("", "check", "detail"), rows)
     failed = [one["what"] for one in document["checks"] if not one["holds"]]
-    if failed == [ADDED]:
-        paragraph(
-            "Every file that the bundle lists is as released, but files were added to the folder. "
-            "Remove them and verify again.",
-            style="bold red",
-        )
-    elif failed:
-        paragraph("Do not use this bundle as it is.", style="bold red")
-    elif not document["digest_given"] and not document["signer_given"]:
-        paragraph(
-            "All checks hold. They detect accidents, not forgery: compare the digest with one "
-            "published elsewhere (--digest), or ask for a signature (--signer)."
-        )
-    else:
-        paragraph("All checks hold.")
+    say("verify.txt", verification=document, failed=failed, only_added=failed == [ADDED])

@@ -102,7 +102,7 @@ def _column(title: str, plan: Plan, document: dict[str, Any]) -> dict[str, Any]:
     for one in releases:
         bars = [(row["what"], row["error"]) for row in one["rows"]]
         one["picture"] = error_bars(bars) if bars else ""
-        one.setdefault("mandate_costs", [])
+        one.setdefault("figure_costs", [])
     return {"title": title, "problem": "", "releases": releases, "document": document}
 
 

@@ -20,14 +20,12 @@ from congenial.kinds.kind import (
     NamedSection,
     Positive,
     Ready,
-    Screen,
     Setting,
     Tell,
     exact,
     planned,
 )
 from congenial.kinds.plan_scenarios import further_promise, refuse_other_number
-from congenial.kinds.shared_words import show_promise
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient_estimate import (
     EstimateRelease,
@@ -181,6 +179,7 @@ class EstimateKind(Kind[EstimateSection]):
     key = "estimate"
     name = "estimate"
     section = EstimateSection
+    words = "check_estimate.txt"
     release_class = EstimateRelease
     instead: ClassVar[str] = "Its law is in release.json: see docs/how-to/estimate-a-statistic."
 
@@ -273,28 +272,11 @@ class EstimateKind(Kind[EstimateSection]):
             "estimates": list(mechanism.spec.names),
             "mechanism": mechanism.name,
             "per_record": number(mechanism.description.epsilon),
-            "accuracy": mechanism.accuracy,
+            "title": ", ".join(mechanism.spec.names),
+            "accuracy_words": mechanism.accuracy,
             "units": mechanism.spec.units,
             **_noise(checked),
         }
-
-    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
-        """The same for people."""
-        screen.heading(f"Release '{document['name']}': {', '.join(document['estimates'])}")
-        given_public = "delta_z" in document
-        screen.facts(
-            {
-                **(_facts_given_public if given_public else _facts_over_records)(document),
-                "Error": document["accuracy"],
-                **({"Units": document["units"]} if document["units"] else {}),
-            }
-        )
-        if given_public:
-            show_promise(document, screen)
-            screen.paragraph(f"Without any assumption about beliefs. {document['persons']}")
-        else:
-            screen.paragraph("")
-            screen.paragraph(document["promise"])
 
 
 def _pairs(
@@ -344,32 +326,6 @@ def _noise(checked: EstimateCheck) -> Document:
         "persons": persons.explain(),
         "belief": meaning(mechanism.epsilon),
     }
-
-
-def _facts_over_records(document: Document) -> Document:
-    return {
-        "Per record": f"epsilon = {document['per_record']}",
-        "Records that may differ": document["records"],
-        "Grid": _grid(document),
-    }
-
-
-def _facts_given_public(document: Document) -> Document:
-    distance, statistic = document["delta_z"]["value"], document["estimates"][0].split()[0]
-    of_records = document["level"] == "database"
-    alone = "" if of_records else " (no other release from these data)"
-    return {
-        "Known to all": "; ".join(document["known"]) or "nothing",
-        "Delta_z": f"{distance:g} {'records' if of_records else f'for the {statistic}'}",
-        "Grid": _grid(document),
-        "Per person, beliefs aside": f"{document['per_person']}{alone}",
-    }
-
-
-def _grid(document: Document) -> str:
-    if "unit" in document:
-        return f"multiples of {document['unit']}"
-    return f"{document['points']:,} public points per number"
 
 
 KIND = EstimateKind()

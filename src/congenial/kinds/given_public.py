@@ -37,14 +37,13 @@ from congenial.kinds.kind import (
     NamedSection,
     Positive,
     Ready,
-    Screen,
     Setting,
     Tell,
     exact,
     planned,
 )
 from congenial.kinds.plan_scenarios import further_promise, refuse_other_number
-from congenial.kinds.shared_words import examine_inference, inference_words, show_promise
+from congenial.kinds.shared_words import examine_inference
 from congenial.mechanisms.cell_labels import label_names
 from congenial.mechanisms.tables_release import ERRORS
 from congenial.mechanisms.wasserstein.base_measure import (
@@ -287,6 +286,7 @@ class GivenPublic(Kind[ScenariosSection]):
     key = "scenarios"
     name = "values"
     section = ScenariosSection
+    words = "check_given_public.txt"
     release_class = ValuesRelease
     instead: ClassVar[str] = ""
 
@@ -392,8 +392,8 @@ class GivenPublic(Kind[ScenariosSection]):
         """The check of one section as plain data; from public parameters alone."""
         mechanism, earlier = checked.mechanism, checked.earlier
         return {
-            "name": checked.section.name,
-            "kind": self.name,
+            **super().examine(checked),
+            "title": f"{' x '.join(mechanism.table)}, given public information",
             "table": list(mechanism.table),
             "cells": mechanism.base.cells,
             "mechanism": mechanism.name,
@@ -412,47 +412,10 @@ class GivenPublic(Kind[ScenariosSection]):
             "certified": mechanism.certified,
             "per_record": mechanism.description.epsilon,
             "per_person": checked.persons.tradeoff.words,
-            "guarantee": checked.guarantee.to_dict(),
-            "promise": checked.guarantee.explain(),
             "persons": checked.persons.explain(),
             "belief": mechanism.words,
-            "errors": [],
             "inference": examine_inference(outlook_of_values(mechanism.loss, mechanism.base)),
-            "wanted": None,
         }
-
-    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
-        """The check of one section for people."""
-        table, loss = " x ".join(document["table"]), document["loss"]
-        screen.heading(f"Release '{document['name']}': {table}, given what is public")
-        distance = document["delta_z"]
-        distance_words = f"{distance['value']:g} in {distance['measure']}"
-        if distance["assumed"]:
-            distance_words += " (ASSUMED, not derived)"
-        earlier = document["earlier"]
-        screen.facts(
-            {
-                "Cells": document["cells"],
-                "Known to all": "; ".join(document["known"]) or "nothing",
-                "Base measure": document["base_measure"],
-                **({"Dirichlet parameters": earlier["words"]} if earlier else {}),
-                "Delta_z": distance_words,
-                "Loss": loss if document["certified"] else f"{loss} (a chain: not certified)",
-                "Rate": f"{number(document['rate'])} (a parameter of the noise, not the promise)",
-                "Factor for the normaliser": document["factor"],
-                "Per person, beliefs aside": document["per_person"],
-                "Inference": inference_words(document["inference"]),
-            }
-        )
-        show_promise(document, screen)
-        screen.paragraph(f"Without any assumption about beliefs. {document['persons']}")
-        screen.paragraph("")
-        screen.paragraph(
-            "Two releases: promises of this kind add up with other releases from the same data."
-            if document["level"] == "database"
-            else "No second release: a promise with an assumed distance does not add up with "
-            "another."
-        )
 
 
 KIND = GivenPublic()

@@ -10,7 +10,7 @@ a bundle is read, so its module is light: what is heavy is imported inside its m
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -155,31 +155,6 @@ class Setting(Protocol):
         """Which datasets must look alike, given published values when there are any."""
 
 
-class Screen(Protocol):
-    """Where `show` writes for people."""
-
-    def heading(self, text: str) -> None:
-        """A heading."""
-
-    def paragraph(self, text: str, *, style: str = "") -> None:
-        """A paragraph."""
-
-    def line(self, name: str, value: object) -> None:
-        """A name and its value on one unbroken line."""
-
-    def facts(self, rows: Mapping[str, object]) -> None:
-        """Names and values in two columns."""
-
-    def table(
-        self,
-        columns: Sequence[str],
-        rows: Sequence[Sequence[object]],
-        numbers: Collection[str] = (),
-        whole: Collection[str] = (),
-    ) -> None:
-        """A table; columns named in `numbers` are set flush right."""
-
-
 class Checked(Protocol):
     """What the check of any section says: the section, its law, and what is promised."""
 
@@ -284,6 +259,7 @@ class Kind(ABC, Generic[S]):
     `key`: the key of a [[release]] that tells it. `name`: how release.json names it. `section`: the
     keys it takes. `given_figures`: whether its promise is given what is published exactly.
     `instead`: what an analyst does where `congenial infer` has no use for it; empty where it has.
+    `words`: the template in `report/words` with all that `check --full` says of it.
     """
 
     key: ClassVar[str]
@@ -291,6 +267,7 @@ class Kind(ABC, Generic[S]):
     section: type[S]
     given_figures: ClassVar[bool] = True
     instead: ClassVar[str] = "Its law is in release.json, under description."
+    words: ClassVar[str]
 
     # ---- from the plan to a draw ---------------------------------------------------------------
 
@@ -416,21 +393,24 @@ class Kind(ABC, Generic[S]):
     # ---- telling people ------------------------------------------------------------------------
 
     def examine(self, checked: Any) -> Document:
-        """A check as plain data: at least these keys."""
+        """A check as plain data: at least these keys, and those that the template `words` shows.
+
+        `errors`: the expected error of each table or statistic. `wanted`: what a wished accuracy
+        needs, where one was asked for.
+        """
+        guarantee = checked.guarantee
         return {
             "name": checked.section.name,
             "kind": self.name,
-            "per_person": checked.guarantee.tradeoff.words,
-            "guarantee": checked.guarantee.to_dict(),
-            "promise": checked.guarantee.explain(),
+            "title": self.name,
+            "per_person": guarantee.tradeoff.words,
+            "whose": guarantee.adjacency.subject,
+            "guarantee": guarantee.to_dict(),
+            "in_short": guarantee.in_short,
+            "promise": guarantee.explain(),
             "errors": [],
             "wanted": None,
         }
-
-    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
-        """The same for people; `want` is the accuracy that was asked for, in the asker's words."""
-        screen.heading(f"Release '{document['name']}': {self.name}")
-        screen.paragraph(document["promise"])
 
     def why_slow(self, release: Any) -> str:  # noqa: ARG002
         """What makes `congenial infer` slow on a release, where that is known."""

@@ -27,11 +27,9 @@ from congenial.kinds.kind import (
     NamedSection,
     Positive,
     Ready,
-    Screen,
     Setting,
     Tell,
 )
-from congenial.kinds.shared_words import show_promise
 from congenial.pairs.sensitive_values import values_given_public
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
@@ -133,6 +131,7 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
     key = "model"
     name = "synthetic records"
     section = ModelRecordsSection
+    words = "check_records_from_models.txt"
     release_class = SyntheticRelease
     instead: ClassVar[str] = "Combine the copies: see docs/how-to/synthetic-records."
 
@@ -254,6 +253,7 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
                 }
                 for column, kernel in zip(synthesizer.columns, synthesizer.kernels, strict=True)
             ],
+            "title": "synthetic records",
             "public": list(synthesizer.public),
             "M": synthesizer.bound,
             "copies": synthesizer.copies,
@@ -262,53 +262,6 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
             "protects": list(getattr(pairs, "sensitive", synthesizer.schema.names)),
             "counted": checked.counted,
         }
-
-    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
-        """The same for people."""
-        rows, public = document["records"], document["public"]
-        protects = f", for {', '.join(document['protects'])}" if public else ""
-        epsilon = number(document["counted"])
-        screen.heading(f"Release '{document['name']}': synthetic records")
-        screen.facts(
-            {
-                "Copies": f"{document['copies']}, each drawn with parameters of its own",
-                "Records of a copy": "as many as people in the data" if rows is None else rows,
-                "M": f"{number(document['M'])} (what one record may weigh in one copy, not the "
-                "promise)",
-                "Per person": document["per_person"] + protects,
-                "In the ledger": f"epsilon = {epsilon}, for a person's whole record",
-                "Copied as they are": ", ".join(public) or "nothing",
-            }
-        )
-        screen.paragraph("")
-        screen.table(
-            ("column", "model", "given", "contexts", "M", "weight of a record"),
-            [
-                (
-                    column["name"],
-                    column["model"]["kind"],
-                    ", ".join(column["given"]) or "-",
-                    column["contexts"],
-                    number(column["M"]),
-                    "-"
-                    if column["settled"]
-                    else f"{column['least_weight']:.3g} to {column['largest_weight']:.3g}",
-                )
-                for column in document["columns"]
-            ],
-            numbers=("contexts", "M"),
-        )
-        for column in document["columns"]:
-            if column["settled"]:
-                screen.paragraph(
-                    f"{column['name']} has no part of M: the published totals fix its values, so "
-                    "no parameter is drawn for it and its share goes to the other columns."
-                )
-        show_promise(document, screen)
-        screen.paragraph(
-            "Errors depend on the data: `congenial curve` and, once released, `congenial utility` "
-            "show them to the curator alone."
-        )
 
 
 KIND = RecordsFromModels()

@@ -27,7 +27,6 @@ from congenial.kinds.kind import (
     NamedSection,
     Positive,
     Ready,
-    Screen,
     Section,
     Setting,
     Tell,
@@ -162,6 +161,7 @@ class RecordsFromTables(Kind[TableRecordsSection]):
     key = "synthesise"
     name = "records from tables"
     section = TableRecordsSection
+    words = "check_records_from_tables.txt"
     release_class = TableRecordsRelease
     instead: ClassVar[str] = (
         "Use `congenial estimate`, which answers from the measured tables, with intervals: "
@@ -284,8 +284,9 @@ class RecordsFromTables(Kind[TableRecordsSection]):
 
         records, budget = checked.mechanism, checked.mechanism.budget
         pair_axes, errors = records.pair_axes, predicted_errors(records)
-        return {
+        document = {
             **super().examine(checked),
+            "title": "synthetic records that follow measured tables",
             "columns": [{"name": name, "levels": size} for name, size in records.sizes.items()],
             "rounds": budget.rounds,
             "pairs": budget.pairs,
@@ -317,15 +318,7 @@ class RecordsFromTables(Kind[TableRecordsSection]):
             "ends_only": _ends_only(records),
             "mechanism": records.name,
         }
-
-    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
-        """The same for people."""
-        screen.heading(f"Release '{document['name']}': records from tables")
-        screen.facts(_facts(document))
-        _show_errors(document, screen)
-        for text in (document["promise"], *_advice(document)):
-            screen.paragraph("")
-            screen.paragraph(text)
+        return document | _words(document)
 
 
 KIND = RecordsFromTables()
@@ -407,34 +400,20 @@ def _ends_only(records: TableRecords) -> list[str]:
     return list(dict.fromkeys(name for name, side in open_ends if (name, side) not in stated))
 
 
-def _facts(document: Document) -> dict[str, str]:
-    """Columns, what is measured, written and kept, and what is special about some columns."""
-    columns = (f"{column['name']} ({column['levels']})" for column in document["columns"])
-    facts = {
-        "Columns (levels)": ", ".join(columns),
-        "Measured": _measured(document),
-        "Written": _written(document),
-        "Kept exactly": "; ".join(document["kept"])
-        or "nothing: no published figure is about these columns",
+def _words(document: Document) -> Document:
+    """What follows from the numbers, for people."""
+    singles = [table for table in document["tables"] if len(table["table"]) == 1]
+    pairs = [table for table in document["tables"] if len(table["table"]) == 2]
+    return {
+        "measured_words": _measured(document),
+        "written_words": _written(document),
+        "quantile_words": _quantiles(document),
+        "shown_tables": [
+            *singles,
+            *sorted(pairs, key=lambda pair: -pair["misplaced"])[:SHOWN_PAIRS],
+        ],
+        "advice": _advice(document),
     }
-    if document["not_kept"]:
-        unkept = "; ".join(document["not_kept"])
-        facts["Not in the records"] = f"{unkept} (they cost, and keep nothing)"
-    if document["quantiles"]:
-        facts["Bins drawn first"] = _quantiles(document)
-    if document["coarsened"]:
-        pairs = [
-            f"{' x '.join(pair['pair'])} by {' x '.join(pair['by'])}"
-            for pair in document["coarsened"]
-        ]
-        facts["Coarsened"] = "; ".join(pairs) + " (a fit holds no more)"
-    if document["made_up"]:
-        facts["Made up"] = ", ".join(document["made_up"]) + " (they say nothing about anybody)"
-    if document["public"]:
-        public = ", ".join(document["public"])
-        facts["Public"] = f"{public} (their table is kept, and not protected)"
-        facts["In the ledger"] = f"{document['counted']}, for all rows and columns of anyone"
-    return facts
 
 
 def _measured(document: Document) -> str:
@@ -467,39 +446,6 @@ def _quantiles(document: Document) -> str:
         for name, cut in document["quantiles"].items()
     ]
     return "; ".join(columns) + "; the noise below is for so many"
-
-
-def _show_errors(document: Document, screen: Screen) -> None:
-    """The error of every column and of the widest pairs."""
-    tables, people = document["tables"], document["people"]
-    singles = [table for table in tables if len(table["table"]) == 1]
-    pairs = [table for table in tables if len(table["table"]) == 2]
-    widest = sorted(pairs, key=lambda pair: -pair["misplaced"])[:SHOWN_PAIRS]
-    shown = [*singles, *widest]
-    if not shown:
-        return
-    titles = ("table", "cells", "noise of a count (sd)", "records misplaced by noise")
-    rows = [
-        (
-            " x ".join(table["table"]),
-            table["cells"],
-            number(table["deviation"]),
-            _misplaced(table["misplaced"], people),
-        )
-        for table in shown
-    ]
-    screen.paragraph("")
-    screen.table(titles, rows, numbers=titles[1:])
-    if len(pairs) > len(widest):
-        screen.paragraph(
-            f"The widest of {len(pairs)} pairs are shown; --json has all. Kept figures and the fit "
-            "leave less than this; a pair that is not measured has an error of its own."
-        )
-
-
-def _misplaced(misplaced: float, people: int | None) -> str:
-    count = f"{misplaced:,.0f}" if misplaced >= 10 else f"{misplaced:.1f}"
-    return count if not people else f"{count} ({100 * misplaced / people:.1f} %)"
 
 
 def _advice(document: Document) -> list[str]:

@@ -31,14 +31,13 @@ from congenial.kinds.kind import (
     NamedSection,
     Positive,
     Ready,
-    Screen,
     Section,
     Setting,
     Tell,
     exact,
     unit_words,
 )
-from congenial.kinds.statistics_document import StatisticsReport, show_model_error
+from congenial.kinds.statistics_document import StatisticsReport
 from congenial.mechanisms.distribution.assumptions import Diagnosis, diagnose
 from congenial.mechanisms.distribution.choose import Choice, calibrate_distribution
 from congenial.mechanisms.distribution.fit import FittedLaws, fit_pairs, numpy_generator
@@ -49,6 +48,7 @@ from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.properties import Property, read_property
 from congenial.pairs.vector_laws import GaussianLaw
 from congenial.privacy.tradeoff import Approximate, Gaussian, Tradeoff
+from congenial.report.page import counted
 from congenial.report.render import basis_of, has_pictures
 from congenial.sampling.randomness import Randomness, SeededRandomness
 
@@ -245,6 +245,7 @@ class StatisticsKind(Kind[StatisticsSection]):
     key = "statistics"
     name = "statistics"
     section = StatisticsSection
+    words = "check_statistics.txt"
     release_class = StatisticsRelease
     given_figures = False
     instead: ClassVar[str] = "Their law is in release.json: see docs/how-to/hide-a-property."
@@ -370,8 +371,8 @@ class StatisticsKind(Kind[StatisticsSection]):
         bounded = error is not None and math.isfinite(error.bound)
         deviations = (mechanism.noise.total_covariance.diagonal() ** 0.5).tolist()
         return {
-            "name": checked.section.name,
-            "kind": self.name,
+            **super().examine(checked),
+            "title": counted(len(checked.section.statistics), "statistic"),
             "statistics": list(checked.section.statistics),
             "records": checked.section.records,
             "mechanism": mechanism.name,
@@ -388,54 +389,9 @@ class StatisticsKind(Kind[StatisticsSection]):
                 {"assumption": test.assumption, "about": test.about, "test": test.test, "p": test.p}
                 for test in checked.diagnosis.doubtful
             ],
-            "guarantee": checked.guarantee.to_dict(),
-            "promise": checked.guarantee.explain(),
             "persons": None if persons is None else persons.explain(),
             "per_person": None if persons is None else persons.tradeoff.words,
-            "wanted": None,
         }
-
-    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
-        """The check of one section for people."""
-        several = len(document["statistics"])
-        counted = f": {several} statistics" if several > 1 else ""
-        screen.heading(f"Release '{document['name']}'{counted}")
-        screen.paragraph(document["promise"])
-        screen.paragraph("")
-        if document["fit_words"]:
-            screen.paragraph(f"Error of the fit: {document['fit_words']}", style="bold")
-            screen.paragraph("")
-        screen.paragraph(
-            document["persons"] or "Single persons: this release promises nothing about them."
-        )
-        screen.paragraph("")
-        screen.table(
-            ("error of", "standard deviation"),
-            [(row["what"], f"{row['standard_deviation']:.4g}") for row in document["errors"]],
-            numbers=("standard deviation",),
-        )
-        screen.paragraph("")
-        rows = [
-            (
-                ("* " if row["mechanism"] == document["mechanism"] else "") + row["mechanism"],
-                "-" if row["expected_error"] is None else f"{row['expected_error']:.4g}",
-                row.get("directions", "-"),
-                row.get("why_not", ""),
-            )
-            for row in document["candidates"]
-        ]
-        screen.table(
-            ("mechanism", "expected error", "directions", "why not"),
-            rows,
-            numbers=("expected error", "directions"),
-        )
-        if document["model_error"]:
-            show_model_error(document["model_error"], screen)
-        screen.paragraph(f"The fit: {document['diagnosis']}")
-        for test in document["doubtful"]:
-            screen.paragraph(
-                f"- {test['assumption']}: {test['about']} ({test['test']}, p = {test['p']:.2g})"
-            )
 
 
 KIND = StatisticsKind()

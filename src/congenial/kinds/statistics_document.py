@@ -14,7 +14,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from congenial.kinds.kind import Screen
 from congenial.mechanisms.distribution.assumptions import Diagnosis
 from congenial.mechanisms.distribution.choose import Choice
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
@@ -42,31 +41,6 @@ TRIED = (
     PageColumn("directions with noise", number=True),
     PageColumn("why not"),
 )
-
-
-def show_model_error(model_error: list[dict[str, float]], screen: Screen) -> None:
-    """Theorems 4.6 and 4.7 as numbers."""
-    screen.paragraph("")
-    screen.paragraph(
-        "If the laws are somewhat wrong. The first two columns: laws within (lambda, eta) of the "
-        "true ones give this promise (Theorem 4.6); eta is that of equal covariances. The last "
-        "two: laws within a distance W (W_inf, l1) give the same epsilon with this delta, once "
-        "Laplace noise of so many times W is added in every statistic (Theorem 4.7)."
-    )
-    rows = [
-        (
-            f"{row['lambda']:g}",
-            f"{row['eta']:.2g}",
-            f"{row['epsilon']:.4g}",
-            f"{row['delta']:.3g}",
-            f"{row['delta_with_noise']:.3g}",
-            f"{row['noise_per_distance']:g} W",
-        )
-        for row in model_error
-    ]
-    columns = ("lambda", "eta", "epsilon", "delta", "delta with noise", "noise")
-    screen.table(columns, rows, numbers=columns)
-    screen.paragraph("")
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,6 @@ from congenial.kinds.kind import (
     NamedSection,
     Positive,
     Ready,
-    Screen,
     Setting,
     Tell,
     looked_into,
@@ -189,6 +188,7 @@ class TablesKind(Kind[TablesSection]):
     key = "tables"
     name = "tables"
     section = TablesSection
+    words = "check_tables.txt"
     instead: ClassVar[str] = ""
 
     @property
@@ -304,13 +304,7 @@ class TablesKind(Kind[TablesSection]):
         """What the tables would promise and how accurate each would be, as plain data."""
         from congenial.kinds.tables_document import examine
 
-        return examine(checked)
-
-    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:
-        """The same for people."""
-        from congenial.kinds.tables_document import show
-
-        show(document, screen, want)
+        return super().examine(checked) | examine(checked)
 
 
 KIND = TablesKind()

@@ -19,12 +19,11 @@ from congenial.kinds.kind import (
     Files,
     Kind,
     Offer,
-    Screen,
     Setting,
     Tell,
 )
-from congenial.kinds.shared_words import show_promise
 from congenial.kinds.tables import TablesSection, aim_words, all_axes, designed, named_tables
+from congenial.kinds.tables_document import AIMS
 from congenial.mechanisms.parted_steps import LEVEL, part_folder
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.mechanisms.tables_by_parts_release import PartedRelease
@@ -74,6 +73,7 @@ class TablesByParts(Kind[PartsSection]):
     key = "parts"
     name = "tables by parts"
     section = PartsSection
+    words = "check_tables_by_parts.txt"
     instead: ClassVar[str] = (
         "Ask one part of it with --part: docs/how-to/from-a-county-to-a-nation."
     )
@@ -199,57 +199,16 @@ class TablesByParts(Kind[PartsSection]):
         made = checked.mechanism
         told, design = made.description, made.description.design
         return {
-            "name": checked.section.name,
-            "kind": "tables by parts",
+            **super().examine(checked),
+            "title": f"{len(told.tables)} tables, in {len(made.parts.labels):,} parts",
             "law": told.measured[0].law,
-            "per_person": checked.guarantee.tradeoff.words,
             "aim": design["aim"],
+            "aim_words": AIMS.get(design["aim"], design["aim"]),
             "types": design["types"],
             "design": design["words"],
             "parts": {"by": told.parts, "many": len(made.parts.labels)},
             "tables": [_row(made, at) for at in range(len(told.tables))],
-            "guarantee": checked.guarantee.to_dict(),
-            "promise": checked.guarantee.explain(),
-            "errors": [],
-            "wanted": None,
         }
-
-    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
-        """The same for people."""
-        one = document
-        parts, types = one["parts"], one["types"]
-        screen.heading(
-            f"Release '{one['name']}': {len(one['tables'])} tables under one promise, in "
-            f"{parts['many']:,} parts"
-        )
-        screen.facts(
-            {
-                "Noise": f"{one['law']}, table by table, given the figures that each shows",
-                "Per person": one["per_person"],
-                "Priced over": f"{len(types['maximal'])} largest types of differences between "
-                f"look-alikes ({types['footing']}, by {types['method']}): {types['reason']}",
-                "Aim": one["aim"],
-                "Design": one["design"],
-                "Parts": f"by {parts['by']}: each is drawn, estimated and written on its own",
-            }
-        )
-        show_promise(one, screen)
-        rows = [
-            [
-                " x ".join(row["table"]) or "total",
-                f"{row['cells']:,}",
-                "yes" if row["measured"] else "no: summed from others",
-                f"by {parts['by']}" if row["below"] else "in one file",
-                f"{row['standard_deviation']:.2f}",
-            ]
-            for row in one["tables"]
-        ]
-        head = ("table", "cells", "noise drawn", "written", "standard deviation")
-        screen.table(head, rows, numbers=("cells", "standard deviation"))
-        screen.paragraph(
-            "Standard deviation of the estimates, as the root of the mean variance of a table's "
-            "cells. Whole counts are fitted from coarse to fine; every table is a sum of them."
-        )
 
 
 KIND = TablesByParts()

@@ -1,4 +1,4 @@
-"""What `congenial check` says about protected tables, one or several."""
+"""The check of protected tables as plain data; `report/words/check_tables.txt` has the words."""
 
 from __future__ import annotations
 
@@ -6,14 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from congenial.kinds.kind import Document, Screen
-from congenial.kinds.shared_words import (
-    examine_inference,
-    inference_words,
-    per_unit,
-    show_promise,
-    show_want,
-)
+from congenial.kinds.kind import Document
+from congenial.kinds.shared_words import examine_inference
+from congenial.mechanisms.released import FILE_LEVEL
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -24,22 +19,25 @@ if TYPE_CHECKING:
     from congenial.mechanisms.mechanism import Mechanism
     from congenial.privacy.description import Norm
 
-LEVEL = 0.9  # of the intervals that are printed
 NOT_YET = "the exact figures are not published yet"  # as `tables.joint_estimator` says it
-ACROSS = (
-    " Tables marked 'estimates' cut across others: sums of whole counts would be off there, so "
-    "estimates are printed; name the axis under keep to have whole counts follow it."
-)
-TRIED = (
-    " Printed counts: root mean square error of whole counts on people made up from the public "
-    "figures, spread as evenly as these allow; other people give other errors."
-)
 _ERROR = ("what", "sums", "standard_deviation", "within", "level")
 _ROW = ("max_rows", "units", "slots", "noise")
 _COST = (
     *("label", "loss", "loss_without", "deviation", "deviation_without", "trivial"),
     "told_by_others",
 )
+AIMS = {
+    "keep": "the most detailed table",
+    "even": "every table, relative to what it could have alone",
+    "largest": "the table with the largest relative error",
+}
+_PARAMETERS = {"Gaussian": "mu", "ZeroConcentrated": "rho"}
+_SCALES: dict[Norm, str] = {
+    "l2": "Variance per cell",
+    "gauge": "Epsilon per unit of gauge",
+    "length": "Epsilon per unit of the l2 norm, squared",
+    "linf": "Epsilon per unit of the largest entry",
+}
 _NORM_WORDS: dict[Norm, str] = {
     "l1": "l1",
     "l2": "l2 squared",
@@ -50,27 +48,33 @@ _NORM_WORDS: dict[Norm, str] = {
 
 
 def examine(one: TablesCheck) -> Document:
-    """What tables would promise and how accurate each would be, as plain data."""
+    """What is special about tables: noise, price, and how accurate each would be."""
     made = one.mechanism
     told = made.description
-    return {
-        "name": one.section.name,
-        "kind": "tables",
+    document = {
+        "title": _title(one),
         **({"units": True} if told.units else {}),
         "law": told.measured[0].law,
-        "per_person": one.guarantee.tradeoff.words,
         "tables": _tables(one),
         "keep": list(told.keep),
         "whole_counts": _why_none(one),
-        "guarantee": one.guarantee.to_dict(),
-        "promise": one.guarantee.explain(),
         "errors": [],
+        "figure_costs": [],
         **_design(told.design),
         **({} if made.only is None else _one_law(one, made.only)),
         "inference": _inference(one),
         "wanted": None if one.wanted is None else dict([one.wanted]),
         "unanswered": one.unanswered or None,
     }
+    return document | {"whole_counts_words": _whole(document)}
+
+
+def _title(one: TablesCheck) -> str:
+    tables = one.mechanism.description.tables
+    if len(tables) > 1:
+        return f"{len(tables)} tables"
+    units = ", counted in units" if one.mechanism.description.units else ""
+    return f"table {' x '.join(tables[0]) or 'total'}{units}"
 
 
 def _design(design: Mapping[str, Any]) -> Document:
@@ -79,6 +83,7 @@ def _design(design: Mapping[str, Any]) -> Document:
         return {}
     return {
         "aim": design["aim"],
+        "aim_words": AIMS.get(design["aim"], design["aim"]),
         "types": design["types"],
         "certificate": design["certificate"],
         "design": design["words"],
@@ -115,13 +120,18 @@ def _row(one: TablesCheck, at: int, trial: PrintedTrial | None) -> Document:
         "printed_inside": None if trial is None else _known(trial.inside[at]),
     }
     if told.only_law is not None and told.only_law.nonnegative:  # errors depend on the data
-        return row | {"standard_deviation": None, "basis": None, "within": None, "level": LEVEL}
-    found, reach = estimator.deviations(names), estimator.reach(names, LEVEL)
+        return row | {
+            "standard_deviation": None,
+            "basis": None,
+            "within": None,
+            "level": FILE_LEVEL,
+        }
+    found, reach = estimator.deviations(names), estimator.reach(names, FILE_LEVEL)
     return row | {
         "standard_deviation": float(found.values.max(initial=0.0)),
         "basis": found.basis,
         "within": float(reach.max(initial=0.0)),
-        "level": LEVEL,
+        "level": FILE_LEVEL,
     }
 
 
@@ -176,6 +186,7 @@ def _one_law(one: TablesCheck, made: Mechanism) -> Document:
         },
         "mechanism": description.mechanism,
         "sampler": made.sampler,
+        "scale": _scale(description),
         "eps_per_cell": description.rate if norm == "l1" else None,
         "sigma_squared": description.variance if norm == "l2" else None,
         "epsilon_per_gauge": description.rate if norm == "gauge" else None,
@@ -186,7 +197,7 @@ def _one_law(one: TablesCheck, made: Mechanism) -> Document:
         "groups": known.words,
         "normaliser_price": _normaliser_price(made, sensitivity.value),
         **_costs(made),
-        "errors": [_picked(row, _ERROR) for row in error_rows(made)],
+        "errors": [_picked(row, _ERROR) for row in error_rows(made, FILE_LEVEL)],
         "fitted": _fitted(one),
         "less_noise": _less_noise(one, made),
     }
@@ -220,6 +231,7 @@ def _normaliser_price(made: Mechanism, sensitivity: Fraction) -> Document | None
     if not isinstance(made, CongenialCounts):
         return None
     return {
+        "adjacency": made.description.rate * sensitivity,
         "epsilon": made.price.value,
         "gamma": made.price.value / (made.description.rate * sensitivity),
         "basis": made.price.basis,
@@ -245,9 +257,11 @@ def _costs(made: Mechanism) -> Document:
 
     each = figure_costs(made)
     together = cost_of_all(made, each)
+    rows = [*each, *([] if together is None else [together])]
     costs: Document = {
-        "mandate_costs": [_picked(cost, _COST) for cost in each],
+        "figure_costs": [_cost(_picked(row, _COST)) for row in rows],
         "cost_of_all_figures": None if together is None else _picked(together, _COST),
+        "parameter": _PARAMETERS.get(type(made.guarantee.tradeoff).__name__, "epsilon"),
     }
     if made.adjacency.metric in (ROWS_OF_ONE_UNIT, UNITS_WITH_ROWS):
         from congenial.kinds.row_costs import row_costs
@@ -267,122 +281,16 @@ def _less_noise(one: TablesCheck, made: Mechanism) -> Document | None:
 # ---- for people ------------------------------------------------------------------------------
 
 
-_SCALES = {
-    "sigma_squared": "Variance per cell",
-    "epsilon_per_gauge": "Epsilon per unit of gauge",
-    "rate_squared": "Epsilon per unit of the l2 norm, squared",
-    "rate": "Epsilon per unit of the largest entry",
-}
-
-
-def _scale(one: Document) -> Document:
-    """The parameter of the noise, under the name that its law gives it."""
+def _scale(description: Any) -> list[tuple[str, str]]:
+    """The parameter of the noise, under the name that its norm gives it."""
     from congenial.privacy.numbers import number
 
-    if one["eps_per_cell"] is None:
-        return {told: number(one[key]) for key, told in _SCALES.items() if one.get(key) is not None}
-    told = f"{number(one['eps_per_cell'])} (a parameter of the noise, not the promise)"
-    return {"Epsilon per cell": told}
-
-
-def show(one: Document, screen: Screen, want: str | None = None) -> None:
-    """The same for people."""
-    if "mechanism" in one:
-        _show_one_law(one, screen)
-    else:
-        _show_several(one, screen)
-    show_promise(one, screen)
-    if len(one["tables"]) == 1:
-        _show_errors(one, screen)
-        _show_printed(one, screen)
-    else:
-        _show_tables(one, screen)
-    if "mandate_costs" in one:
-        _show_costs(one, screen)
-        _show_row_costs(one, screen)
-    show_want(one, screen, want)
-
-
-def _heading(one: Document) -> str:
-    tables = one["tables"]
-    if len(tables) > 1:
-        return f"Release '{one['name']}': {len(tables)} tables under one promise"
-    counted = ", counted in units" if one.get("units") else ""
-    return f"Release '{one['name']}': {' x '.join(tables[0]['table']) or 'total'}{counted}"
-
-
-def _show_one_law(one: Document, screen: Screen) -> None:
-    """The law of one table."""
-    from congenial.privacy.numbers import number
-
-    screen.heading(_heading(one))
-    sensitivity = one["sensitivity"]
-    screen.facts(
-        {
-            "Cells": f"{one['cells']}: {one['groups']}",
-            "Sensitivity": f"{number(sensitivity['value'])} in {sensitivity['norm']} "
-            f"({sensitivity['footing']}): the most that the tables of two look-alikes differ by",
-            "Mechanism": f"{one['mechanism']}: {one['law']}",
-            "Drawn by": one["sampler"],
-            **_scale(one),
-            per_unit(one): one["per_person"],
-            **_design_words(one),
-            **_price_words(one),
-            "Whole counts": _whole(one),
-            "Inference": inference_words(one["inference"]),
-        }
-    )
-
-
-def _show_several(one: Document, screen: Screen) -> None:
-    """How noise is shared out over several tables."""
-    types = one["types"]
-    screen.heading(_heading(one))
-    screen.facts(
-        {
-            "Noise": f"{one['law']}, table by table, given the figures that each shows",
-            per_unit(one): one["per_person"],
-            "Priced over": f"{_types(len(types['maximal']))} between look-alikes "
-            f"({types['footing']}, by {types['method']}): {types['reason']}",
-            **_design_words(one),
-            "Whole counts": _whole(one),
-            "Inference": inference_words(one["inference"]),
-        }
-    )
-
-
-def _design_words(one: Document) -> Document:
-    return {"Aim": one["aim"], "Design": one["design"]} if "design" in one else {}
-
-
-def _types(many: int) -> str:
-    return "1 largest type of differences" if many == 1 else f"{many} largest types of differences"
-
-
-def _show_tables(one: Document, screen: Screen) -> None:
-    tried = any(row["printed_error"] is not None for row in one["tables"])
-    head = ["table", "cells", "noise drawn", "standard deviation", "within", "at"]
-    rows = []
-    for row in one["tables"]:
-        told = [" x ".join(row["table"]) or "total", f"{row['cells']:,}", _noise(row)]
-        told += [f"{row['standard_deviation']:.2f}", f"{row['within']:.2f}", f"{row['level']:.0%}"]
-        error = row["printed_error"]
-        rows.append([*told, "estimates" if error is None else f"{error:.2f}"] if tried else told)
-    columns = (*head, "printed counts") if tried else tuple(head)
-    screen.table(columns, rows, numbers={*columns} - {"table", "noise drawn"})
-    basis = {row["basis"] for row in one["tables"]}
-    screen.paragraph(
-        "Standard deviation of the worst cell's estimate"
-        f"{' (a proved bound)' if 'bound' in basis else ''}; its interval is taken to be normal."
-        + (TRIED if tried else "")
-        + (ACROSS if tried and not all(row["whole_counts"] for row in one["tables"]) else "")
-    )
-
-
-def _noise(row: Document) -> str:
-    if row["measured"]:
-        return "yes"
-    return "no: figures tell it" if not row["standard_deviation"] else "no: summed from others"
+    norm = description.norm
+    if norm == "l1":
+        told = f"{number(description.rate)} (a parameter of the noise, not the promise)"
+        return [("Epsilon per cell", told)]
+    names = {"l2": "variance", "length": "scale"}
+    return [(_SCALES[norm], number(getattr(description, names.get(norm, "rate"))))]
 
 
 def _whole(one: Document) -> str:
@@ -402,128 +310,15 @@ def _whole(one: Document) -> str:
     )
 
 
-def _price_words(one: Document) -> Document:
-    """The two prices apart, where counts are conditioned to be nonnegative."""
-    from congenial.privacy.numbers import number
-
-    price = one["normaliser_price"]
-    if price is None:
-        return {}
-    adjacency = one["eps_per_cell"] * one["sensitivity"]["value"]
-    kept, bound, more = price["bounds_kept"], price["proved_bound"], {}
-    what = "counts >= 0" if kept is None else "counts >= 0 and public bounds"
-    proved = "" if bound is None else f"; the proved bound is {number(bound)}"
-    if kept is not None and kept["sums"]:
-        tries = kept["acceptance"] and 1 / kept["acceptance"]
-        told = f"about {tries:.3g} draws at worst on made-up tables" if tries else "not yet tried"
-        more = {"Bounds on sums": f"{kept['sums']}, kept by drawing again: {told}"}
-    return {
-        "Adjacency price": f"epsilon {number(adjacency)} (records that may differ)",
-        "Normaliser price": f"epsilon {number(price['epsilon'])} ({what}), gamma = "
-        f"{number(price['gamma'])}; {price['basis']}{proved}",
-        **more,
+def _cost(cost: Document) -> Document:
+    """What one figure costs, with the words of its row."""
+    without, error = cost["loss_without"], cost["deviation_without"]
+    return cost | {
+        "loss_words": "-" if without is None else f"{without:.4g} -> {cost['loss']:.4g}",
+        "deviation_words": "-" if error is None else f"{error:.3g} -> {cost['deviation']:.3g}",
+        "note": _cost_note(cost),
+        "seems_to_help": _seems_to_help(cost),
     }
-
-
-def _show_errors(one: Document, screen: Screen) -> None:
-    if not one["errors"]:
-        screen.paragraph("Errors depend on the data, so none can be stated beforehand.")
-        return
-    screen.table(
-        ("error of", "sums", "standard deviation", "within", "at"),
-        [
-            (
-                row["what"],
-                row["sums"],
-                f"{row['standard_deviation']:.2f}",
-                _within(row["within"]),
-                f"{row['level']:.0%}",
-            )
-            for row in one["errors"]
-        ],
-        numbers=("sums", "standard deviation", "within", "at"),
-    )
-    less = one["less_noise"]
-    if less is not None:
-        screen.paragraph(
-            f"Less noise: with mechanism = '{less['mechanism']}' a cell's standard deviation is "
-            f"{less['standard_deviation']:.2f}. Its draws are slower, and for most shapes its "
-            "density is known up to a constant only."
-        )
-
-
-def _show_printed(one: Document, screen: Screen) -> None:
-    """What becomes of one table's counts when they are fitted."""
-    row = one["tables"][0]
-    if not row["whole_counts"] or one.get("nonnegative") == "condition":
-        return
-    how = "the nearest whole counts, cell by cell: sums of many small counts would be too large"
-    if one.get("fitted"):
-        tables = [" x ".join(names) or "total" for names in one["fitted"]]
-        how = f"fitted from coarse to fine: {', then '.join(tables)}"
-    error = row["printed_error"]
-    told = (
-        ""
-        if error is None
-        else (
-            f" Root mean square error of a printed cell: {error:.2f}, on people made up from the "
-            "published figures and spread as evenly as these allow; other people give other errors."
-        )
-    )
-    screen.paragraph("")
-    screen.paragraph(f"Printed counts: {how}.{told}")
-
-
-def _within(value: float) -> str:
-    """A half-width: whole as it is, otherwise two decimals, rounded up."""
-    return f"{value:g}" if value == int(value) else f"{math.ceil(100 * value) / 100:.2f}"
-
-
-def _show_costs(one: Document, screen: Screen) -> None:
-    """One line a figure: what it costs in the promise and in error."""
-    if not one["mandate_costs"]:
-        return
-    rows = []
-    together = [one["cost_of_all_figures"]] if one["cost_of_all_figures"] else []
-    for cost in [*one["mandate_costs"], *together]:
-        without, error = cost["loss_without"], cost["deviation_without"]
-        loss = "-" if without is None else f"{without:.4g} -> {cost['loss']:.4g}"
-        noise = "-" if error is None else f"{error:.3g} -> {cost['deviation']:.3g}"
-        rows.append((cost["label"], loss, noise, _cost_note(cost)))
-    kinds = {"gaussian": "mu", "zero-concentrated": "rho"}
-    parameter = kinds.get(one["guarantee"]["tradeoff"]["kind"], "epsilon")
-    screen.paragraph("")
-    screen.table(
-        ("figure", f"{parameter} at equal noise", "deviation at equal promise", "note"), rows
-    )
-    screen.paragraph(
-        "What each figure costs, as without it -> with it: the promise of the same noise, and the "
-        "standard deviation of the noisiest cell at the same promise."
-        + (" Costs do not add up: the last line leaves all of them out." if together else "")
-    )
-    if any(_seems_to_help(cost) for cost in [*one["mandate_costs"], *together]):
-        screen.paragraph(
-            "A smaller number with a figure is no gain in privacy: what the figure fixes needs no "
-            "noise, but is not protected; and where fewer datasets agree with it, the promise is "
-            "about less."
-        )
-
-
-def _show_row_costs(one: Document, screen: Screen) -> None:
-    """One line a number of rows: how far look-alikes are apart, and the noise it takes."""
-    if not one.get("row_costs"):
-        return
-    screen.paragraph("")
-    screen.paragraph(
-        "What each row of a unit costs, if max_rows were: units and rows in which look-alikes "
-        "differ, and the noise of the same promise beside this plan's."
-    )
-    rows = [
-        (cost["max_rows"], cost["units"], cost["slots"], f"{cost['noise']:.3g}")
-        for cost in one["row_costs"]
-    ]
-    columns = ("max_rows", "units", "rows", "noise")
-    screen.table(columns, rows, numbers=("max_rows", "units", "rows", "noise"))
 
 
 def _cost_note(cost: Document) -> str:
@@ -533,7 +328,7 @@ def _cost_note(cost: Document) -> str:
         return "errors depend on the data"
     if cost["trivial"]:
         told = cost["told_by_others"]
-        return "the other figures tell it too" if told else "changes nothing"
+        return "follows from the other figures" if told else "changes nothing"
     return "less noise, less protected" if _seems_to_help(cost) else ""
 
 

@@ -23,7 +23,6 @@ from congenial.kinds.kind import (
     NamedSection,
     Positive,
     Ready,
-    Screen,
     Setting,
     Tell,
     exact,
@@ -101,6 +100,7 @@ class TwoByTwo(Kind[OddsRatioSection]):
     key = "test"
     name = "odds ratio test"
     section = OddsRatioSection
+    words = "check_odds_ratio.txt"
     release_class = OddsRatioRelease
     instead: ClassVar[str] = (
         "It has p_value(), odds_interval() and power() in Python: see "
@@ -207,32 +207,11 @@ class TwoByTwo(Kind[OddsRatioSection]):
             "alternative": question.alternative,
             "alpha": float(question.alpha),
             "level": float(question.level),
+            "title": f"test of the odds ratio, {' x '.join(description.table)}",
             "power": power,
+            "power_later": LATER,
             "noise": float(4 * description.scale),
         }
-
-    def show(self, document: Document, screen: Screen, want: str | None = None) -> None:  # noqa: ARG002
-        """The same for people."""
-        axes, power = " x ".join(document["table"]), document["power"]
-        screen.heading(f"Release '{document['name']}': test of the odds ratio, {axes}")
-        screen.facts(
-            {
-                "Compares": document["compares"],
-                "Hypothesis": f"{document['hypothesis']}; rejected where p <= "
-                f"{document['alpha']:g}",
-                "Noise in the count": f"double geometric, p(u) ~ exp(-{document['noise']:g} |u|)",
-                "Per person": document["per_person"],
-                **({"Power": LATER} if power is None else {}),
-            }
-        )
-        if power is not None:
-            screen.table(
-                ["odds ratio", "power"],
-                [[f"{row['odds_ratio']:g}", f"{row['power']:.3f}"] for row in power],
-                numbers=("odds ratio", "power"),
-            )
-        screen.paragraph("")
-        screen.paragraph(document["promise"])
 
 
 def _results(release: OddsRatioRelease) -> Facts:

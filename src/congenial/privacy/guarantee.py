@@ -174,6 +174,35 @@ class Guarantee:
 
     # ---- words -------------------------------------------------------------------------------
 
+    @property
+    def in_short(self) -> dict[str, str]:
+        """What is exact, what is protected, what is not covered: a sentence each, for everybody.
+
+        The bound on a guess names what the guesser knows. Shorter it would be false wherever exact
+        figures tie people together (docs/explanation/what-is-promised).
+
+        >>> from congenial import ReplaceOne, Schema
+        >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+        >>> Guarantee.pure(1, under=ReplaceOne(schema)).in_short["Exact"]
+        'The number of people. It has no noise and is not protected.'
+        """
+        exact = self._exact_figures
+        told = "; ".join(exact) or "nothing"
+        if exact:
+            has = "They have no noise and are" if len(exact) > 1 else "It has no noise and is"
+            told = f"{told}. {has} not protected"
+        bounds = self._bounds_clause()
+        protected = self._guess_clause() or (
+            f"The protection compares {self.adjacency.words}. {self.likelihood_clause()}"
+        )
+        if self.basis != "theorem":
+            protected += f" Basis: {self.basis} ({BASIS_WORDS[self.basis]})."
+        return {
+            "Exact": f"{_capital(told)}.{bounds}",
+            "Protected": protected,
+            "Not covered": f"{_capital('; '.join(self.left_open))}.",
+        }
+
     def explain(self, spent: str = "") -> str:
         """The promise as one paragraph; every clause comes from a field, or from the ledger."""
         expect(spent, str, "what was spent", "Give text.", GuaranteeError)
@@ -192,12 +221,17 @@ class Guarantee:
     def protection_clause(self) -> str:
         """Which sides are compared, how far apart they can be, and whose guess that bounds."""
         compared = f"the protection compares {self.adjacency.words}. {self.likelihood_clause()}"
-        who = self.adjacency.guesser
-        if not who:
-            return compared
+        return " ".join(filter(None, (compared, self._guess_clause())))
+
+    def _guess_clause(self) -> str:
+        """Whose guess is bounded, and by how much; empty where the pairs name nobody."""
+        if not self.adjacency.guesser:
+            return ""
         times = times_in_100((1 + self.tradeoff.total_variation) / 2)
-        guess = f"would guess right at most {times} times in 100 afterwards (50 before)"
-        return f"{compared} Someone who {who}, {guess}."
+        return (
+            f"Someone who {self.adjacency.guesser}, would guess right at most {times} times in 100 "
+            "afterwards (50 before)."
+        )
 
     @property
     def assumed(self) -> str:
@@ -221,20 +255,27 @@ class Guarantee:
 
     def published_clause(self) -> str:
         """What is out, exactly, and so not protected."""
-        public = self.adjacency.everything.told
-        figures = [s.told for s in public if s.relation == "="]
-        if self._counts_people and not self.adjacency.figures.tells_total:
-            figures.append("the number of people")
-        published = f"Published exactly: {'; '.join(figures) or 'nothing'}."
-        bounds = "; ".join(s.told for s in public if s.limit)
-        if bounds:
-            published += f" Public bounds: {bounds}."
-        impossible = "; ".join(s.label for s in public if s.relation == "zero")
-        if impossible:
-            published += f" Impossible by definition: {impossible}."
-        if figures or bounds or impossible:
+        figures, bounds = self._exact_figures, self._bounds_clause()
+        published = f"Published exactly: {'; '.join(figures) or 'nothing'}.{bounds}"
+        if figures or bounds:
             published += " Neither these nor what follows from them is protected."
         return published
+
+    @property
+    def _exact_figures(self) -> list[str]:
+        """The figures by name, with the number of people where the promise leaves it public."""
+        figures = [s.told for s in self.adjacency.everything.told if s.relation == "="]
+        if self._counts_people and not self.adjacency.figures.tells_total:
+            figures.append("the number of people")
+        return figures
+
+    def _bounds_clause(self) -> str:
+        """Public bounds, and what is impossible, where a plan states any."""
+        public = self.adjacency.everything.told
+        bounds = "; ".join(s.told for s in public if s.limit)
+        impossible = "; ".join(s.label for s in public if s.relation == "zero")
+        clause = f" Public bounds: {bounds}." if bounds else ""
+        return clause + (f" Impossible by definition: {impossible}." if impossible else "")
 
     def likelihood_clause(self) -> str:
         """How far apart the releases of the two datasets can be, as odds where possible."""
@@ -319,3 +360,7 @@ class Guarantee:
             data["citation"],
             data["stated_delta"],
         )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

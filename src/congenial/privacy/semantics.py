@@ -25,11 +25,10 @@ from congenial.pairs.adjacency import Adjacency
 Neighbourhood = Literal["intact", "disrupted", "destroyed"]
 
 NEIGHBOURHOOD_WORDS: dict[Neighbourhood, str] = {
-    "intact": "intact: one person's record can change on its own",
-    "disrupted": "disrupted: other people's records must change along, so that the published "
-    "figures hold",
-    "destroyed": "destroyed: the published figures leave one table only, and any promise about the "
-    "rest is empty",
+    "intact": "can change alone",
+    "disrupted": "cannot change alone: the exact figures force others to change too",
+    "destroyed": "cannot change at all: the exact figures leave one table only, so nothing is left "
+    "to protect",
 }
 
 

@@ -62,10 +62,14 @@ def readme(release: Released, promise: str) -> str:
     about = release.schema.about
     title = f"{about.title} ({release.name})" if about.title else release.name
     told = "".join(f"{name}: {what}\n" for name, what in about.told)
+    in_short = "\n".join(f"{name}: {what}" for name, what in release.guarantee.in_short.items())
     return f"""{warning}{title}
 {"=" * len(title)}
 {told}
 What is promised
+{in_short}
+
+In full
 {promise}
 
 Files
@@ -75,7 +79,7 @@ How to use it
   import congenial
   release = congenial.read("<this folder>")
 {usage}
-or, without Python, read the CSV files. The law is in release.json under "description".
+or, without Python, read the CSV files. The noise is described in release.json under "description".
 {note}Check the folder with: congenial verify <this folder> --digest <announced digest>
 """
 

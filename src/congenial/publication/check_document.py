@@ -1,4 +1,6 @@
-"""The check of a plan as plain data: what `congenial check --json` prints and the desk shows."""
+"""The check of a plan as plain data, which `congenial check --json` prints and the desk shows, and
+as words, for a terminal or a page.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,24 @@ from typing import TYPE_CHECKING
 from congenial.data.advance import Advance
 from congenial.errors import GuaranteeError
 from congenial.kinds.kind import Document, Tell
+from congenial.kinds.registry import of_section
 from congenial.publication import workflow
 from congenial.publication.number_of_people import PEOPLE
 
 if TYPE_CHECKING:
+    from congenial.figures.invariants import Invariants
     from congenial.pairs.adjacency import Adjacency
     from congenial.publication.plan import Plan
     from congenial.publication.workflow import PlanCheck
+    from congenial.report.words import Block
+
+STRUCTURES = {
+    "none": "no exact sum",
+    "laminar": "nested: they fix the total of every group of people that they tell apart",
+    "two-way": "crossing: of some groups of people only sums in two directions are known",
+    "one-way": "crossing: of some groups of people only sums in several directions are known",
+    "general": "groups of people tied together by linear equations",
+}
 
 
 def examine(
@@ -35,12 +48,14 @@ def of_check(
     progress: Tell = lambda _: None,
 ) -> Document:
     """The result of a check as plain data."""
-    from congenial.privacy.semantics import neighbourhood
+    from congenial.privacy.semantics import NEIGHBOURHOOD_WORDS, neighbourhood
 
     plan, figures = result.plan, result.figures
     adjacency = plan.adjacency(figures)
+    near = neighbourhood(adjacency)
+    people = known_people(figures)
     return {
-        "mandates": [
+        "figures": [
             {
                 "label": statement.label,
                 "because": statement.because,
@@ -54,32 +69,81 @@ def of_check(
             for statement in figures.told
         ],
         "only_people": figures.told == (PEOPLE,),
+        "given_figures": _given_figures(result),
+        "people": people,
         "structure": figures.structure,
+        "structure_words": STRUCTURES[figures.structure],
         "independent_figures": figures.rank,
         "adjacency": {
             "metric": adjacency.metric,
             "records": _apart(adjacency),
             "words": adjacency.words,
-            "neighbourhood": neighbourhood(adjacency),
+            "neighbourhood": near,
+            "neighbourhood_words": NEIGHBOURHOOD_WORDS[near],
         },
         "published": result.published,
         "basis": result.basis,
+        "worst_case": result.worst_case,
         "want": want,
-        "releases": list(_releases(result, progress)),
+        "releases": list(_releases(result, people, progress)),
         "supposed": _supposed(result, suppose) if suppose else None,
         "already_released": list(result.made),
         "budget": _budget(result),
     }
 
 
-def _releases(result: PlanCheck, progress: Tell) -> Iterator[Document]:
-    """Each release, and what each figure costs it."""
-    from congenial.kinds.registry import of_section
+def words(document: Document, *, full: bool = False) -> list[Block]:
+    """The check for people: what matters on one screen, or everything."""
+    from congenial.report.words import blocks
 
-    for at, one in enumerate(result.releases):
-        step = f"working out what figures cost '{one.section.name}'"
+    return blocks("check_full.txt" if full else "check.txt", check=document)
+
+
+def _releases(result: PlanCheck, people: int | None, progress: Tell) -> Iterator[Document]:
+    """Each release, what each figure costs it, and how accurate it is."""
+    for at, checked in enumerate(result.releases):
+        step = f"working out what the exact figures cost '{checked.section.name}'"
         progress(Advance(step, at / len(result.releases)))
-        yield of_section(one.section).examine(one)
+        kind = of_section(checked.section)
+        document = kind.examine(checked)
+        yield document | {"words": kind.words, "accuracy": list(_accuracy(document, people))}
+
+
+def _given_figures(result: PlanCheck) -> bool:
+    """Whether a promise of the plan is given the exact figures."""
+    kinds = [of_section(checked.section) for checked in result.releases]
+    return not kinds or any(kind.given_figures for kind in kinds)
+
+
+def known_people(figures: Invariants) -> int | None:
+    """The number of people, where a published figure tells it."""
+    for statement, values in zip(figures.statements, figures.values or (), strict=False):
+        if statement.terms == (("", 1),) and values is not None and not statement.units:
+            return int(values.sum())
+    return None
+
+
+def _accuracy(release: Document, people: int | None) -> Iterator[Document]:
+    """A row for each table or statistic: how far its noisiest cell may be off.
+
+    `share`: the margin of error over the mean count of a cell, where the number of people is known.
+    """
+    rows, tables = release["errors"], release.get("tables", [])
+    if len(tables) > 1:  # of one table, `errors` has every kind of sum
+        rows = [row | {"what": " x ".join(row["table"]) or "total"} for row in tables]
+    for row in rows:
+        if row.get("standard_deviation") is None:
+            continue
+        cells, within = row.get("cells", row.get("sums")), row.get("within")
+        share = within * cells / people if people and cells and within is not None else None
+        yield {
+            "what": row["what"],
+            "cells": cells,
+            "standard_deviation": row["standard_deviation"],
+            "within": within,
+            "level": row.get("level"),
+            "share": share,
+        }
 
 
 def _apart(adjacency: Adjacency) -> int:

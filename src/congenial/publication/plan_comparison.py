@@ -8,7 +8,6 @@ from typing import Any
 from congenial.kinds.kind import Document, Tell
 from congenial.publication import workflow
 from congenial.publication.check_document import of_check
-from congenial.publication.check_words import expected_errors
 from congenial.publication.plan import Plan
 from congenial.report.page import counted
 
@@ -86,7 +85,7 @@ def _beside(first: dict[str, str], second: dict[str, str]) -> tuple[InBothPlans,
 
 def _figures(document: Document) -> dict[str, str]:
     found = {}
-    for one in document["mandates"]:
+    for one in document["figures"]:
         by = f"by {', '.join(one['by'])}" if one["by"] else "in all"
         bound = one["bound"] or ""
         found[one["label"]] = bound or f"{by}: {counted(one['figures'] or 1, 'figure')}"
@@ -99,7 +98,7 @@ def _promises(document: Document) -> dict[str, str]:
         for one in document["releases"]
     }
     apart = f"{document['adjacency']['records']}"
-    return named | {"records that differ between look-alikes": apart}
+    return named | {"records in which compared datasets may differ": apart}
 
 
 def _budget(document: Document) -> dict[str, str]:
@@ -117,7 +116,7 @@ def _errors(first: Document, second: Document) -> tuple[ErrorInBothPlans, ...]:
 
 def _deviations(document: Document) -> dict[tuple[str, str], float]:
     return {
-        (one["name"], error.what): error.deviation
-        for one in document["releases"]
-        for error in expected_errors(one)
+        (release["name"], row["what"]): row["standard_deviation"]
+        for release in document["releases"]
+        for row in release["accuracy"]
     }

@@ -70,7 +70,12 @@ class PlanCheck:
             return "exact for every dataset"
         if self.published:
             return "exact for the figures as published"
-        return "bounds valid for every value the exact figures may take"
+        return "worst case, for any values that the exact figures may have"
+
+    @property
+    def worst_case(self) -> bool:
+        """Whether numbers depend on figures that are not published yet."""
+        return not self.published and not set(self.figures.equalities) <= {PEOPLE}
 
 
 def check(
