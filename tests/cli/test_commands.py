@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from congenial.cli import check
+from congenial.cli import output
 from congenial.cli.output import clean
+from congenial.publication.check_document import words
 
 COMMANDS = (
     *("init", "check", "publish", "release", "verify", "explain", "reassess", "infer", "curve"),
@@ -64,7 +65,7 @@ def test_help_loads_no_heavy_library(words: list[str]) -> None:
 
 def test_from_plan_to_verified_bundle(run: Callable[..., Any], plan: Path) -> None:
     before = run("check", plan, "--json").document
-    assert before["basis"].startswith("bounds valid for every value")
+    assert before["basis"].startswith("worst case")
     published = run("publish", plan, "--json")
     assert published.code == 0
     figures = {figure["label"]: figure["cells"] for figure in published.document["figures"]}
@@ -106,10 +107,10 @@ def test_check_shows_what_a_curator_needs(run: Callable[..., Any], plan: Path) -
     assert detail["eps_per_cell"] == 0.25
     assert detail["per_person"] == "epsilon = 1"
     assert document["budget"]["asked"] == "epsilon = 1.5"
-    text = run("check", plan).out
+    text = run("check", plan, "--full").out
     for shown in (
         "Population",
-        "at most 2 between look-alikes (a*",
+        "at most 2 (a* in the papers)",
         "Epsilon per cell",
         "Per person",
         "Basis: theorem",
@@ -123,7 +124,7 @@ def test_check_shows_what_a_curator_needs(run: Callable[..., Any], plan: Path) -
 def test_check_marks_what_follows_from_the_rest(run: Callable[..., Any], plan: Path) -> None:
     extra = '[publish]\n"All" = { total = true }\n'
     plan.write_text(plan.read_text().replace("[publish]\n", extra))
-    figures = run("check", plan, "--json").document["mandates"]
+    figures = run("check", plan, "--json").document["figures"]
     assert {one["label"]: one["redundant"] for one in figures} == {
         "All": False,
         "Population": False,
@@ -134,14 +135,14 @@ def test_check_marks_what_follows_from_the_rest(run: Callable[..., Any], plan: P
         .replace(extra, "[publish]\n")
         .replace('"Adults"', '"All" = { total = true }\n"Adults"')
     )
-    figures = run("check", plan, "--json").document["mandates"]
+    figures = run("check", plan, "--json").document["figures"]
     assert [one["label"] for one in figures if one["redundant"]] == ["All"]
 
 
 def test_want_solves_for_epsilon(
     run: Callable[..., Any], plan: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    wish = "margin('sex') within 40 at 95%"
+    wish = "margin('sex') within 40 at 90%"
     ran = run("check", plan, "--want", wish, "--json")
     first, absent = [one["wanted"] for one in ran.document["releases"]]
     assert absent is None  # the summary does not show sex
@@ -151,7 +152,7 @@ def test_want_solves_for_epsilon(
         plan.write_text(text.replace("epsilon = 1.0", f"epsilon = {epsilon}", 1))
         rows = run("check", plan, "--json").document["releases"][0]["errors"]
         assert (next(row["within"] for row in rows if row["what"] == "sex") <= 40) == enough
-    check.show(ran.document)
+    output.show(words(ran.document))
     assert f"{wish}: needs epsilon = {wanted}" in capsys.readouterr().out
     refused = run("check", plan, "--want", "margin('county','sex') below 8")
     assert refused.code == 2
@@ -220,7 +221,7 @@ def test_explain_plan_and_bundle(run: Callable[..., Any], finished: Path) -> Non
     assert of_bundle["promise"].startswith("Published exactly: Population (statute); Adults;")
     assert "Spent: epsilon = 1 of epsilon = 2." in of_bundle["promise"]
     assert of_bundle["promise"] in " ".join(run("explain", bundle).out.split())
-    for block in ("Domain", "Universe", "Adjacency", "Promise", "Basis"):
+    for block in ("A record", "Datasets considered", "The protection compares", "Promise", "Basis"):
         assert block in run("explain", finished).out
 
 
@@ -283,8 +284,8 @@ def test_convert_says_what_is_not_implied(run: Callable[..., Any]) -> None:
     assert "Say at which delta" in run("convert", "--mu", "1/2").out
     assert run("convert", "--mu", "1/2", "--to", "epsilon").code == 2
     assert run("convert", "--epsilon", "1", "--delta", "1e-6", "--to", "mu").code == 0
-    for words in ((), ("--epsilon", "nan"), ("--epsilon", "-1"), ("--epsilon", "1", "--rho", "1")):
-        ran = run("convert", *words)
+    for given in ((), ("--epsilon", "nan"), ("--epsilon", "-1"), ("--epsilon", "1", "--rho", "1")):
+        ran = run("convert", *given)
         assert ran.code == 2
         assert ran.err.startswith("error: ")
 
@@ -302,10 +303,10 @@ def test_demo_ends_with_bundle_report_and_promise(run: Callable[..., Any], tmp_p
         assert f"$ congenial {step} {folder}/plan.toml" in told
     for name in ("sex-by-age", "state-summary"):
         assert f"Bundle: {folder}/bundles/{name} Digest:" in told
-        assert f"checks hold Next: open {folder}/bundles/{name}/report.html" in told
-    assert "The promise is rho = 0.1 (zero-concentrated)" in told
+        assert f"checks passed Next: open {folder}/bundles/{name}/report.html" in told
+    assert "rho = 0.1 (zero-concentrated) per person" in told
     assert "Spent: rho = 0.12 of rho = 0.5." in told
-    held = re.findall(r"(\d+) of (\d+) checks hold", told)
+    held = re.findall(r"(\d+) of (\d+) checks passed", told)
     assert len(held) == 2
     assert all(one == every for one, every in held)
     again = run("demo", "--out", folder)

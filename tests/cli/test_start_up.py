@@ -58,7 +58,7 @@ def test_help_loads_no_library(tmp_path: Path) -> None:
 def test_a_command_on_a_plan_loads_no_engine_and_no_compiler(tmp_path: Path, command: str) -> None:
     (tmp_path / "plan.toml").write_text(PLAN)
     found = loaded(tmp_path, command, "plan.toml")
-    assert not found & {*NEVER, "numba", "pyarrow", "scipy.stats", "scipy.optimize", "jinja2"}
+    assert not found & {*NEVER, "numba", "pyarrow", "scipy.stats", "scipy.optimize"}
     assert "sqlalchemy" not in found  # there is no ledger yet
 
 

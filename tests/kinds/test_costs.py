@@ -53,7 +53,7 @@ def test_figures_that_tell_each_other_cost_something_together():
     costs = figure_costs(mechanism)
     assert all(one.trivial and one.told_by_others for one in costs)
     note = tables_document._cost_note(vars(costs[0]) | {"trivial": True})
-    assert note == "the other figures tell it too"
+    assert note == "follows from the other figures"
     together = cost_of_all(mechanism, figure_costs(mechanism))
     assert (together.loss_without, together.loss) == (0.5, 1)
     assert together.deviation > together.deviation_without

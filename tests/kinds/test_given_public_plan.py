@@ -89,10 +89,10 @@ def test_from_check_to_a_posterior(folder: Path) -> None:
     assert "what the public figures reveal by themselves" in told["promise"]
     assert "below the ordinary sensitivity" not in told["promise"]
     assert "0.463" in told["belief"]
-    shown = " ".join(run("check", path).split())
+    shown = " ".join(run("check", path, "--full").split())
     assert "Without any assumption about beliefs" in shown
     assert "add up with other releases" in shown
-    assert "congenial infer works on it, quickly" in shown
+    assert "congenial infer works on it" in shown
 
     run("publish", path)
     made = run("release", path, "--json")["releases"][0]
@@ -169,7 +169,7 @@ def test_an_assumed_distance_is_printed_and_stands_alone(folder: Path) -> None:
     assert "Delta_z = 1 in l1 is assumed, not derived from scenarios" in told["promise"]
     assert "below the ordinary sensitivity 2" in told["promise"]  # Lemma 12
     assert F(told["per_record"]) == 2  # one record moves the table by twice that
-    assert "ASSUMED" in run("check", path)
+    assert "ASSUMED" in run("check", path, "--full")
     run("publish", path)
     workflow.release(Plan.load(path), "august", randomness=SeededRandomness(SEED))
     assert Ledger.open(folder / "ledger.sqlite").spent().epsilon == 2

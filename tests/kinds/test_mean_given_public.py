@@ -111,7 +111,7 @@ def test_from_check_to_a_verified_bundle(folder, scenarios):
     jsonschema.Draft202012Validator(plan_schema()).validate(tomllib.loads(path.read_text()))
     told = run("check", path, "--json")["releases"][0]
     assert told["guarantee"]["basis"] == "theorem"
-    assert told["persons"] in " ".join(run("check", path, "--all").split())
+    assert told["persons"] in " ".join(run("check", path, "--full").split())
     made = run("release", path, "--json")["releases"][0]
     checks = run("verify", folder / "bundles" / "age", "--digest", made["digest"], "--json")
     assert all(one["holds"] for one in checks["checks"])
@@ -225,7 +225,7 @@ def test_sums_quantiles_and_regressions_add_up_from_check_to_verified_bundles(fo
     told = {one["name"]: one for one in run("check", path, "--json")["releases"]}
     assert {one["delta_z"]["value"] for one in told.values()} == {1}
     assert {one["per_person"] for one in told.values()} == {"epsilon = 10"}
-    assert "16,384 public points per number" in run("check", path, "--all")
+    assert "16,384 public points per number" in run("check", path, "--full")
     run("release", path)
     made = {name: read(folder / "bundles" / name) for name in TOGETHER}
     for name, release in made.items():

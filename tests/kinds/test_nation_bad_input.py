@@ -95,7 +95,7 @@ def test_check_refuses_figures_that_no_sampler_keeps(tmp_path: Path) -> None:
     whole = refused(written(tmp_path, SECTION.replace('parts = "state"', ""), CROSSING))
     assert "the table over block, sex, age cannot be drawn" in whole
     by_block = CROSSING.replace('by = ["county"]', 'by = ["block"]')  # the remedy
-    run("check", written(tmp_path, publish=by_block))
+    run("check", written(tmp_path, publish=by_block), "--full")
 
 
 def test_check_refuses_a_child_with_two_parents_and_a_figure_across_parts(tmp_path: Path) -> None:

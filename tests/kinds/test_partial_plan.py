@@ -68,7 +68,7 @@ def test_check_says_both_numbers(finished, tmp_path):
         (one,) = document["releases"]
         assert (one["per_person"], one["counted"]) == ("epsilon = 2", 4)
         assert one["protects"] == ["kids", "income"]
-    out = " ".join(run("check", path).stdout.split())
+    out = " ".join(run("check", path, "--full").stdout.split())
     assert "Per person epsilon = 2, for kids, income" in out
     assert "In the ledger epsilon = 4, for a person's whole record" in out
 
@@ -79,7 +79,7 @@ def test_the_target_is_for_values_and_the_budget_for_records(tmp_path):
     assert run("publish", path).exit_code == 0
     (one,) = workflow.check(Plan.load(path)).releases
     assert one.mechanism.bound == Fraction(3, 2)
-    assert "The budget does not allow all of this" in run("check", path).stdout
+    assert "The budget does not allow this" in run("check", path, "--full").stdout
     refused = run("release", path)
     assert refused.exit_code == BudgetError.exit_code
     assert not (tmp_path / "bundles").exists()

@@ -92,7 +92,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A plan that was checked, published and released; read it, do not change it."""
     path = write(tmp_path_factory.mktemp("people"))
     with plain_reports():
-        assert run("check", path).exit_code == 0
+        assert run("check", path, "--full").exit_code == 0
         assert not (path.parent / "ledger.sqlite").exists()
         assert run("publish", path).exit_code == 0
         result = run("release", path)
@@ -115,17 +115,17 @@ def test_check_prices_the_mandate_before_and_after_it_is_published(finished, tmp
         assert [c["model"]["kind"] for c in one["columns"]] == ["multinomial", "spike", "normal"]
         assert [c["M"] for c in one["columns"]] == pytest.approx([0, 1 / 3, 2 / 3], abs=1e-6)
         assert [c["settled"] for c in one["columns"]] == [True, False, False]
-    shown = run("check", path).stdout
+    shown = run("check", path, "--full").stdout
     assert "Release 'people': synthetic records" in shown
-    assert "region has no part of M: the published totals fix its values" in shown
+    assert "region takes no part of M: the exact totals fix its values" in shown
 
 
 def test_check_names_what_is_released(finished):
     told = json.loads(run("check", finished, "--json").stdout)
     assert (told["already_released"], told["releases"]) == (["people"], [])
-    shown = " ".join(run("check", finished).stdout.split())
-    assert "Released already, and not worked out again: 'people'." in shown
-    assert "Spent epsilon = 8" in shown
+    shown = " ".join(run("check", finished, "--full").stdout.split())
+    assert "Already released, so not worked out again: people." in shown
+    assert "Spent so far: epsilon = 8" in shown
 
 
 def test_the_bundle_holds_files_that_agree_with_the_figures(finished):

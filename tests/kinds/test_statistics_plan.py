@@ -101,7 +101,7 @@ def test_from_check_to_a_verified_bundle(folder: Path) -> None:
     best = min(one["expected_error"] for one in told["candidates"] if one["expected_error"])
     assert told["candidates"][0]["mechanism"] == told["mechanism"]
     assert told["candidates"][0]["expected_error"] == best
-    shown = run("check", path)
+    shown = run("check", path, "--full")
     assert f"* {told['mechanism']}" in shown
     assert "promises nothing about them" in shown
     error = told["fit_error"]

@@ -73,7 +73,7 @@ def test_a_pair_that_no_fit_holds_gets_nothing_and_is_named(
     told = examined(path)
     assert told["too_large"] == [{"pair": ["income", "job"], "cells": 16}]
     assert ["income", "job"] not in [one["table"] for one in told["tables"]]
-    assert "Not measured" in run("check", path)
+    assert "Not measured" in run("check", path, "--full")
     # no triple fits: pairs form a tree over the four columns, and are chosen
     assert (told["pairs"], told["rounds"], told["chosen"]) == (5, 3, True)
 
@@ -89,7 +89,7 @@ def test_a_coarser_name_of_the_schema_makes_it_fit(
     told = examined(path)
     assert told["coarsened"] == [{"pair": ["income", "job"], "by": ["class", "job"]}]
     assert told["too_large"] == []
-    assert "income x job by class x job" in run("check", path)
+    assert "income x job by class x job" in run("check", path, "--full")
     run("release", path)
     release = congenial.read(folder / "bundles" / "people")
     assert isinstance(release, TableRecordsRelease)
@@ -112,7 +112,7 @@ def test_a_column_without_variation_takes_no_part_of_the_promise(folder: Path) -
     )
     told = examined(path)
     assert not any("land" in one["table"] for one in told["tables"])
-    assert "land: one level only" in run("check", path)
+    assert "land: one level only" in run("check", path, "--full")
     said = refused(write_plan(folder, path.read_text(), ('"sex", "region", "income", ', "")))
     assert "no table of these columns is left to measure" in said
     assert nothing_spent(path)
@@ -126,13 +126,13 @@ def test_more_levels_than_people_are_warned_of(folder: Path) -> None:
         ("\n[[release]]", '\n[publish]\n"People" = { total = true }\n\n[[release]]'),
         ('"sex", "region", "income"', '"sex", "income"'),
     )
-    assert "Some columns are mostly noise even alone" in run("check", path)
+    assert "Some columns are mostly noise even alone" in run("check", path, "--full")
     derived = (folder / "people.csv").read_text().splitlines()
     rows = [line.split(",") for line in derived]
     short = [",".join([*r[:3], str(int(r[3]) % 200), *r[4:]]) for r in rows[1:]]
     (folder / "people.csv").write_text("\n".join([derived[0], *short]) + "\n")
     run("publish", path)
-    assert "Warning: with 60 people some columns" in run("check", path)
+    assert "Warning: with 60 people some columns" in run("check", path, "--full")
 
 
 def test_structural_zeros_that_contradict(folder: Path) -> None:

@@ -248,7 +248,7 @@ def test_check_predicts_errors_and_warns(tmp_path: Path) -> None:
     told = run("check", tmp_path / "plan.toml", "--json")["releases"][0]
     assert told["people"] == 900
     assert told["needed_people"] > 900
-    shown = run("check", tmp_path / "plan.toml")
+    shown = run("check", tmp_path / "plan.toml", "--full")
     assert "Warning: with 900 people" in shown
     assert "misplaced" in shown
 
@@ -289,8 +289,8 @@ def test_check_says_what_would_be_drawn(tmp_path: Path) -> None:
     written(tmp_path)
     told, shown = (
         run("check", tmp_path / "plan.toml", "--json"),
-        run("check", tmp_path / "plan.toml"),
+        run("check", tmp_path / "plan.toml", "--full"),
     )
     assert told["releases"][0]["name"] == "people"
     assert "900" not in shown  # nothing of the data
-    assert "Release 'people': records from tables" in shown
+    assert "Release 'people': synthetic records that follow measured tables" in shown

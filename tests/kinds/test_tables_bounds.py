@@ -17,12 +17,12 @@ from congenial.errors import PlanError
 from congenial.figures.invariants import Invariants
 from congenial.figures.limits import limits
 from congenial.figures.statements import at_least, at_most, count, margin, total
-from congenial.kinds import tables, tables_document
+from congenial.kinds import tables
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.difference_types import difference_types
 from congenial.publication import workflow
-from congenial.publication.check_document import examine
+from congenial.publication.check_document import examine, words
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
 from congenial.publication.verification import verify
@@ -195,8 +195,10 @@ def test_bounds_from_a_plan(tmp_path, capsys):
     assert price["basis"] == "exact, by enumeration of 150 tables"
     assert 0 < price["epsilon"] < price["proved_bound"]
     assert after["eps_per_cell"] > before["eps_per_cell"]
-    assert [cost["label"] for cost in after["mandate_costs"]] == ["Adults", "Few old"]
-    tables_document.show(after, output)
+    assert [cost["label"] for cost in after["figure_costs"]] == [
+        *("Adults", "Few old", "all figures together")
+    ]
+    output.show(words(examine(made), full=True))
     told = capsys.readouterr().out
     assert "exact, by enumeration of 150 tables" in " ".join(told.split())
     assert before["inference"]["slow"]
@@ -234,11 +236,11 @@ def test_what_infer_cannot_do_is_said_before_anything_is_spent(tmp_path, capsys)
     publish_command.show(publish_command.carry_out(made), made.schema)
     assert "Few old" in capsys.readouterr().out
     document = examine(made)
-    assert document["mandates"][1]["bound"] == "at most 100"
+    assert document["figures"][1]["bound"] == "at most 100"
     (one,) = document["releases"]
     assert not one["inference"]["works"]
-    tables_document.show(one, output)
-    assert "congenial infer will not work" in " ".join(capsys.readouterr().out.split())
+    output.show(words(document, full=True))
+    assert "congenial infer does not work on it" in " ".join(capsys.readouterr().out.split())
     result = workflow.release(made, "t", randomness=SeededRandomness(4))
     report = (result.folder / "report.html").read_text()
     assert "infer this-folder" not in report

@@ -62,7 +62,7 @@ def test_check_says_which_tables_are_cut_into_parts(tmp_path: Path) -> None:
     plan = written(tmp_path)
     (one,) = run("check", plan, "--json")["releases"]
     assert [row["below"] for row in one["tables"]] == [True, True, True, False, False]
-    lines = [" ".join(line.split()) for line in run("check", plan, "--all").splitlines()]
+    lines = [" ".join(line.split()) for line in run("check", plan, "--full").splitlines()]
     finest = next(line for line in lines if line.startswith("block x sex x age"))
     top = next(line for line in lines if line.startswith("state x sex x age"))
     assert "by state" in finest

@@ -61,7 +61,7 @@ def test_from_a_plan_to_a_verified_bundle(toy: HowMany, plan: Path) -> None:
     assert [one["kind"] for one in told["releases"]] == ["how many", "tables"]
     assert told["releases"][0]["per_person"] == "epsilon = 0.5"
     assert told["budget"]["asked"] == "epsilon = 1.5"
-    assert "Release 'adults': how many" in run("check", plan)
+    assert "Release 'adults': how many" in run("check", plan, "--full")
     assert "epsilon = 0.5 per person" in " ".join(run("explain", plan).split())
     done = run("release", plan, "--json")["releases"]
     assert [Path(one["folder"]).name for one in done] == ["adults", "by-sex"]

@@ -157,7 +157,7 @@ def test_from_a_plan_to_a_verified_bundle(tmp_path, name):
     assert told["mechanism"] == name
     assert told["sensitivity"]["norm"] == NOISE[name][0]
     assert f"Epsilon per unit of the {NOISE[name][1]}" in run(
-        "check", tmp_path / "plan.toml", "--all"
+        "check", tmp_path / "plan.toml", "--full"
     )
     folder = workflow.release(plan, "t", randomness=SeededRandomness(5)).folder
     assert all(check.holds for check in verify(folder) if "random" not in check.what)

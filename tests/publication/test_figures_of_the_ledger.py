@@ -56,7 +56,7 @@ def test_check_and_reassess_know_figures_of_another_plan(folder: Path) -> None:
     other = plan(folder, EVERYBODY)  # By g stays published
     told = run("check", other, "--json")
     labels = ["Number of people", "By g", "Everybody"]  # the first by the release
-    assert [one["label"] for one in told["mandates"]] == labels
+    assert [one["label"] for one in told["figures"]] == labels
     assert told["adjacency"]["records"] == 2
     assert told["budget"]["spent"].startswith("epsilon = 2 ")
     again = run("reassess", other, "--json")

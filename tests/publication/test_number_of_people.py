@@ -58,22 +58,22 @@ def plan(folder: Path, figures: str = "", *changes: tuple[str, str]) -> Path:
 
 
 def labels(path: Path) -> list[str]:
-    return [one["label"] for one in run("check", path, "--json")["mandates"]]
+    return [one["label"] for one in run("check", path, "--json")["figures"]]
 
 
 def test_two_commands_and_a_table_that_adds_up(folder: Path) -> None:
     path = plan(folder)
     told = run("check", path, "--json")
-    assert [one["label"] for one in told["mandates"]] == ["Number of people"]
+    assert [one["label"] for one in told["figures"]] == ["Number of people"]
     assert told["adjacency"]["records"] == 1
     cell = next(row for row in told["releases"][0]["errors"] if row["what"] == "x")
     assert cell["standard_deviation"] == pytest.approx(1.36, abs=0.005)
     assert told["releases"][0]["per_person"] == "epsilon = 1"
-    said = " ".join(run("check", path, "--all").split())
-    assert "Nothing but the number of people, to which every table adds up" in said
+    said = " ".join(run("check", path, "--full").split())
+    assert "Nothing except the number of people, to which every table adds up" in said
     assert "Next: congenial release" in said
     said = " ".join(run("release", path).split())
-    assert "The number of people is public by this promise" in said
+    assert "The promise makes the number of people public" in said
     bundle = folder / "bundles" / "one"
     assert read(bundle).drawn[0].sum() == N
     run("verify", bundle)
@@ -82,7 +82,7 @@ def test_two_commands_and_a_table_that_adds_up(folder: Path) -> None:
     ledger = Ledger.open(folder / "ledger.sqlite")
     assert ledger.figures.told == (PEOPLE,)
     assert ledger.spent().epsilon == 1
-    said = " ".join(run("check", path, "--all").split())
+    said = " ".join(run("check", path, "--full").split())
     assert "The first release records" not in said
 
 

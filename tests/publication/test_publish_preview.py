@@ -76,7 +76,7 @@ def test_on_a_terminal_it_asks(
 ) -> None:
     monkeypatch.setattr(output, "on_terminal", lambda: True)
     result = CliRunner().invoke(app, ["publish", str(plan)], input=answer)
-    assert "Would be public" in result.stdout
+    assert "This would be public" in result.stdout
     assert (result.exit_code == 0) is published
     ledger = plan.parent / "ledger.sqlite"
     assert (Ledger.exists(ledger) and bool(Ledger.open(ledger).figures.statements)) is published
@@ -85,8 +85,8 @@ def test_on_a_terminal_it_asks(
 
 def test_yes_asks_nothing(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output, "on_terminal", lambda: True)
-    assert "Would be public" not in run("publish", plan, "--yes")
+    assert "This would be public" not in run("publish", plan, "--yes")
 
 
 def test_without_a_terminal_nothing_is_asked(plan: Path) -> None:
-    assert "Public from now on" in run("publish", plan)
+    assert "public from now on" in run("publish", plan)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from unittest.mock import MagicMock
+from typing import Any
 
 import pytest
 
-from congenial.cli import output
 from congenial.publication.check_document import examine
-from congenial.publication.check_words import show_brief
+from congenial.publication.check_document import words as check_words
 from congenial.publication.plan import DIGEST_OF, Plan
 from congenial.publication.review_page import questions
+from congenial.report.page import PageTable
+from congenial.report.words import Paragraph
 from tests.commands import run, write_plan
 
 PLAN = """
@@ -48,7 +49,7 @@ def test_a_page_for_a_reviewer_needs_no_data(tmp_path: Path) -> None:
     for one in document["releases"]:
         assert one["promise"].split(":")[0] in page
     assert Plan.load(plan).digest in page
-    assert "No ground is given for publishing exactly: Women" in page
+    assert "No reason is given for publishing exactly: Women" in page
     assert "<script" not in page.replace("&lt;script", "")
     assert "http" not in page.split("</style>")[1].replace("http-equiv", "")
     assert "CONFIDENTIAL" not in page
@@ -77,44 +78,38 @@ def test_what_a_reviewer_should_ask(tmp_path: Path) -> None:
     plain = PLAN.replace('unit = "id"\n', "").partition("[publish]")
     bare = plain[0] + "[[release]]" + plain[2].partition("[[release]]")[2]
     asked = "\n".join(questions(*_checked(tmp_path, bare)))
-    assert "No column names the person" in asked
+    assert "No column identifies the person" in asked
     assert "not protected" not in asked
 
 
-def _checked(folder: Path, text: str) -> tuple[Plan, dict[str, object]]:
+def _checked(folder: Path, text: str) -> tuple[Plan, dict[str, Any]]:
     plan = Plan.load(write_plan(folder, text))
     return plan, examine(plan)
 
 
-def test_brief_on_a_terminal_and_everything_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_shows_what_matters_and_in_full_everything(tmp_path: Path) -> None:
     plan = write_plan(tmp_path, PLAN)
-    full, brief = run("check", plan), run("check", plan, "--brief")
-    assert "Sensitivity" in full
-    assert "Sensitivity" not in brief
+    full, brief = run("check", plan, "--full"), run("check", plan)
+    assert "Largest change" in full
+    assert "Largest change" not in brief
     assert "Next: congenial publish" in brief
-    assert "error of" in brief
-    monkeypatch.setattr(output, "on_terminal", lambda: True)
-    assert run("check", plan) == brief
-    assert run("check", plan, "--all") == full
+    assert "margin of error" in brief
+    assert len(brief.splitlines()) <= 60  # two releases
 
 
-@pytest.mark.parametrize(("rows", "words"), [(12, ""), (15, "... and 3 more")])
-def test_brief_says_how_many_tables_it_leaves_out(rows: int, words: str) -> None:
-    errors = [{"what": f"table {i}", "standard_deviation": 1.0} for i in range(rows)]
-    release = {"name": "x", "kind": "table", "promise": "p", "errors": errors}
-    empty = {name: [] for name in ("mandates", "already_released")}
-    budget = dict.fromkeys(("limit", "spent", "asked", "left"), "1") | {"allowed": True}
-    told = empty | {"releases": [release], "supposed": None, "budget": budget}
-    screen = MagicMock()
-    show_brief(told, screen)
-    shown = screen.table.call_args.args[1]
-    said = " ".join(call.args[0] for call in screen.paragraph.call_args_list)
-    assert len(shown) == 12
-    assert words in said
-    assert ("more" in said) == bool(words)
-    assert ("--all" in said) == bool(words)
+@pytest.mark.parametrize(("rows", "words"), [(10, ""), (13, "3 more tables")])
+def test_check_says_how_many_tables_it_leaves_out(tmp_path: Path, rows: int, words: str) -> None:
+    _, document = _checked(tmp_path, PLAN)
+    release = document["releases"][0]
+    document["releases"] = [release]
+    row = release["accuracy"][0]
+    release["accuracy"] = [row | {"what": f"table {i}"} for i in range(rows)]
+    said = check_words(document)
+    (shown,) = (block for block in said if isinstance(block, PageTable))
+    paragraphs = " ".join(block.text for block in said if isinstance(block, Paragraph))
+    assert len(shown.rows) == 10
+    assert words in paragraphs
+    assert ("--full" in paragraphs) == bool(words)
 
 
 def test_two_plans_side_by_side(tmp_path: Path) -> None:

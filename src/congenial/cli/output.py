@@ -69,18 +69,18 @@ def say(template: str, **shown: Any) -> None:
 
 def show(written: Iterable[Block]) -> None:
     """Lay blocks out on a terminal: blank lines between them, except between lines."""
-    from congenial.report.words import Facts, Heading, Line, Paragraph
+    from congenial.report.words import Facts, Heading, Paragraph, UnbrokenLine
 
     before: Block | None = None
     for block in written:
-        below = isinstance(before, Heading) or (type(before) is type(block) is Line)
+        below = isinstance(before, Heading) or (type(before) is type(block) is UnbrokenLine)
         if before is not None and not below and not isinstance(block, Heading):
             console().print()
         if isinstance(block, Heading):
             heading(block.text)
         elif isinstance(block, Paragraph):
             paragraph(block.text, style="bold red" if block.warns else "")
-        elif isinstance(block, Line):
+        elif isinstance(block, UnbrokenLine):
             console().print(clean(block.text), soft_wrap=True)
         elif isinstance(block, Facts):
             facts(dict(block.rows))

@@ -267,7 +267,7 @@ class Kind(ABC, Generic[S]):
     section: type[S]
     given_figures: ClassVar[bool] = True
     instead: ClassVar[str] = "Its law is in release.json, under description."
-    words: ClassVar[str]
+    words: ClassVar[str] = "check_kind.txt"
 
     # ---- from the plan to a draw ---------------------------------------------------------------
 

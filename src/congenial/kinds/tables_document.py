@@ -65,6 +65,7 @@ def examine(one: TablesCheck) -> Document:
         "inference": _inference(one),
         "wanted": None if one.wanted is None else dict([one.wanted]),
         "unanswered": one.unanswered or None,
+        "no_accuracy": "Errors depend on the data, so none can be stated in advance.",
     }
     return document | {"whole_counts_words": _whole(document)}
 

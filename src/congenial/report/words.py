@@ -47,7 +47,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True)
-class Line:
+class UnbrokenLine:
     """A line that is not broken."""
 
     text: str
@@ -60,14 +60,14 @@ class Facts:
     rows: tuple[tuple[str, str], ...]
 
 
-Block = Heading | Paragraph | Line | Facts | PageTable
+Block = Heading | Paragraph | UnbrokenLine | Facts | PageTable
 
 
 def blocks(template: str, **shown: Any) -> list[Block]:
     """What a template says, block by block.
 
     >>> blocks("next.txt", command="congenial release plan.toml")
-    [Line(text='Next: congenial release plan.toml')]
+    [UnbrokenLine(text='Next: congenial release plan.toml')]
     """
     return list(_read(_environment().get_template(template).render(shown)))
 
@@ -199,7 +199,7 @@ def _block(mark: str, lines: Sequence[str]) -> Block:
     only = _plain(lines[0][1:])
     if mark == "#":
         return Heading(only)
-    return Paragraph(only, warns=True) if mark == "!" else Line(only)
+    return Paragraph(only, warns=True) if mark == "!" else UnbrokenLine(only)
 
 
 def _numeric(name: str) -> bool:
