@@ -148,7 +148,7 @@ def table(
         grid = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
         for i, width in zip(part, widths, strict=True):
             side: Literal["left", "right"] = "right" if columns[i] in numbers else "left"
-            grid.add_column(columns[i], justify=side, overflow="fold", width=width)
+            grid.add_column(cells[0][i], justify=side, overflow="fold", width=width)
         for row in cells[1:]:
             grid.add_row(*(row[i] for i in part))
         if number:
