@@ -85,4 +85,4 @@ def test_a_wheel_installs_and_runs_in_a_fresh_environment(tmp_path: Path) -> Non
     assert said.strip() == f"congenial {congenial.__version__}"
     run(python, "-c", program, "demo", "--out", "demo", folder=tmp_path)
     bundle = tmp_path / "demo" / "bundles" / "sex-by-age"
-    assert "checks hold" in run(python, "-c", program, "verify", bundle, folder=tmp_path)
+    assert "checks passed" in run(python, "-c", program, "verify", bundle, folder=tmp_path)

@@ -104,7 +104,7 @@ def paragraph(text: str, *, style: str = "") -> None:
 
 def line(name: str, value: object) -> None:
     """A name and its value on one unbroken line: paths and digests are copied from it."""
-    console().print(f"{name}: {clean(value)}", soft_wrap=True)
+    console().print(clean(f"{name}: {value}"), soft_wrap=True)
 
 
 def facts(rows: Mapping[str, object]) -> None:
@@ -115,7 +115,7 @@ def facts(rows: Mapping[str, object]) -> None:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in rows.items():
-        grid.add_row(name, clean(value))
+        grid.add_row(clean(name), clean(value))
     console().print(grid)
 
 

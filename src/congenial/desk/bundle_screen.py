@@ -10,7 +10,7 @@ from starlette.responses import FileResponse, Response
 from congenial.desk.visit import NotHereError, Visit
 from congenial.errors import CongenialError
 from congenial.ledger.budget import in_words
-from congenial.publication.bundle import DIGEST, INDEX, read_index
+from congenial.publication.bundle import DIGEST, INDEX, read, read_index
 from congenial.publication.verification import verify
 
 # A report is ours, yet bundles travel: it runs nothing, and reaches nothing of the desk.
@@ -40,15 +40,17 @@ def _files(folder: Path) -> list[str]:
 def show_bundle(visit: Visit) -> Response:
     """The bundle of one release."""
     folder = _folder(visit)
-    checks, problem = [], ""
+    checks, in_short, problem = [], {}, ""
     try:
         checks = verify(folder, progress=visit.tell)
+        in_short = read(folder).guarantee.in_short
     except CongenialError as error:
         problem = str(error)
     index = read_index(folder)
     return visit.page(
         "bundle.html",
         name=folder.name,
+        in_short=in_short,
         promise=str(index.get("promise", "")),
         now=_now(visit, folder.name),
         publishable=index.get("publishable") is True,
@@ -70,8 +72,8 @@ def _now(visit: Visit, name: str) -> str:
         if one.entry.name == name:
             then, now = say(one.then), say(one.now)
             if then == now:
-                return f"By itself it promises {now}, as on the day it was drawn."
-            return f"By itself it promised {then}; given all that is published since, {now}."
+                return f"This release alone still promises {now}."
+            return f"This release alone promised {then}; with what was published since: {now}."
     return ""
 
 
