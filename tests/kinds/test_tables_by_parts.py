@@ -323,7 +323,7 @@ def test_a_killed_worker_costs_nothing(
 
 STEPS = {  # where the driver is killed -> what the ledger then says
     "after the counts": (parted_run, "count_parts", True, []),
-    "before the secret": (drawing_by_parts, "_write_private", False, ["reserved"]),
+    "before the secret": (drawing_by_parts, "write_whole", False, ["reserved"]),
     "before the mark": (Reservation, "mark_drawn", False, ["reserved"]),
     "after the mark": (Reservation, "mark_drawn", True, ["drawn"]),
     "after a part": (parted_run, "draw_part", True, ["drawn"]),

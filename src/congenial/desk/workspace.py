@@ -8,13 +8,13 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import tempfile
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from congenial.data.durable_files import write_whole
 from congenial.data.source import KINDS_OF_FILE
 from congenial.errors import PlanError
 
@@ -102,7 +102,7 @@ def save(path: Path, text: str, opened: str) -> None:
                     f"'{path.name}' was changed by somebody else since you opened it.",
                     remedy="Compare both below, then save what should stay.",
                 )
-            _replace(path, text)
+            write_whole(path, text.encode(), mode=path.stat().st_mode & 0o777)
     except OSError as reason:
         raise _unwritable(path, reason) from None
 
@@ -116,18 +116,6 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def _replace(path: Path, text: str) -> None:
-    mode = path.stat().st_mode & 0o777
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        Path(draft).chmod(mode)
-        Path(draft).replace(path)
-    finally:
-        Path(draft).unlink(missing_ok=True)
 
 
 def _unwritable(path: Path, reason: OSError) -> PlanError:

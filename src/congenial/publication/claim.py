@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from congenial.data.durable_files import rename_synced, sync, write_synced
 from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.mechanisms.released import Released
@@ -91,17 +92,8 @@ class Claim:
     def keep(self, drawn: Released, release: str) -> None:
         """Put what was drawn on disk, in the room that was reserved for it."""
         drawing = self._hidden("drawing")
-        content = _packed(drawn, release)
-        handle = os.open(drawing, os.O_WRONLY | os.O_CREAT, 0o600)
-        try:
-            while content:
-                content = content[os.write(handle, content) :]
-            os.ftruncate(handle, os.lseek(handle, 0, os.SEEK_CUR))
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        drawing.replace(self.kept)
-        bundle.sync(self.folder.parent)
+        write_synced(drawing, _packed(drawn, release))
+        rename_synced(drawing, self.kept)
         self._hidden("room").unlink(missing_ok=True)
 
     def done(self) -> None:
@@ -132,7 +124,7 @@ def claimed(folder: Path, run: Path | None = None) -> Iterator[Claim]:
     try:
         with nothing_drawn(folder):
             for one in new:
-                bundle.sync(one.parent)  # a bundle is on disk when all folders above it are
+                sync(one.parent)  # a bundle is on disk when all folders above it are
         claim.give_room_up()  # what a crash left behind
         yield claim
     finally:

@@ -18,13 +18,13 @@ and nothing has to be kept back. A folder that may be paid for is never removed.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from congenial.data.durable_files import sync, write_whole
 from congenial.errors import BundleError, MandateError
 from congenial.kinds.kind import Document, Offer, PartedRun, Secret
 from congenial.ledger.ledger import Ledger
@@ -91,9 +91,9 @@ def _reserved(
             "secret": secret.bits.hex(),
         }
         with _nothing_drawn(place):
-            _write_private(place / RUN, json.dumps(told).encode())
-            for one in (place, place.parent, place.parent.parent):
-                bundle.sync(one)
+            write_whole(place / RUN, json.dumps(told).encode(), mode=0o600)
+            for above in (place.parent, place.parent.parent):
+                sync(above)
         reservation.mark_drawn()
     return told
 
@@ -184,7 +184,7 @@ def _remove(place: Path, so_far: str) -> None:
                 shutil.rmtree(one)
             elif one.name != RUN:
                 one.unlink()
-        bundle.sync(place)
+        sync(place)
         (place / RUN).unlink(missing_ok=True)
         place.rmdir()
     except OSError as reason:
@@ -217,14 +217,3 @@ def _told(place: Path) -> Document | None:
 def _secret(told: Document) -> Secret:
     bits = bytes.fromhex(told["secret"])
     return Secret(bits, str(told["randomness"]), bool(told["publishable"]))
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read: whole and on disk, or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)

@@ -8,13 +8,14 @@ import getpass
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 from uuid import uuid4
 
+from congenial.data.durable_files import name_new
 from congenial.errors import LedgerError
 from congenial.ledger.stores.figure_files import FigureFiles
 from congenial.ledger.stores.store import First, Store, not_a_ledger
@@ -58,7 +59,8 @@ class SqliteStore(Store):
                 os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
                 with store._begin(write=True) as connection:
                     store._build(connection, first)
-                _give_name(draft, self.path)
+                with suppress(FileExistsError):  # another process has started the ledger
+                    name_new(draft, self.path)
             finally:
                 draft.unlink(missing_ok=True)
 
@@ -119,20 +121,6 @@ class SqliteStore(Store):
                 f"({error.strerror or 'unknown fault'}).",
                 remedy="Check that the folder exists, may be written to, and has room.",
             ) from None
-
-
-def _give_name(draft: Path, path: Path) -> None:
-    """Name the finished file without ever replacing one; losing a race is fine."""
-    try:
-        path.hardlink_to(draft)
-    except FileExistsError:
-        return
-    except OSError:  # a file system without links: claim the name, then move onto the claim
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        except FileExistsError:
-            return
-        draft.replace(path)
 
 
 def _user() -> str:
