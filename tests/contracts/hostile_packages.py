@@ -191,7 +191,7 @@ EXCUSED: dict[str, str] = {
         MixtureFit Parameters RecordRisk UtilityReport Coverage Observation
         DrawnTable OddsRatioDecision Estimate EstimateRelease EstimateTable TableTest OneSidedTest
         ProjectionLoss BlackBoxAudit ExactAudit HostilePair
-        PropertyInference AuditRow ObservedOddsRatio PlanReview Approvals PartedRelease
+        PropertyInference AuditRow ObservedOddsRatio Approvals PlanStanding PartedRelease
         Hull Spaces Subspace CompositionOrders""",
     "built by `calibrate`, which is called": """
         CongenialChain CongenialCounts CongenialGaussian CongenialLargest

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from congenial.errors import BundleError, CongenialError
-from congenial.ledger.reservation import Reservation
+from congenial.ledger.ledger import Reservation
 from congenial.publication import bundle, claim, finish
 from congenial.report.render import stated
 from tests.children import start

@@ -24,8 +24,7 @@ from congenial.errors import (
 from congenial.kinds import parted_run
 from congenial.kinds.registry import of_section
 from congenial.kinds.tables_by_parts_verification import LARGEST
-from congenial.ledger.ledger import Ledger
-from congenial.ledger.reservation import Reservation
+from congenial.ledger.ledger import Ledger, Reservation
 from congenial.mechanisms import parted_checks
 from congenial.mechanisms.parted_steps import key_for
 from congenial.mechanisms.record_release import FOLLOWS

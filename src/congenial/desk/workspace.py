@@ -5,6 +5,7 @@ A key is looked up among the files that were found; it is never made into a path
 
 from __future__ import annotations
 
+import difflib
 import fcntl
 import hashlib
 import os
@@ -84,16 +85,22 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def changed_lines(old: str, new: str) -> list[str]:
+    """What changed from one plan's text to another, as the lines of a diff without its head."""
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3)
+    return list(lines)[2:]
+
+
 def save(path: Path, text: str, opened: str) -> None:
     """Replace a plan's text, if it is still the one with the digest `opened`.
 
-    PlanConflictError if somebody else saved it in between; PlanError for what is no TOML.
+    PlanConflictError if somebody else saved it in between; PlanError for invalid TOML.
     """
     try:
         tomllib.loads(text)
     except (ValueError, RecursionError) as reason:
         raise PlanError(
-            f"the plan is not valid TOML: {reason}.", remedy="Mend that; nothing was saved."
+            f"the plan is not valid TOML: {reason}.", remedy="Correct that; nothing was saved."
         ) from None
     try:
         with _locked(path.parent):

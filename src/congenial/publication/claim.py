@@ -113,7 +113,7 @@ def claimed(folder: Path, run: Path | None = None) -> Iterator[Claim]:
     lock = folder.with_name(f".{folder.name}.claim")
     with nothing_drawn(folder):
         bundle.check_parent(folder)
-        new = [one for one in folder.parents if not one.exists()]
+        new = [above for above in folder.parents if not above.exists()]
         handle = _locked(lock)
     if handle is None:
         raise BundleError(
@@ -123,8 +123,8 @@ def claimed(folder: Path, run: Path | None = None) -> Iterator[Claim]:
     claim = Claim(folder, run)
     try:
         with nothing_drawn(folder):
-            for one in new:
-                sync(one.parent)  # a bundle is on disk when all folders above it are
+            for made in new:
+                sync(made.parent)  # a bundle is on disk when all folders above it are
         claim.give_room_up()  # what a crash left behind
         yield claim
     finally:
@@ -171,8 +171,8 @@ def refuse_kept(claim: Claim, ledger: Ledger) -> None:
     if not claim.kept.exists():
         return
     release = unpacked(claim.kept)[0]
-    status = next((entry.status for entry in ledger.entries() if entry.id == release), None)
-    if status in ("committed", "abandoned"):
+    entry = ledger.entry(release)
+    if entry is not None and entry.status in ("committed", "abandoned"):
         claim.done()
         return
     raise BundleError(
@@ -246,8 +246,8 @@ def _locked(lock: Path) -> int | None:
 def _remove_empty(folders: list[Path]) -> None:
     """Remove these folders, the innermost first, as far as they hold nothing."""
     with suppress(OSError):
-        for one in folders:
-            one.rmdir()
+        for folder in folders:
+            folder.rmdir()
 
 
 def _same(handle: int, path: Path) -> bool:

@@ -27,8 +27,7 @@ from typing import Any
 from congenial.data.durable_files import sync, write_whole
 from congenial.errors import BundleError, MandateError
 from congenial.kinds.kind import Document, Offer, PartedRun, Secret
-from congenial.ledger.ledger import Ledger
-from congenial.ledger.reservation import Reservation
+from congenial.ledger.ledger import Ledger, Reservation
 from congenial.publication import bundle
 from congenial.publication.claim import Claim, claimed, run_folder
 from congenial.publication.drawing import ReleaseResult, after_draw, promise_of, promised
@@ -122,8 +121,8 @@ def _unfinished(folder: Path, place: Path, ledger: Ledger, run: PartedRun) -> Do
         _remove(place, "Nothing was drawn.")
         return None
     release = str(told["release"])
-    status = next((one.status for one in ledger.entries() if one.id == release), None)
-    if status is None:
+    entry = ledger.entry(release)
+    if entry is None:
         raise BundleError(
             f"'{folder.name}' was begun as release {release} of the ledger '{told['ledger']}'. The "
             f"ledger '{ledger.where}' has no such release: it is another one, or an older copy. "
@@ -131,7 +130,7 @@ def _unfinished(folder: Path, place: Path, ledger: Ledger, run: PartedRun) -> Do
             remedy="Name the ledger it was begun under, and release again: it spends nothing more. "
             f"To begin anew, move '{place}' away; what it spent stays spent.",
         )
-    if status not in ("reserved", "drawn"):  # published, or given up
+    if not entry.pending:  # published, or given up
         _remove(place, "Nothing was drawn now.")
         return None
     if told["fingerprint"] != run.fingerprint:
@@ -141,7 +140,7 @@ def _unfinished(folder: Path, place: Path, ledger: Ledger, run: PartedRun) -> Do
             remedy="Bring plan and data back and release again; or give it up with "
             f"`congenial ledger abandon`, and remove '{place}'.",
         )
-    if status == "reserved":  # it stopped between run.json and the mark
+    if entry.status == "reserved":  # it stopped between run.json and the mark
         Reservation(ledger, release).mark_drawn()
     return told
 

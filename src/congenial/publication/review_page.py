@@ -75,8 +75,7 @@ def review(plan: Plan, document: Document, text: str, name: str) -> ReviewConten
         tuple(screen.sections),
         (
             ("File", name),
-            ("Plan digest", plan.digest),
-            ("It covers", DIGEST_OF),
+            (DIGEST_OF, plan.digest),
             *((f"SHA-256 of {one}", digest) for one, digest in plan.file_digests.items()),
         ),
         text,

@@ -316,7 +316,7 @@ def release(
         built = kind.build(plan, section, figures)  # before data are read or a ledger is made
     _refuse_unpublished(plan, before)
     if section.alone and before is not None:  # laws take long to fit: ask first
-        before.refuse_company({"metric": WHOLE_DATASET})
+        before.refuse_promise({"metric": WHOLE_DATASET})
     if before is None or figures.told == before.figures.told:  # else once all have values
         _refuse_price(plan, built, name, before)
     figures, people = _with_people(plan, before)
@@ -348,7 +348,7 @@ def _refuse_price(
     if not isinstance(mechanism, MeasuredTables):
         return
     if ledger is not None:
-        ledger.refuse(mechanism.description, mechanism.guarantee, name, beside=people)
+        ledger.refuse_release(mechanism.description, mechanism.guarantee, name, beside=people)
         return
     if not isinstance(mechanism.adjacency, Adjacency):
         return

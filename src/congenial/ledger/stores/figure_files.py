@@ -49,8 +49,8 @@ class FigureFiles:
         for digest in set(_NAMED.findall(str(text))):
             path = self._path(digest)
             try:
-                found = path.stat()
-                now = (found.st_size, found.st_mtime_ns)
+                status = path.stat()
+                now = (status.st_size, status.st_mtime_ns)
                 if self._seen.get(digest) == now:
                     continue
                 with path.open("rb") as file:
@@ -104,7 +104,7 @@ def _changed(data: Any, change: Callable[[Any], Any]) -> Any:
             for key, value in data.items()
         }
     if isinstance(data, list) and data and isinstance(data[0], Mapping):
-        return [_changed(one, change) for one in data]
+        return [_changed(item, change) for item in data]
     return data
 
 
