@@ -194,7 +194,7 @@ def test_a_slow_request_and_a_slow_page_end(folder: Path, monkeypatch: pytest.Mo
     go.set()
     other = threading.Event()
     monkeypatch.setattr("congenial.desk.visit.SLOWEST_ANSWER", 0.2)
-    slow_deed = "congenial.desk.review_screen.plan_ledger.opened_or_made"
+    slow_deed = "congenial.ledger.ledger.Ledger.require_approval"
     monkeypatch.setattr(slow_deed, lambda *_, **__: other.wait(10))
     assert me.post("/plan/plan.toml/require", {"needed": "yes"}).status_code == 503
     other.set()

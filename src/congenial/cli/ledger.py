@@ -63,7 +63,7 @@ def show(where: Where, as_json: Json = False) -> None:
     if as_json:
         emit(document)
         return
-    facts({name.capitalize(): document[name] for name in ("ledger", "budget", "spent", "left")})
+    _show_facts(document, "ledger", "budget", "spent", "left")
     if document["published"]:
         heading("Published exactly")
         rows = [
@@ -142,7 +142,7 @@ def abandon(
     """Give up a pending release: refunded if nothing was drawn, spent for good otherwise."""
     ledger = _open(where)
     ledger.abandon(release)
-    entry = ledger.entry(release)
+    entry = ledger.find(release)
     assert entry is not None  # it was abandoned just now
     document = documents.summary(ledger) | {"release": documents.entry_document(entry)}
     if as_json:
@@ -150,7 +150,7 @@ def abandon(
         return
     fate = "stays spent: its noise was drawn" if entry.counted else "is refunded"
     paragraph(f"Release '{entry.name}' ({release}) is {entry.status}; it {fate}.")
-    facts({name.capitalize(): document[name] for name in ("budget", "spent", "left")})
+    _show_facts(document, "budget", "spent", "left")
 
 
 @app.command(
@@ -177,7 +177,7 @@ def budget(
     if as_json:
         emit(document)
     else:
-        facts({name.capitalize(): document[name] for name in ("budget", "spent", "left")})
+        _show_facts(document, "budget", "spent", "left")
 
 
 @app.command(
@@ -212,7 +212,7 @@ def unit(
     if as_json:
         emit(document)
     else:
-        facts({name.capitalize(): document[name] for name in ("unit", "budget", "spent", "left")})
+        _show_facts(document, "unit", "budget", "spent", "left")
 
 
 @app.command(
@@ -312,7 +312,7 @@ def repair(
         paragraph("Every event can be read.")
     _show_unreadable(found)
     document = documents.summary(ledger)
-    facts({name.capitalize(): document[name] for name in ("budget", "spent", "left")})
+    _show_facts(document, "budget", "spent", "left")
 
 
 @app.command(epilog=examples("congenial ledger export ledger.sqlite --to csv > ledger.csv"))
@@ -346,6 +346,11 @@ def export(
 
 
 # ---- for people --------------------------------------------------------------------------------
+
+
+def _show_facts(document: Document, *names: str) -> None:
+    """Some of what a ledger's summary says, a line each."""
+    facts({name.capitalize(): document[name] for name in names})
 
 
 def _show_entries(entries: list[Document]) -> None:

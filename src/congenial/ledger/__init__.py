@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from congenial.ledger.approvals import Approvals, PlanStanding
     from congenial.ledger.budget import Budget
     from congenial.ledger.ledger import Ledger, Reservation
-    from congenial.ledger.reassessment import Old, Reassessed, reassess, suppose
+    from congenial.ledger.reassessment import EarlierRelease, Reassessed, reassess, suppose
     from congenial.ledger.spent_and_left import Preview
     from congenial.ledger.state import Entry
 
 __all__ = [
     "Approvals",
     "Budget",
+    "EarlierRelease",
     "Entry",
     "Ledger",
-    "Old",
     "PlanStanding",
     "Preview",
     "Reassessed",

@@ -241,7 +241,7 @@ class Ledger:
         """Every release, in the order of reservation, refunded ones included."""
         return self._state().entries
 
-    def entry(self, release: str) -> Entry | None:
+    def find(self, release: str) -> Entry | None:
         """The release with this id, if there is one."""
         return next((entry for entry in self.entries() if entry.id == release), None)
 

@@ -19,6 +19,7 @@ from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
+from congenial.ledger.state import Entry
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, Supremum
 from congenial.privacy.columns_error import with_sampler_error
@@ -71,7 +72,7 @@ class Promised(Protocol):
 
 
 @dataclass(frozen=True)
-class Now:
+class PresentPromise:
     """What a release promises given the figures, in one reading."""
 
     records: Supremum
@@ -88,8 +89,8 @@ class Reassessed:
 
     name: str
     advertised: Tradeoff | None
-    robust: Now
-    existential: Now
+    robust: PresentPromise
+    existential: PresentPromise
 
     def rows(self, delta: float | None = None) -> Iterator[dict[str, Any]]:
         """Plain rows: advertised, robust, existential; with epsilon at `delta` if asked."""
@@ -111,11 +112,12 @@ class Reassessed:
 
 
 @dataclass(frozen=True)
-class Old:
-    """An old release: its law, the promise it was published with, and how its pairs differ.
+class EarlierRelease:
+    """A release: its law, the promise it was published with, and how its pairs differ.
 
-    `Old.of` takes it from a bundle or a mechanism. Where only the promise of a release is known,
-    give `reassess` that instead: it has no law to price anew, and is composed a* times.
+    `of` takes it from a bundle or a mechanism, `recorded` from a ledger. Where only the promise of
+    a release is known, give `reassess` that instead: it has no law to price anew, and is composed
+    a* times.
     """
 
     law: AnyDescription
@@ -123,17 +125,25 @@ class Old:
     metric: str = "replace-one"
 
     @classmethod
-    def of(cls, release: Promised) -> Old:
+    def of(cls, release: Promised) -> EarlierRelease:
         """A release, a bundle that was read, or the mechanism itself."""
         promise = release.guarantee
         return cls(release.description, promise.tradeoff, promise.adjacency.metric)
 
+    @classmethod
+    def recorded(cls, entry: Entry) -> EarlierRelease:
+        """A release as a ledger has it."""
+        advertised = Tradeoff.from_dict(entry.guarantee["tradeoff"])
+        return cls(entry.description, advertised, entry.pairs["metric"])
 
-Known = Old | Tradeoff  # a release, or only what was advertised for one replaced record
+
+Earlier = (
+    EarlierRelease | Tradeoff
+)  # a release, or only what was advertised for one replaced record
 TOGETHER = "all together"
 
 
-def reassess(releases: Mapping[str, Known], figures: Invariants) -> list[Reassessed]:
+def reassess(releases: Mapping[str, Earlier], figures: Invariants) -> list[Reassessed]:
     """What old releases promise now, given these figures; no data are needed.
 
     A release known by its law is priced over the differences that can occur; one known only by its
@@ -156,8 +166,14 @@ def reassess(releases: Mapping[str, Known], figures: Invariants) -> list[Reasses
     if not releases:
         raise GuaranteeError("there is no release to reassess.", remedy="Name at least one.")
     for name, release in releases.items():
-        expect(release, (Old, Tradeoff), "a release", "Give Old or a promise.", GuaranteeError)
-        if isinstance(release, Old):
+        expect(
+            release,
+            (EarlierRelease, Tradeoff),
+            "a release",
+            "Give EarlierRelease or a promise.",
+            GuaranteeError,
+        )
+        if isinstance(release, EarlierRelease):
             _refuse_other(name, release, figures)
             if release.law.support.statements:
                 figures = figures.join(release.law.support)
@@ -168,7 +184,7 @@ def reassess(releases: Mapping[str, Known], figures: Invariants) -> list[Reasses
     return rows
 
 
-def _refuse_other(name: str, release: Old, figures: Invariants) -> None:
+def _refuse_other(name: str, release: EarlierRelease, figures: Invariants) -> None:
     """Refuse a release of other records than the figures are about, or of another unit."""
     if release.law.support.schema.digest != figures.schema.digest:
         raise GuaranteeError(
@@ -184,7 +200,7 @@ def _refuse_other(name: str, release: Old, figures: Invariants) -> None:
 
 
 def _reassessed(
-    name: str, releases: list[Known], readings: tuple[SemiAdjacent, SemiAdjacent]
+    name: str, releases: list[Earlier], readings: tuple[SemiAdjacent, SemiAdjacent]
 ) -> Reassessed:
     advertised = None
     if name != TOGETHER:
@@ -193,13 +209,15 @@ def _reassessed(
     return Reassessed(name, advertised, *(_priced(releases, r, readings[0]) for r in readings))
 
 
-def _priced(releases: list[Known], adjacency: SemiAdjacent, robust: SemiAdjacent) -> Now:
+def _priced(
+    releases: list[Earlier], adjacency: SemiAdjacent, robust: SemiAdjacent
+) -> PresentPromise:
     """Joint loss of what has a law, put together with the composed promises of the rest.
 
     Nearby tables mean nothing to a release that sees more of a record than its cell: it is priced
     as in the robust reading.
     """
-    laws = [release.law for release in releases if isinstance(release, Old)]
+    laws = [release.law for release in releases if isinstance(release, EarlierRelease)]
     if any(isinstance(law, RecordDescription) for law in laws):
         adjacency = robust
     bare = [release for release in releases if isinstance(release, Tradeoff)]
@@ -207,4 +225,4 @@ def _priced(releases: list[Known], adjacency: SemiAdjacent, robust: SemiAdjacent
     loss = joint_loss([with_sampler_error(law) for law in laws], adjacency)
     parts = [loss.tradeoff, *promises] if laws else promises
     records = adjacency.a_star
-    return Now(records, reduce(Tradeoff.tensor, parts), loss.exact and records.exact)
+    return PresentPromise(records, reduce(Tradeoff.tensor, parts), loss.exact and records.exact)

@@ -171,7 +171,7 @@ def refuse_kept(claim: Claim, ledger: Ledger) -> None:
     if not claim.kept.exists():
         return
     release = unpacked(claim.kept)[0]
-    entry = ledger.entry(release)
+    entry = ledger.find(release)
     if entry is not None and entry.status in ("committed", "abandoned"):
         claim.done()
         return

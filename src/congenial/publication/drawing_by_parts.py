@@ -121,7 +121,7 @@ def _unfinished(folder: Path, place: Path, ledger: Ledger, run: PartedRun) -> Do
         _remove(place, "Nothing was drawn.")
         return None
     release = str(told["release"])
-    entry = ledger.entry(release)
+    entry = ledger.find(release)
     if entry is None:
         raise BundleError(
             f"'{folder.name}' was begun as release {release} of the ledger '{told['ledger']}'. The "

@@ -53,7 +53,7 @@ def _finished(ledger: Ledger, claim: Claim, report: Report) -> Finished:
 
 
 def _entry(ledger: Ledger, release: str, claim: Claim) -> Entry:
-    entry = ledger.entry(release)
+    entry = ledger.find(release)
     if entry is None or entry.status not in ("drawn", "committed"):
         status = "is not in this ledger" if entry is None else f"is {entry.status} in the ledger"
         raise BundleError(
