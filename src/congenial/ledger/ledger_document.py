@@ -46,7 +46,6 @@ def entry_document(entry: Entry) -> Document:
     """One release."""
     from congenial.privacy.tradeoff import Tradeoff
 
-    promised = entry.guarantee.get("tradeoff")
     law = getattr(entry.description, "only_law", entry.description)
     return {
         "id": entry.id,
@@ -55,7 +54,7 @@ def entry_document(entry: Entry) -> Document:
         "who": entry.who,
         "status": entry.status,
         "counted": entry.counted,
-        "promise": Tradeoff.from_dict(promised).words if promised else "not recorded",
+        "promise": Tradeoff.from_dict(entry.guarantee["tradeoff"]).words,
         "persons": getattr(entry.description, "persons", True),
         "table": list(getattr(law, "table", ())),
         "bundle_digest": entry.bundle_digest,

@@ -106,7 +106,7 @@ def footing(state: LedgerState) -> str:
 
 
 def _uncertified(state: LedgerState) -> str:
-    weak = [e for e in state.counted if e.guarantee.get("basis") == "uncertified chain"]
+    weak = [e for e in state.counted if e.guarantee["basis"] == "uncertified chain"]
     if not weak:
         return ""
     releases = "1 release" if len(weak) == 1 else f"{len(weak)} releases"

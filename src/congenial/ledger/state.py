@@ -74,8 +74,9 @@ class Entry:
 
     @property
     def pairs(self) -> dict[str, Any]:
-        """What its promise is about, as written; the oldest ledgers did not write it."""
-        return self.guarantee.get("adjacency") or {"metric": "replace-one"}
+        """What its promise is about, as written."""
+        pairs: dict[str, Any] = self.guarantee["adjacency"]
+        return pairs
 
     @property
     def counted(self) -> bool:
@@ -376,13 +377,12 @@ def _reserved(state: LedgerState, event: Event, payload: dict[str, Any]) -> Entr
 
 def _promised(guarantee: dict[str, Any]) -> dict[str, Any]:
     """What was promised, if later readers can say it; the price is that of the robust reading."""
-    if "tradeoff" in guarantee:
-        Tradeoff.from_dict(guarantee["tradeoff"])
-    pairs = guarantee.get("adjacency")
-    if pairs is not None:
-        written_text(pairs["metric"])
-        if pairs.get("reading") not in (None, *get_args(Reading)):
-            raise ValueError(pairs["reading"])
-        for name in pairs["public"] if pairs["metric"] == VALUES else ():
-            written_text(name)
+    Tradeoff.from_dict(guarantee["tradeoff"])
+    written_text(guarantee["basis"])
+    pairs = guarantee["adjacency"]
+    written_text(pairs["metric"])
+    if pairs.get("reading") not in (None, *get_args(Reading)):
+        raise ValueError(pairs["reading"])
+    for name in pairs["public"] if pairs["metric"] == VALUES else ():
+        written_text(name)
     return guarantee

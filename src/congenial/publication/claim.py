@@ -123,8 +123,8 @@ def claimed(folder: Path, run: Path | None = None) -> Iterator[Claim]:
     claim = Claim(folder, run)
     try:
         with nothing_drawn(folder):
-            for made in new:
-                sync(made.parent)  # a bundle is on disk when all folders above it are
+            for above in new:
+                sync(above.parent)  # a bundle is on disk when all folders above it are
         claim.give_room_up()  # what a crash left behind
         yield claim
     finally:
