@@ -17,8 +17,7 @@ import numpy as np
 from congenial import Schema, Table, publish, total
 from congenial.figures.invariants import Invariants
 from congenial.ledger.budget import Budget
-from congenial.ledger.ledger import Ledger
-from congenial.ledger.reservation import append_reserve
+from congenial.ledger.ledger import Ledger, append_reserve
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication.check_document import examine

@@ -87,7 +87,7 @@ def tradeoff_calls() -> Iterator[tuple[str, Call]]:
     yield "read_description", (privacy.read_description, {"schema": SCHEMA, "data": law.to_dict()})
     record = {"mechanism": "m", "schema": SCHEMA, "law": {}, "epsilon": Fraction(1)}
     yield "RecordDescription", (privacy.RecordDescription, record)
-    old = ledger.Old(law, privacy.Pure(1))
+    old = ledger.EarlierRelease(law, privacy.Pure(1))
     yield "reassess", (ledger.reassess, {"releases": {"one": old}, "figures": MARGINS})
     yield (
         "suppose",
@@ -185,13 +185,13 @@ EXCUSED: dict[str, str] = {
         InferenceError register""",
     "a result, which the library builds and people read": """
         Limits Statement Sensitivity Composition Conversion Loss Price Description Entry
-        Old Preview Reassessed Reservation Coupling Distance DistanceBound
+        EarlierRelease Preview Reassessed Reservation Coupling Distance DistanceBound
         Dominance ShiftedNormal Translation Covariance Design Estimates WholeCounts
         Interval ValuesRelease Combined Diagnostics LocalEstimate LocalSynthesis
         MixtureFit Parameters RecordRisk UtilityReport Coverage Observation
         DrawnTable OddsRatioDecision Estimate EstimateRelease EstimateTable TableTest OneSidedTest
         ProjectionLoss BlackBoxAudit ExactAudit HostilePair
-        PropertyInference AuditRow ObservedOddsRatio PlanReview Approvals PartedRelease
+        PropertyInference AuditRow ObservedOddsRatio Approvals PlanStanding PartedRelease
         Hull Spaces Subspace CompositionOrders""",
     "built by `calibrate`, which is called": """
         CongenialChain CongenialCounts CongenialGaussian CongenialLargest

@@ -151,6 +151,11 @@ def ledger_calls() -> Iterator[tuple[str, Call]]:
     yield "Ledger.abandon", (ledger.abandon, {"release": "none"})
     asked = {"description": RELEASE.description, "guarantee": RELEASE.guarantee, "name": "one"}
     yield "Ledger.reserve", (ledger.reserve, asked)
+    plan = "0" * 64
+    yield "Ledger.require_approval", (ledger.require_approval, {"needed": False})
+    yield "Ledger.propose", (ledger.propose, {"plan_digest": plan, "text": "", "files": {}})
+    said = {"plan_digest": plan, "word": "approve", "because": ""}
+    yield "Ledger.review", (ledger.review, said)
 
 
 def model_calls() -> Iterator[tuple[str, Call]]:

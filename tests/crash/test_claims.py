@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from congenial.errors import BundleError, CongenialError
-from congenial.ledger.reservation import Reservation
+from congenial.ledger.ledger import Reservation
 from congenial.publication import bundle, claim, finish
 from congenial.report.render import stated
 from tests.children import start
@@ -220,7 +220,7 @@ def test_bundle_and_folders_are_on_disk_before_the_commit(
     monkeypatch.setattr(Reservation, "commit", committed)
     population.quick_release("synced")
     files = sorted(path.name for path in (population.folder / "bundles" / "synced").iterdir())
-    kept, written = steps[:2], steps[2:]
-    assert kept == ["sync .synced.drawing", "sync bundles"]
+    kept, written = steps[:3], steps[3:]
+    assert kept == ["sync .synced.drawing", "rename", "sync bundles"]
     assert sorted(written[: len(files)]) == [f"sync {name}" for name in files]
     assert written[len(files) :] == ["sync .synced.partial", "rename", "sync bundles", "commit"]

@@ -20,8 +20,7 @@ import pytest
 
 from congenial.errors import BundleError
 from congenial.kinds import parted_run
-from congenial.ledger.ledger import Ledger
-from congenial.ledger.reservation import Reservation
+from congenial.ledger.ledger import Ledger, Reservation
 from congenial.publication import bundle as bundles
 from congenial.publication import drawing_by_parts, workflow
 from congenial.publication.claim import run_folder

@@ -242,7 +242,7 @@ def test_a_plan_is_reviewed_by_somebody_else(folder: Path, at_own_desk: AtOwnDes
     assert cyd.post("/plan/plan.toml/refuse", refusal).status_code == 303
     assert "&lt;b&gt;too fine" in bob.get("/plan/plan.toml/review").text
     assert cyd.post("/plan/plan.toml/approve", digest).status_code == 303
-    assert ledger.approvals.standing(digest["digest"]) == "approved"
+    assert ledger.approvals.plan(digest["digest"]).standing == "approved"
     assert cyd.post("/plan/plan.toml/draw", digest | {"sure": "release"}).status_code == 403
     told = wait(bob, bob.post("/plan/plan.toml/publish", digest | {"sure": "publish"}))
     assert told["state"] == "done"

@@ -194,7 +194,7 @@ def test_a_slow_request_and_a_slow_page_end(folder: Path, monkeypatch: pytest.Mo
     go.set()
     other = threading.Event()
     monkeypatch.setattr("congenial.desk.visit.SLOWEST_ANSWER", 0.2)
-    slow_deed = "congenial.desk.review_screen.plan_approval.require"
+    slow_deed = "congenial.ledger.ledger.Ledger.require_approval"
     monkeypatch.setattr(slow_deed, lambda *_, **__: other.wait(10))
     assert me.post("/plan/plan.toml/require", {"needed": "yes"}).status_code == 503
     other.set()
@@ -208,7 +208,7 @@ def test_an_unforeseen_error_says_only_its_type(
     def fail(*_: object) -> None:
         raise ValueError(MARKER)
 
-    monkeypatch.setattr("congenial.desk.publication_screen.budget_document", fail)
+    monkeypatch.setattr("congenial.desk.publication_screen.ledger_document", fail)
     monkeypatch.setattr("congenial.desk.visit.open_ledger", lambda *_, **__: fail())
     answer = me.get("/plan/plan.toml/budget")
     assert (answer.status_code, answer.text) == (500, "Unexpected error: ValueError.\n")

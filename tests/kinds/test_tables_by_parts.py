@@ -24,8 +24,7 @@ from congenial.errors import (
 from congenial.kinds import parted_run
 from congenial.kinds.registry import of_section
 from congenial.kinds.tables_by_parts_verification import LARGEST
-from congenial.ledger.ledger import Ledger
-from congenial.ledger.reservation import Reservation
+from congenial.ledger.ledger import Ledger, Reservation
 from congenial.mechanisms import parted_checks
 from congenial.mechanisms.parted_steps import key_for
 from congenial.mechanisms.record_release import FOLLOWS
@@ -323,7 +322,7 @@ def test_a_killed_worker_costs_nothing(
 
 STEPS = {  # where the driver is killed -> what the ledger then says
     "after the counts": (parted_run, "count_parts", True, []),
-    "before the secret": (drawing_by_parts, "_write_private", False, ["reserved"]),
+    "before the secret": (drawing_by_parts, "write_whole", False, ["reserved"]),
     "before the mark": (Reservation, "mark_drawn", False, ["reserved"]),
     "after the mark": (Reservation, "mark_drawn", True, ["drawn"]),
     "after a part": (parted_run, "draw_part", True, ["drawn"]),

@@ -10,7 +10,6 @@ from sqlalchemy.exc import DBAPIError
 
 from congenial.errors import LedgerError
 from congenial.ledger.ledger import Ledger
-from congenial.ledger.plan_review import PlanReview
 from tests.ledger.ledgers import COUNTIES, described, promise
 from tests.ledger.test_ledger_roles import ODD, As, Undo, as_user
 
@@ -25,8 +24,8 @@ def team(as_user: As) -> As:
     ann = as_user("ann")
     ann.grant("bob", "publisher")
     ann.grant(ODD, "reviewer")
-    PlanReview(ann).require()
-    PlanReview(as_user("bob")).propose(PLAN, "a plan", {"levels.csv": "0" * 64})
+    ann.require_approval()
+    as_user("bob").propose(PLAN, "a plan", {"levels.csv": "0" * 64})
     return as_user
 
 
@@ -38,7 +37,7 @@ def release(ledger: Ledger, plan: str = PLAN) -> str:
 
 
 def test_only_an_approved_plan_is_published_and_released(team: As) -> None:
-    bob, reviewer = team("bob"), PlanReview(team(ODD))
+    bob, reviewer = team("bob"), team(ODD)
     for deed in (
         lambda: bob.publish(COUNTIES, plan_digest=PLAN),
         lambda: release(bob),
@@ -47,8 +46,8 @@ def test_only_an_approved_plan_is_published_and_released(team: As) -> None:
         with pytest.raises(LedgerError, match="requires that somebody else approves"):
             deed()
     assert bob.spent().epsilon == 0
-    reviewer.approve(PLAN)
-    assert bob.approvals.standing(PLAN) == "approved"
+    reviewer.review(PLAN, "approve")
+    assert bob.approvals.plan(PLAN).standing == "approved"
     bob.publish(COUNTIES, plan_digest=PLAN)
     release(bob)
     for other in (OTHER, ""):  # an approval is of one plan
@@ -57,13 +56,13 @@ def test_only_an_approved_plan_is_published_and_released(team: As) -> None:
 
 
 def test_nobody_approves_a_plan_of_their_own(team: As) -> None:
-    ann = PlanReview(team("ann"))
+    ann = team("ann")
     ann.propose(OTHER)
     with pytest.raises(LedgerError, match="'ann' proposed this plan"):
-        ann.approve(OTHER)
+        ann.review(OTHER, "approve")
     with pytest.raises(LedgerError, match=r"'bob' is a publisher.*role reviewer"):
-        PlanReview(team("bob")).approve(PLAN)
-    ann.approve(PLAN)  # an owner reviews what others propose
+        team("bob").review(PLAN, "approve")
+    ann.review(PLAN, "approve")  # an owner reviews what others propose
     with pytest.raises(LedgerError, match="only 'ann' approved it, who releases it"):
         release(team("ann"))
     ann.propose(PLAN)  # from here on it is hers, too
@@ -73,32 +72,33 @@ def test_nobody_approves_a_plan_of_their_own(team: As) -> None:
 
 def test_a_plan_is_proposed_before_it_is_approved(team: As) -> None:
     with pytest.raises(LedgerError, match="was not proposed"):
-        PlanReview(team(ODD)).approve(OTHER)
+        team(ODD).review(OTHER, "approve")
     with pytest.raises(LedgerError, match="role releaser"):  # beside the releaser, not above
-        PlanReview(team(ODD)).propose(OTHER)
+        team(ODD).propose(OTHER)
 
 
 def test_a_refusal_stands_until_it_is_withdrawn(team: As) -> None:
-    ann, odd, bob = PlanReview(team("ann")), PlanReview(team(ODD)), team("bob")
-    ann.approve(PLAN)
+    ann, odd, bob = team("ann"), team(ODD), team("bob")
+    ann.review(PLAN, "approve")
     with pytest.raises(LedgerError, match="with its reason"):
-        odd.refuse(PLAN, " ")
-    odd.refuse(PLAN, "too fine")
-    assert bob.approvals.standing(PLAN) == "refused"
+        odd.review(PLAN, "refuse", " ")
+    odd.review(PLAN, "refuse", "too fine")
+    assert bob.approvals.plan(PLAN).standing == "refused"
     with pytest.raises(LedgerError, match="refused this plan: too fine"):
         release(bob)
-    odd.withdraw(PLAN)
+    odd.review(PLAN, "withdraw")
     with pytest.raises(LedgerError, match="neither approved nor refused"):
-        odd.withdraw(PLAN)
+        odd.review(PLAN, "withdraw")
     release(bob)
 
 
 def test_an_approval_is_withdrawn_between_reserve_and_draw(team: As) -> None:
-    bob, odd = team("bob"), PlanReview(team(ODD))
-    odd.approve(PLAN)
+    bob, odd = team("bob"), team(ODD)
+    odd.review(PLAN, "approve")
     drawn = release(bob)
     reservation = bob.reserve(described(), promise(bob), "second", PLAN)
-    assert odd.withdraw(PLAN) == ("r",)  # what was drawn stays
+    odd.review(PLAN, "withdraw")
+    assert odd.drawn_from(PLAN) == ("r",)  # what was drawn stays
     with pytest.raises(LedgerError, match="nobody did"):
         reservation.mark_drawn()
     bob.abandon(reservation.id)
@@ -106,10 +106,10 @@ def test_an_approval_is_withdrawn_between_reserve_and_draw(team: As) -> None:
 
 
 def test_nothing_is_asked_where_nothing_is_required(team: As) -> None:
-    PlanReview(team("ann")).require(False)
+    team("ann").require_approval(False)
     release(team("bob"), "")
     with pytest.raises(LedgerError, match="role owner"):
-        PlanReview(team("bob")).require(False)
+        team("bob").require_approval(False)
 
 
 def test_what_was_drawn_without_a_plan_is_refused(team: As) -> None:
@@ -122,11 +122,11 @@ def test_what_was_drawn_without_a_plan_is_refused(team: As) -> None:
 
 
 def test_the_last_approved_plan_is_found(team: As) -> None:
-    bob, odd = PlanReview(team("bob")), PlanReview(team(ODD))
+    bob, odd = team("bob"), team(ODD)
     assert team("bob").approvals.last_approved() is None
-    odd.approve(PLAN)
+    odd.review(PLAN, "approve")
     bob.propose(OTHER, "a second plan")
-    odd.approve(OTHER)
+    odd.review(OTHER, "approve")
     known = team("bob").approvals
     found = [known.last_approved(), known.last_approved(but=OTHER)]
     assert [one and one.text for one in found] == ["a second plan", "a plan"]
@@ -184,14 +184,14 @@ def test_the_database_agrees_on_what_is_approved(team: As) -> None:
     assert allowed_by_the_database(team, ("ann", "approve", ""))
     assert not allowed_by_the_database(team, (ODD, "refuse", "no"))
     assert allowed_by_the_database(team, (ODD, "withdraw", ""))
-    PlanReview(team("ann")).propose(PLAN)
+    team("ann").propose(PLAN)
     assert not allowed_by_the_database(team)
 
 
 def test_withdrawing_and_drawing_at_once_leaves_one_winner(team: As) -> None:
     """Whichever comes first: nothing is drawn after a withdrawal in the history."""
-    PlanReview(team(ODD)).approve(PLAN)
-    bob, odd = team("bob"), PlanReview(team(ODD))
+    team(ODD).review(PLAN, "approve")
+    bob, odd = team("bob"), team(ODD)
     reservation = bob.reserve(described(), promise(bob), "r", PLAN)
     ready = threading.Barrier(2)
 
@@ -202,7 +202,7 @@ def test_withdrawing_and_drawing_at_once_leaves_one_winner(team: As) -> None:
 
     def withdraw() -> None:
         ready.wait()
-        odd.withdraw(PLAN)
+        odd.review(PLAN, "withdraw")
 
     runs = [threading.Thread(target=one) for one in (draw, withdraw)]
     for one in runs:

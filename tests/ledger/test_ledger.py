@@ -246,7 +246,7 @@ def test_publishing_counties_doubles_what_earlier_releases_cost(place: str) -> N
 
     repricing = ledger.publish(COUNTIES, accept_weaker=True)
     assert (repricing.before.epsilon, repricing.after.epsilon) == (2, 4)
-    assert [(r.name, r.before.epsilon, r.after.epsilon) for r in repricing.releases] == [
+    assert [(r.entry.name, r.then.epsilon, r.now.epsilon) for r in repricing.releases] == [
         ("sex", 1, 2),
         ("age", 1, 2),
     ]
@@ -329,7 +329,7 @@ def test_joint_supremum_is_below_the_sum_where_releases_see_different_moves(ledg
     spend(ledger, described("county", scale=Fraction(3, 2)), "county")
     figures = published((MINORS_BY_SEX, [5, 6]), (ADULTS_BY_COUNTY, [7, 8, 9]))
     repricing = ledger.publish(figures, accept_weaker=True)
-    alone = [one.after.epsilon for one in repricing.releases]
+    alone = [one.now.epsilon for one in repricing.releases]
     assert repricing.before.epsilon == 5
     assert alone == [4, 6]
     assert repricing.after.epsilon == 6 < sum(alone)

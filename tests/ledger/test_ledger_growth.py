@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from congenial.figures.invariants import Invariants
-from congenial.ledger.ledger import Ledger
-from congenial.ledger.reservation import append_reserve
+from congenial.ledger.ledger import Ledger, append_reserve
 from congenial.privacy.description import _support
 from tests.ledger.ledgers import COUNTIES, SCHEMA, described, promise
 

@@ -12,8 +12,7 @@ import pytest
 
 from congenial.errors import BudgetError, LedgerError
 from congenial.ledger.budget import Budget
-from congenial.ledger.ledger import Ledger
-from congenial.ledger.reservation import append_reserve
+from congenial.ledger.ledger import Ledger, append_reserve
 from congenial.ledger.stores import postgres as postgres_module
 from congenial.ledger.stores.store import Log
 from tests.ledger.conftest import Postgres
@@ -134,8 +133,8 @@ def test_without_the_driver_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(("code", "words"), [("53100", "room"), ("57014", "interrupted")])
 def test_other_faults_have_their_words(code: str, words: str) -> None:
-    told = postgres_module._FAULTS.items()
-    (found,) = (what for prefix, (what, _) in told if code.startswith(prefix))
+    faults = postgres_module.PostgresStore.FAULTS.items()
+    (found,) = (what for prefix, (what, _) in faults if code.startswith(prefix))
     assert words in found
 
 

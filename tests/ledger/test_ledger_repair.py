@@ -41,7 +41,16 @@ def contradiction() -> dict[str, Any]:
 LAW = described().to_dict()
 OF_UNITS = Invariants(SCHEMA, of_units=published((total(), 5))).to_dict()
 RECORDS = RecordDescription("records", SCHEMA, {}, epsilon=Fraction(1)).to_dict()
-GOOD = {"name": "r", "description": LAW, "guarantee": {}, "plan_digest": ""}
+PURE = {"kind": "pure", "epsilon": "1"}
+PROMISE = {"tradeoff": PURE, "adjacency": {"metric": "replace-one"}, "basis": "theorem"}
+GOOD = {"name": "r", "description": LAW, "guarantee": PROMISE, "plan_digest": ""}
+
+
+def promising(**wrong: Any) -> dict[str, Any]:
+    """A reservation whose promise is wrong in one place."""
+    return GOOD | {"guarantee": PROMISE | wrong}
+
+
 # What can be read and has no price would stop everybody, too.
 UNPRICED = ("reserve", "x", GOOD | {"description": LAW | {"units": True}})
 HOSTILE: list[tuple[str, str | None, Any]] = [
@@ -53,11 +62,13 @@ HOSTILE: list[tuple[str, str | None, Any]] = [
     ("reserve", "x", GOOD | {"name": ["list"]}),
     ("reserve", "x", GOOD | {"plan_digest": None}),
     ("reserve", "x", GOOD | {"guarantee": "strong"}),
-    ("reserve", "x", GOOD | {"guarantee": {"tradeoff": 3}}),
-    ("reserve", "x", GOOD | {"guarantee": {"tradeoff": {"kind": "pure", "epsilon": "a lot"}}}),
-    ("reserve", "x", GOOD | {"guarantee": {"adjacency": {"metric": 3}}}),
-    ("reserve", "x", GOOD | {"guarantee": {"adjacency": {"metric": "m", "reading": "tea"}}}),
-    ("reserve", "x", GOOD | {"guarantee": {"adjacency": []}}),
+    ("reserve", "x", GOOD | {"guarantee": {}}),
+    ("reserve", "x", promising(basis=None)),
+    ("reserve", "x", promising(tradeoff=3)),
+    ("reserve", "x", promising(tradeoff=PURE | {"epsilon": "a lot"})),
+    ("reserve", "x", promising(adjacency={"metric": 3})),
+    ("reserve", "x", promising(adjacency={"metric": "m", "reading": "tea"})),
+    ("reserve", "x", promising(adjacency=[])),
     ("reserve", "x", GOOD | {"description": {}}),
     ("reserve", "x", GOOD | {"description": LAW | {"parameter": {"eps_cell": "0"}}}),
     ("reserve", "x", GOOD | {"description": LAW | {"parameter": {"eps_cell": "1/0"}}}),
@@ -80,8 +91,8 @@ HOSTILE: list[tuple[str, str | None, Any]] = [
     ("refund", "taken", {}),
     UNPRICED,
     ("reserve", "x", GOOD | {"description": LAW | {"parameter": {"eps_cell": "1e999999999"}}}),
-    ("reserve", "x", GOOD | {"guarantee": {"adjacency": {"metric": VALUES}}}),
-    ("reserve", "x", GOOD | {"guarantee": {"adjacency": {"metric": VALUES, "public": 7}}}),
+    ("reserve", "x", promising(adjacency={"metric": VALUES})),
+    ("reserve", "x", promising(adjacency={"metric": VALUES, "public": 7})),
     ("mandates", None, OF_UNITS),
     ("propose", None, {}),
     ("propose", None, {"plan_digest": "1", "plan": "", "files": {}}),

@@ -13,7 +13,6 @@ from sqlalchemy.exc import DBAPIError
 from congenial.errors import LedgerError
 from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
-from congenial.ledger.plan_review import PlanReview
 from congenial.ledger.roles import ROLES, allowed, role_of
 from tests.ledger.ledgers import COUNTIES, SCHEMA, described, promise, spend
 
@@ -65,8 +64,8 @@ def attempts(ledger: Ledger) -> dict[str, bool]:
         "budget": may(lambda: ledger.set_budget(Budget(epsilon=100))),
         "unit": may(lambda: ledger.change_unit("several rows", 2, accept_weaker=True)),
         "grant": may(lambda: ledger.grant(ODD, "reader")),
-        "review": may(lambda: PlanReview(ledger).approve(PLAN)),
-        "require": may(lambda: PlanReview(ledger).require()),
+        "review": may(lambda: ledger.review(PLAN, "approve")),
+        "require": may(ledger.require_approval),
     }
 
 
@@ -82,7 +81,7 @@ MAY = {
 @pytest.mark.parametrize("role", MAY)
 def test_each_role_may_what_it_says(as_user: As, role: str) -> None:
     as_user("ann").grant("bob", role)
-    PlanReview(as_user("ann")).propose(PLAN)
+    as_user("ann").propose(PLAN)
     found = attempts(as_user("bob"))
     assert {deed for deed, done in found.items() if done} == MAY[role]
     assert as_user("ann").roles["bob"] == role
@@ -199,7 +198,7 @@ def database_allows(ledger: Ledger, role: str, who: str, kind: str) -> bool:
 def test_the_database_agrees_with_the_program(as_user: As, role: str) -> None:
     """The rule is written twice, in Python for its words and in SQL for its force."""
     as_user("ann").grant("bob", "owner")
-    PlanReview(as_user("ann")).propose(PLAN)
+    as_user("ann").propose(PLAN)
     bob = as_user("bob")
     roles = {"ann": "owner", "bob": role}
     for kind in WELL_FORMED:

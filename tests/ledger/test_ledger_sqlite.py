@@ -11,8 +11,8 @@ import pytest
 from congenial.errors import CongenialError, LedgerError
 from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
-from congenial.ledger.stores import sqlite as sqlite_module
 from congenial.ledger.stores import store as store_module
+from congenial.ledger.stores.sqlite import SqliteStore
 from congenial.pairs.adjacency import ReplaceOne
 from congenial.privacy.composition import Loss
 from congenial.privacy.guarantee import Guarantee
@@ -239,7 +239,7 @@ def test_what_is_reserved_waits_longer(path: Path, ledger: Ledger) -> None:
     ],
 )
 def test_faults_of_the_disk_are_told_with_a_remedy(path: Path, code: str, words: str) -> None:
-    error = sqlite_module.fault(str(path), 10.0, code)
+    error = SqliteStore(path, 10.0)._fault(code)
     assert words in str(error)
     assert error.remedy
 

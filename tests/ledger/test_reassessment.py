@@ -14,7 +14,7 @@ from congenial.errors import GuaranteeError
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import count, margin, total
 from congenial.ledger.reassessment import (
-    Old,
+    EarlierRelease,
     by_distance,
     reassess,
     suppose,
@@ -118,9 +118,9 @@ def test_the_census_in_both_readings():
 
 def test_known_laws_are_priced_and_others_composed():
     promise = Guarantee.pure(Fraction(1), ReplaceOne(SCHEMA))
-    law = Old.of(calibrate("auto", promise, SCHEMA.names))
+    law = EarlierRelease.of(calibrate("auto", promise, SCHEMA.names))
     description = RecordDescription("records", SCHEMA, {}, epsilon=Fraction(1, 2))
-    synthetic = Old(description, Pure(Fraction(1, 2)))
+    synthetic = EarlierRelease(description, Pure(Fraction(1, 2)))
     figures = Invariants(SCHEMA, (margin("g"), margin("x")))
     found = {
         one.name: one
@@ -142,7 +142,9 @@ def test_known_laws_are_priced_and_others_composed():
 def test_a_release_given_figures_is_advertised_among_datasets_that_have_them():
     public = publish(TABLE, margin("g"))
     mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(public)), SCHEMA.names)
-    (found,) = reassess({"t": Old.of(mechanism)}, publish(TABLE, margin("g"), margin("x")))
+    (found,) = reassess(
+        {"t": EarlierRelease.of(mechanism)}, publish(TABLE, margin("g"), margin("x"))
+    )
     assert found.advertised == Pure(1)
     assert found.robust.records.value == 3
     assert found.robust.tradeoff.eps == mechanism.description.scale * 4
@@ -153,14 +155,14 @@ def test_a_release_given_figures_is_advertised_among_datasets_that_have_them():
 def test_what_was_advertised_is_read_and_not_worked_out_again():
     public = publish(TABLE, margin("g"))
     promise = Guarantee.pure(1, SemiAdjacent(public, "existential"))
-    (found,) = reassess({"t": Old.of(calibrate("auto", promise, SCHEMA.names))}, public)
+    (found,) = reassess({"t": EarlierRelease.of(calibrate("auto", promise, SCHEMA.names))}, public)
     assert found.advertised == Pure(1)
     assert found.existential.tradeoff == Pure(1)
     assert found.robust.tradeoff == Pure(2)
 
 
 def test_a_release_that_promises_persons_nothing_leaves_no_promise():
-    silent = Old(RecordDescription("statistics", SCHEMA, {}, persons=False), Pure(1))
+    silent = EarlierRelease(RecordDescription("statistics", SCHEMA, {}, persons=False), Pure(1))
     for one in reassess({"s": silent, "p": Pure(1)}, publish(TABLE, margin("g"))):
         if one.name != "p":
             assert one.robust.tradeoff == one.existential.tradeoff == Nothing()
@@ -169,6 +171,6 @@ def test_a_release_that_promises_persons_nothing_leaves_no_promise():
 def test_other_records_and_other_units_are_refused():
     rows = calibrate("auto", Guarantee.pure(1, AddRemove(SCHEMA, 3)), SCHEMA.names)
     with pytest.raises(GuaranteeError, match="max_rows"):
-        reassess({"t": Old.of(rows)}, publish(TABLE, margin("g")))
+        reassess({"t": EarlierRelease.of(rows)}, publish(TABLE, margin("g")))
     with pytest.raises(GuaranteeError, match="another schema"):
-        reassess({"t": Old.of(rows)}, Invariants(CENSUS, (total(by="state"),)))
+        reassess({"t": EarlierRelease.of(rows)}, Invariants(CENSUS, (total(by="state"),)))

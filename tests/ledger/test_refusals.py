@@ -113,12 +113,12 @@ def test_published_figures_refuse_what_does_not_count_them(ledger: Ledger, kind:
 def test_refusals_are_known_before_the_work(ledger: Ledger) -> None:
     """`refuse_company` says what `reserve` would, and writes nothing."""
     alone = promise(WHOLE_DATASET).adjacency.to_dict()
-    ledger.refuse_company(alone)
+    ledger.refuse_promise(alone)
     spend(ledger, described())
     before = len(ledger.events())
     with pytest.raises(LedgerError, match="this ledger counts the release 'r'"):
-        ledger.refuse_company(alone)
-    ledger.refuse_company(ledger.adjacency.to_dict())  # the control: what adds up may come
+        ledger.refuse_promise(alone)
+    ledger.refuse_promise(ledger.adjacency.to_dict())  # the control: what adds up may come
     assert len(ledger.events()) == before
 
 
@@ -143,10 +143,10 @@ def test_stored_pairs_are_asked_whether_they_add(
 ) -> None:
     """A kind that changes its rule is believed: the ledger has no list of its own."""
     spend(ledger, described())
-    ledger.refuse_company(ReplaceOne(SCHEMA).to_dict())
+    ledger.refuse_promise(ReplaceOne(SCHEMA).to_dict())
     monkeypatch.setattr(SemiAdjacent, "composes", False)
     with pytest.raises(LedgerError, match="does not add up"):
-        ledger.refuse_company(ReplaceOne(SCHEMA).to_dict())
+        ledger.refuse_promise(ReplaceOne(SCHEMA).to_dict())
 
 
 def test_secrets_of_databases_add_up_and_are_void_given_more(ledger: Ledger) -> None:
@@ -297,7 +297,7 @@ def test_one_person_more_or_less_does_not_stand_beside_an_exact_figure(ledger: L
     """The number of people alone tells such datasets apart: the joint loss is infinite."""
     people = published((total(), 21))
     release = calibrate("auto", Guarantee.pure(1, under=AddRemove(SCHEMA)))
-    ledger.refuse(release.description, release.guarantee, "rows")  # alone it stands
+    ledger.refuse_release(release.description, release.guarantee, "rows")  # alone it stands
     ledger.publish(people)
     with pytest.raises(LedgerError, match="'Population' is published exactly"):
         ledger.reserve(release.description, release.guarantee, "rows")

@@ -84,7 +84,7 @@ def test_the_ledger_counts_it_once_and_says_what_a_later_figure_costs(tmp_path) 
         reservation.commit("0" * 64)
     assert float(ledger.spent().rho) == pytest.approx(0.5, rel=1e-6)
     found = ledger.publish(LATER, accept_weaker=True)
-    assert [one.name for one in found.releases if one.weaker] == ["people"]
+    assert [one.entry.name for one in found.releases if one.weaker] == ["people"]
     assert ledger.spent().rho == joint_loss([made.description], SemiAdjacent(LATER)).rho
 
 

@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from congenial.cli import app
+from congenial.desk.workspace import changed_lines
 from congenial.errors import PlanError
 from congenial.publication import drawing_by_parts
 from congenial.publication.plan import Plan
-from congenial.publication.plan_approval import difference
 from congenial.publication.plan_ledger import open_ledger
 from congenial.publication.plan_sections import DeriveEntry
 from tests.commands import run
@@ -126,10 +126,10 @@ def test_a_difference_is_shown_by_lines(plan: Path, be) -> None:
     before = open_ledger(Plan.load(plan), create=False).approvals.proposals[-1]
     assert before.text == ledger_text
     assert list(before.files) == ["sexes.csv"]
-    changed = difference(before.text, ledger_text.replace("epsilon = 1\n", "epsilon = 1.5\n"))
+    changed = changed_lines(before.text, ledger_text.replace("epsilon = 1\n", "epsilon = 1.5\n"))
     assert "-epsilon = 1" in changed
     assert "+epsilon = 1.5" in changed
-    assert difference(before.text, ledger_text) == []
+    assert changed_lines(before.text, ledger_text) == []
 
 
 def test_parts_are_reserved_for_the_plan_that_was_approved(plan: Path) -> None:

@@ -9,12 +9,11 @@ import typer
 from congenial.cli.check import next_command
 from congenial.cli.command_options import Json, PlanFile, with_examples
 from congenial.cli.output import emit, paragraph, say
-from congenial.cli.propose import show, standing_document
+from congenial.cli.propose import show
 from congenial.errors import PlanError
 
 if TYPE_CHECKING:
-    from congenial.publication.plan import Plan
-    from congenial.publication.plan_approval import PlanStanding
+    from congenial.ledger.approvals import Word
 
 
 @with_examples(
@@ -29,39 +28,31 @@ def approve(
         bool, typer.Option("--refuse", help="Say that the plan may not be released.")
     ] = False,
     withdraw: Annotated[
-        bool, typer.Option("--withdraw", help="Take the own approval or refusal back.")
+        bool, typer.Option("--withdraw", help="Take your own approval or refusal back.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Approve a plan that somebody else proposed; takes the role of a reviewer, or of an owner.
+    """Approve a plan that somebody else proposed; needs the role reviewer or owner.
 
     Where the ledger requires approval, nothing is published or released without it. An approval can
     be withdrawn until the draw; what is drawn stays.
     """
     from congenial.publication.plan import Plan
-    from congenial.publication.plan_ledger import open_ledger
+    from congenial.publication.plan_ledger import opened_or_made, review
 
     if refuse and withdraw:
         raise PlanError("--refuse and --withdraw exclude each other.", remedy="Give one of them.")
     loaded = Plan.load(plan)
-    standing, drawn = _said(loaded, because, refuse, withdraw)
-    document = standing_document(standing) | {"drawn_before": list(drawn)}
+    word: Word = "withdraw" if withdraw else "refuse" if refuse else "approve"
+    standing = review(loaded, word, because)
+    ledger = opened_or_made(loaded)
+    drawn = ledger.drawn_from(loaded.digest) if withdraw else ()
+    document = standing.to_dict() | {"drawn_before": list(drawn)}
     if as_json:
         emit(document)
         return
     show(document)
     if drawn:
         paragraph(f"Drawn before, so it stays: {', '.join(drawn)}.")
-    if document["standing"] == "approved":
-        say("next.txt", command=next_command(loaded, plan, open_ledger(loaded, create=False)))
-
-
-def _said(
-    plan: Plan, because: str, refuse: bool, withdraw: bool
-) -> tuple[PlanStanding, tuple[str, ...]]:
-    from congenial.publication import plan_approval
-
-    if withdraw:
-        return plan_approval.withdraw(plan, because)
-    decide = plan_approval.refuse if refuse else plan_approval.approve
-    return decide(plan, because), ()
+    if standing.standing == "approved":
+        say("next.txt", command=next_command(loaded, plan, ledger))

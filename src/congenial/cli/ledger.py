@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from congenial.cli import ledger_documents as documents
 from congenial.cli.command_options import Json, examples
-from congenial.cli.output import emit, facts, heading, line, paragraph, table
+from congenial.cli.output import Document, emit, facts, heading, line, paragraph, table
+from congenial.ledger import ledger_document as documents
 
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
@@ -44,26 +44,26 @@ def _open(where: str) -> Ledger:
     return Ledger.open(_place(where), create=False)
 
 
+def _open_or_start(where: str) -> Ledger:
+    """The ledger; that of a plan is started where it is absent."""
+    from congenial.ledger.ledger import Ledger
+
+    if not where.endswith(".toml") or Ledger.exists(_place(where)):
+        return _open(where)
+    from congenial.publication.plan import Plan
+    from congenial.publication.plan_ledger import opened_or_made
+
+    return opened_or_made(Plan.load(where))
+
+
 @app.command(epilog=examples("congenial ledger show plan.toml"))
 def show(where: Where, as_json: Json = False) -> None:
     """Show releases, published figures and what is spent of the budget."""
-    ledger = _open(where)
-    unread = {one.id for one in ledger.malformed()}
-    document = documents.summary(ledger) | {
-        "published": [
-            {"at": event.at, "who": event.who, "labels": documents.labels(event.payload)}
-            for event in ledger.events()
-            if event.kind == "mandates" and event.id not in unread
-        ],
-        "unreadable": [documents.unreadable(one) for one in ledger.malformed()],
-        **documents.priced(ledger),
-        "roles": ledger.roles,
-        "approvals": documents.approvals_document(ledger),
-    }
+    document = documents.ledger_document(_open(where))
     if as_json:
         emit(document)
         return
-    facts({name.capitalize(): document[name] for name in ("ledger", "budget", "spent", "left")})
+    _show_facts(document, "ledger", "budget", "spent", "left")
     if document["published"]:
         heading("Published exactly")
         rows = [
@@ -71,10 +71,10 @@ def show(where: Where, as_json: Json = False) -> None:
         ]
         table(("when (UTC)", "who", "figures"), rows)
     heading("Releases")
-    documents.show_entries(document["releases"])
-    documents.show_prices(document)
-    documents.show_unreadable(document["unreadable"])
-    documents.show_approvals(document["approvals"])
+    _show_entries(document["releases"])
+    _show_prices(document)
+    _show_unreadable(document["unreadable"])
+    _show_approvals(document["approvals"])
     if document["roles"]:
         heading("Roles")
         table(("who", "role"), list(document["roles"].items()))
@@ -87,7 +87,7 @@ def pending(where: Where, as_json: Json = False) -> None:
     if as_json:
         emit({"pending": entries})
         return
-    documents.show_entries(entries)
+    _show_entries(entries)
     if entries:
         paragraph(
             "Reserved ones are refunded by `congenial ledger abandon`. Drawn ones are spent: "
@@ -130,7 +130,7 @@ def finish(
         paragraph(f"Nothing that was drawn is kept in '{folder}'.")
     if left:
         heading("Still pending")
-        documents.show_entries(left)
+        _show_entries(left)
 
 
 @app.command(epilog=examples("congenial ledger abandon ledger.sqlite 0123456789ab"))
@@ -142,14 +142,15 @@ def abandon(
     """Give up a pending release: refunded if nothing was drawn, spent for good otherwise."""
     ledger = _open(where)
     ledger.abandon(release)
-    entry = next(one for one in ledger.entries() if one.id == release)
+    entry = ledger.find(release)
+    assert entry is not None  # it was abandoned just now
     document = documents.summary(ledger) | {"release": documents.entry_document(entry)}
     if as_json:
         emit(document)
         return
     fate = "stays spent: its noise was drawn" if entry.counted else "is refunded"
     paragraph(f"Release '{entry.name}' ({release}) is {entry.status}; it {fate}.")
-    facts({name.capitalize(): document[name] for name in ("budget", "spent", "left")})
+    _show_facts(document, "budget", "spent", "left")
 
 
 @app.command(
@@ -176,7 +177,7 @@ def budget(
     if as_json:
         emit(document)
     else:
-        facts({name.capitalize(): document[name] for name in ("budget", "spent", "left")})
+        _show_facts(document, "budget", "spent", "left")
 
 
 @app.command(
@@ -211,7 +212,7 @@ def unit(
     if as_json:
         emit(document)
     else:
-        facts({name.capitalize(): document[name] for name in ("unit", "budget", "spent", "left")})
+        _show_facts(document, "unit", "budget", "spent", "left")
 
 
 @app.command(
@@ -263,16 +264,8 @@ def require(
     (`congenial approve`). PostgreSQL enforces this. In a SQLite file it guards against accidents
     only. A ledger that a plan names and that is not there yet is started.
     """
-    from congenial.ledger.ledger import Ledger
-    from congenial.ledger.plan_review import PlanReview
-
-    if where.endswith(".toml") and not Ledger.exists(_place(where)):
-        from congenial.publication import plan_approval
-        from congenial.publication.plan import Plan
-
-        plan_approval.require(Plan.load(where), not no_approval)
-    ledger = _open(where)
-    PlanReview(ledger).require(not no_approval)
+    ledger = _open_or_start(where)
+    ledger.require_approval(not no_approval)
     if as_json:
         emit({"ledger": ledger.where, "approval_required": ledger.approvals.required})
     else:
@@ -311,15 +304,15 @@ def repair(
     ledger = _open(where)
     if event is not None:
         ledger.repair(event, digest, because, nothing_drawn=nothing_drawn)
-    found = [documents.unreadable(one) for one in ledger.malformed()]
+    found = [documents.malformed_document(one) for one in ledger.malformed()]
     if as_json:
         emit(documents.summary(ledger) | {"unreadable": found})
         return
     if not found:
         paragraph("Every event can be read.")
-    documents.show_unreadable(found)
+    _show_unreadable(found)
     document = documents.summary(ledger)
-    facts({name.capitalize(): document[name] for name in ("budget", "spent", "left")})
+    _show_facts(document, "budget", "spent", "left")
 
 
 @app.command(epilog=examples("congenial ledger export ledger.sqlite --to csv > ledger.csv"))
@@ -350,3 +343,78 @@ def export(
     columns = [name for name in events[0] if name != "payload"]
     rows = [[event[name] for name in columns] for event in events]
     typer.echo(rows_csv([columns, *rows]), nl=False)
+
+
+# ---- for people --------------------------------------------------------------------------------
+
+
+def _show_facts(document: Document, *names: str) -> None:
+    """Some of what a ledger's summary says, a line each."""
+    facts({name.capitalize(): document[name] for name in names})
+
+
+def _show_entries(entries: list[Document]) -> None:
+    """Releases as a table."""
+    if not entries:
+        paragraph("None.")
+        return
+    rows = [
+        (one["id"], one["name"], one["at"][:19], one["who"], one["status"], _promised(one))
+        for one in entries
+    ]
+    table(("id", "release", "when (UTC)", "who", "status", "promise"), rows)
+
+
+def _promised(release: Document) -> str:
+    """What a release promised, and what it was about where not about persons."""
+    words: str = release["promise"]
+    return words if release["persons"] else f"{words}, not about persons"
+
+
+def _show_prices(document: Document) -> None:
+    """What each counted release cost and costs, where figures published since changed that."""
+    counted = [one for one in document["releases"] if one["counted"]]
+    if any(one["repriced"] or one["outdated"] for one in counted):
+        heading("Price of each release")
+        rows = [(one["id"], one["name"], one["then"], one["now"]) for one in counted]
+        rows.append(("", "sum", document["sum_then"], document["sum_now"]))
+        table(("id", "release", "when reserved", "now"), rows)
+    names = ", ".join(f"'{one['name']}' ({one['id']})" for one in counted if one["outdated"])
+    if names:
+        paragraph(
+            f"Outdated texts: the bundles of {names} state what was promised before later figures. "
+            "Pass on what holds now (`congenial reassess`)."
+        )
+    if document["sum_now"] != document["together"]:
+        paragraph(
+            f"One by one the releases cost {document['sum_now']}, together {document['together']}: "
+            "the two datasets that one of them distinguishes best are not the same for all."
+        )
+
+
+def _show_unreadable(events: list[Document]) -> None:
+    """Events that cannot be read, and the command that voids each."""
+    if not events:
+        return
+    heading("Events that cannot be read")
+    rows = [
+        (str(one["event"]), one["kind"], one["at"][:19], one["who"], one["counts"] or "not voided")
+        for one in events
+    ]
+    table(("event", "kind", "when (UTC)", "who", "counts as"), rows)
+    for one in events:
+        if one["counts"] is None:
+            what = f"congenial ledger repair LEDGER {one['event']} {one['digest'][:16]}"
+            line("An owner voids it", f"{what} --because REASON")
+
+
+def _show_approvals(document: Document) -> None:
+    """Whether plans need an approval and which were proposed, where there is anything to say."""
+    if not document["required"] and not document["plans"]:
+        return
+    heading("Plans proposed" + (" (approval is required)" if document["required"] else ""))
+    rows = [
+        (one["plan_digest"][:12], ", ".join(one["proposed_by"]), one["at"][:19], one["standing"])
+        for one in document["plans"]
+    ]
+    table(("plan digest", "by", "when (UTC)", "standing"), rows)

@@ -166,13 +166,13 @@ def _prices(plan: Plan, repricing: Repricing) -> Document:
         "over_budget": repricing.over_budget,
         "releases": [
             {
-                "id": one.id,
-                "name": one.name,
-                "before": budget.say(one.before),
-                "after": budget.say(one.after),
-                "weaker": one.weaker,
+                "id": release.entry.id,
+                "name": release.entry.name,
+                "before": budget.say(release.then),
+                "after": budget.say(release.now),
+                "weaker": release.weaker,
             }
-            for one in repricing.releases
+            for release in repricing.releases
         ],
     }
 

@@ -14,8 +14,7 @@ from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
 
 if TYPE_CHECKING:
-    from congenial.ledger.reassessment import Known
-    from congenial.ledger.state import Entry
+    from congenial.ledger.reassessment import Earlier
 
 
 @with_examples(
@@ -47,17 +46,17 @@ def examine(
     path: Path, bundles: list[Path], promises: dict[str, str | None], delta: float | None
 ) -> Document:
     """The result as plain data."""
-    from congenial.ledger.reassessment import Old
+    from congenial.ledger.reassessment import EarlierRelease
     from congenial.ledger.reassessment import reassess as work_out
     from congenial.publication.bundle import read
     from congenial.publication.plan import Plan
     from congenial.publication.plan_ledger import exact_figures, open_ledger
 
     plan = Plan.load(path)
-    old: dict[str, Known] = {}
+    old: dict[str, Earlier] = {}
     for folder in bundles:
         release = read(folder)
-        _add(old, release.name, Old.of(release), release.guarantee.basis)
+        _add(old, release.name, EarlierRelease.of(release), release.guarantee.basis)
     for kind, value in promises.items():
         if value is not None:
             old[f"{kind} = {value}"] = _promise(kind, value)
@@ -66,7 +65,7 @@ def examine(
     if not old and ledger is not None:
         for entry in ledger.entries():
             if entry.counted:
-                _add(old, entry.name, _recorded(entry), entry.guarantee["basis"])
+                _add(old, entry.name, EarlierRelease.recorded(entry), entry.guarantee["basis"])
     if not old:
         raise GuaranteeError(
             "there is no old release to reassess.",
@@ -81,26 +80,16 @@ def examine(
     }
 
 
-def _add(old: dict[str, Known], name: str, release: Known, basis: str) -> None:
-    """Under its name, with what it rests on unless that is a theorem, and a number if it is taken.
-
-    What is not proved stays so however its promise is counted now.
+def _add(old: dict[str, Earlier], name: str, release: Earlier, basis: str) -> None:
+    """Add a release under its name, with what it rests on unless that is a theorem, and a number if
+    the name is taken. What is not proved stays so however its promise is counted now.
     """
     label = name if basis == "theorem" else f"{name} ({basis})"
-    taken = sum(one == label or one.startswith(f"{label} #") for one in old)
+    taken = sum(other == label or other.startswith(f"{label} #") for other in old)
     old[f"{label} #{taken + 1}" if taken else label] = release
 
 
-def _recorded(entry: Entry) -> Known:
-    from congenial.ledger.reassessment import Old
-    from congenial.privacy.tradeoff import Tradeoff
-
-    promised = entry.guarantee
-    advertised = Tradeoff.from_dict(promised["tradeoff"])
-    return Old(entry.description, advertised, entry.pairs["metric"])
-
-
-def _promise(kind: str, value: str) -> Known:
+def _promise(kind: str, value: str) -> Earlier:
     from congenial.privacy.tradeoff import Gaussian, Pure, ZeroConcentrated
 
     try:

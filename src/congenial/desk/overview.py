@@ -10,11 +10,10 @@ from starlette.responses import Response
 
 from congenial.desk.visit import NotHereError, Visit, as_json
 from congenial.errors import CongenialError, PlanError
-from congenial.ledger.ledger import Ledger
+from congenial.ledger.ledger_document import summary
 from congenial.publication.draft import write_draft
 from congenial.publication.plan import Plan
-from congenial.publication.plan_approval import standing
-from congenial.publication.plan_ledger import open_ledger
+from congenial.publication.plan_ledger import open_ledger, standing
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -39,20 +38,11 @@ def _row(key: str, path: Path) -> dict[str, Any]:
         ledger = open_ledger(plan, create=False)
         row["standing"] = standing(plan, ledger).standing
         row["releases"] = [section.name for section in plan.release]
-        row["ledger"] = None if ledger is None else _ledger(ledger)
+        if ledger is not None:
+            row["ledger"] = summary(ledger) | {"pending": len(ledger.pending())}
     except CongenialError as error:
         return row | {"problem": str(error)}
     return row
-
-
-def _ledger(ledger: Ledger) -> dict[str, Any]:
-    return {
-        "where": ledger.where,
-        "budget": "no limit" if ledger.budget is None else ledger.budget.words,
-        "spent": ledger.spent_words(),
-        "left": ledger.left_words(),
-        "pending": len(ledger.pending()),
-    }
 
 
 def make_plan(visit: Visit) -> Response:

@@ -11,11 +11,10 @@ from congenial.data.predicate import parse
 from congenial.desk import derived_columns, plan_edits
 from congenial.desk.rendering import render, sentence
 from congenial.desk.visit import Visit, as_json
-from congenial.desk.workspace import PlanConflictError, save, text_digest
+from congenial.desk.workspace import PlanConflictError, changed_lines, save, text_digest
 from congenial.errors import CongenialError, PlanError
 from congenial.kinds.registry import of_section
 from congenial.publication.plan import Plan
-from congenial.publication.plan_approval import difference
 
 EDITS: dict[str, tuple[Callable[..., str], tuple[str, ...]]] = {
     "set": (plan_edits.set_value, ("section", "field", "value")),
@@ -198,7 +197,7 @@ def save_plan(visit: Visit) -> Response:
         save(visit.path, text, visit.form.get("opened", ""))
     except PlanConflictError as error:
         theirs = Plan.read(visit.path)
-        lines = difference(theirs, text)
+        lines = changed_lines(theirs, text)
         return _editor(visit, text, text_digest(theirs), 409, conflict=lines, problem=str(error))
     except PlanError as error:
         return _editor(visit, text, visit.form.get("opened", ""), 422, problem=str(error))

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from starlette.responses import Response
 
 from congenial.desk.jobs import Tell, Work
 from congenial.desk.rendering import address
 from congenial.desk.visit import Visit
-from congenial.errors import CongenialError, PlanError
+from congenial.errors import PlanError
 from congenial.figures.invariants import Invariants
-from congenial.ledger.budget import in_words
-from congenial.ledger.ledger import Ledger
+from congenial.ledger.ledger_document import ledger_document
 from congenial.publication import workflow
 from congenial.publication.number_of_people import PEOPLE, figures_beside
-from congenial.publication.plan_approval import standing
+from congenial.publication.plan_ledger import standing
 
 
 def show_release(visit: Visit) -> Response:
@@ -102,36 +99,7 @@ def show_budget(visit: Visit) -> Response:
     return visit.page(
         "budget.html",
         limit=visit.plan.budget.budget().words,
-        ledger=None if ledger is None else budget_document(ledger),
+        ledger=None if ledger is None else ledger_document(ledger),
         place=visit.plan.ledger,
         in_a_file=ledger is None or not ledger.where.startswith("postgresql"),
     )
-
-
-def budget_document(ledger: Ledger) -> dict[str, Any]:
-    """A ledger as plain data: totals, each release then and now, figures, roles, proposals."""
-    budget = ledger.budget
-    say = in_words if budget is None else budget.say
-    try:
-        found = ledger.prices()
-        priced = {one.entry.id: (say(one.then), say(one.now)) for one in found.releases}
-        together = say(found.together)
-    except CongenialError as error:
-        priced, together = {}, str(error)
-    known = ledger.approvals
-    return {
-        "where": ledger.where,
-        "budget": "no limit" if budget is None else budget.words,
-        "spent": ledger.spent_words(),
-        "left": ledger.left_words(),
-        "together": together,
-        "releases": [
-            {"name": one.name, "status": one.status, "who": one.who, "at": one.at[:16]}
-            | dict(zip(("then", "now"), priced.get(one.id, ("-", "-")), strict=True))
-            for one in ledger.entries()
-        ],
-        "pending": [one.name for one in ledger.pending()],
-        "figures": [one.label for one in ledger.figures.told],
-        "roles": ledger.roles,
-        "required": known.required,
-    }

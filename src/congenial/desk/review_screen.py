@@ -1,6 +1,8 @@
-"""Review: what changed since the last approved plan, what is promised, and a word on it."""
+"""Review: what changed since the last approved plan, what is promised, and approve or refuse it."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from starlette.responses import Response
 
@@ -8,8 +10,10 @@ from congenial.desk.jobs import Tell
 from congenial.desk.publication_screen import start_job
 from congenial.desk.rendering import address
 from congenial.desk.visit import Visit
+from congenial.desk.workspace import changed_lines
 from congenial.errors import CongenialError, LedgerError
-from congenial.publication import plan_approval, table_audit
+from congenial.ledger.approvals import Word
+from congenial.publication import plan_ledger, table_audit
 from congenial.publication.check_document import examine
 from congenial.publication.plan import DIGEST_OF
 
@@ -24,9 +28,8 @@ EFFORTS = {
 def show_review(visit: Visit) -> Response:
     """The plan as a reviewer sees it."""
     ledger = visit.ledger
-    known = None if ledger is None else ledger.approvals
-    stands = plan_approval.standing(visit.plan, ledger)
-    before = None if known is None else known.last_approved(but=stands.digest)
+    stands = plan_ledger.standing(visit.plan, ledger)
+    before = None if ledger is None else ledger.approvals.last_approved(but=stands.digest)
     problem, document = "", None
     try:
         document = examine(visit.plan, progress=visit.tell)
@@ -40,7 +43,7 @@ def show_review(visit: Visit) -> Response:
         files=visit.plan.file_digests,
         digest_of=DIGEST_OF,
         before=before,
-        changes=[] if before is None else plan_approval.difference(before.text, visit.text),
+        changes=[] if before is None else changed_lines(before.text, visit.text),
         document=document,
         problem=problem,
         may_propose=visit.may("propose") and not stands.proposers,  # who proposes cannot approve
@@ -67,7 +70,7 @@ def _same_plan(visit: Visit) -> None:
 
 
 def _may_audit(visit: Visit) -> bool:
-    """Whoever has a word on the plan: its reviewers, and those who may propose it."""
+    """For the plan's reviewers, and those who may propose it."""
     return visit.may("approve") or visit.may("propose")
 
 
@@ -96,32 +99,22 @@ def audit_plan(visit: Visit) -> Response:
 def propose_plan(visit: Visit) -> Response:
     """Put the plan up for review."""
     _same_plan(visit)
-    plan_approval.propose(visit.path)
+    plan_ledger.propose(visit.path)
     return visit.go("plan", visit.key, "review")
 
 
-def approve_plan(visit: Visit) -> Response:
-    """Approve the plan."""
-    _same_plan(visit)
-    plan_approval.approve(visit.plan, visit.form.get("because", ""))
-    return visit.go("plan", visit.key, "review")
+def review_plan(word: Word) -> Callable[[Visit], Response]:
+    """What approves or refuses the plan, or withdraws the visitor's own review."""
 
+    def recorded(visit: Visit) -> Response:
+        _same_plan(visit)
+        plan_ledger.review(visit.plan, word, visit.form.get("because", ""))
+        return visit.go("plan", visit.key, "review")
 
-def refuse_plan(visit: Visit) -> Response:
-    """Refuse the plan, with the reason."""
-    _same_plan(visit)
-    plan_approval.refuse(visit.plan, visit.form.get("because", ""))
-    return visit.go("plan", visit.key, "review")
-
-
-def withdraw_word(visit: Visit) -> Response:
-    """Take the own word back."""
-    _same_plan(visit)
-    plan_approval.withdraw(visit.plan)
-    return visit.go("plan", visit.key, "review")
+    return recorded
 
 
 def require_approval(visit: Visit) -> Response:
     """Have the ledger require approval, or no longer."""
-    plan_approval.require(visit.plan, visit.form.get("needed") == "yes")
+    plan_ledger.opened_or_made(visit.plan).require_approval(visit.form.get("needed") == "yes")
     return visit.go("plan", visit.key, "review")

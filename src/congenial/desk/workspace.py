@@ -5,16 +5,17 @@ A key is looked up among the files that were found; it is never made into a path
 
 from __future__ import annotations
 
+import difflib
 import fcntl
 import hashlib
 import os
-import tempfile
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from congenial.data.durable_files import write_whole
 from congenial.data.source import KINDS_OF_FILE
 from congenial.errors import PlanError
 
@@ -84,16 +85,22 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def changed_lines(old: str, new: str) -> list[str]:
+    """What changed from one plan's text to another, as the lines of a diff without its head."""
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3)
+    return list(lines)[2:]
+
+
 def save(path: Path, text: str, opened: str) -> None:
     """Replace a plan's text, if it is still the one with the digest `opened`.
 
-    PlanConflictError if somebody else saved it in between; PlanError for what is no TOML.
+    PlanConflictError if somebody else saved it in between; PlanError for invalid TOML.
     """
     try:
         tomllib.loads(text)
     except (ValueError, RecursionError) as reason:
         raise PlanError(
-            f"the plan is not valid TOML: {reason}.", remedy="Mend that; nothing was saved."
+            f"the plan is not valid TOML: {reason}.", remedy="Correct that; nothing was saved."
         ) from None
     try:
         with _locked(path.parent):
@@ -102,7 +109,7 @@ def save(path: Path, text: str, opened: str) -> None:
                     f"'{path.name}' was changed by somebody else since you opened it.",
                     remedy="Compare both below, then save what should stay.",
                 )
-            _replace(path, text)
+            write_whole(path, text.encode(), mode=path.stat().st_mode & 0o777)
     except OSError as reason:
         raise _unwritable(path, reason) from None
 
@@ -116,18 +123,6 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def _replace(path: Path, text: str) -> None:
-    mode = path.stat().st_mode & 0o777
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        Path(draft).chmod(mode)
-        Path(draft).replace(path)
-    finally:
-        Path(draft).unlink(missing_ok=True)
 
 
 def _unwritable(path: Path, reason: OSError) -> PlanError:

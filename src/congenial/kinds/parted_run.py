@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.advance import Advance
+from congenial.data.durable_files import sync_tree
 from congenial.data.engines.part_counts import count_parts
 from congenial.data.source import SPARK_SCHEME, on_spark
 from congenial.data.table import Table
@@ -35,7 +36,6 @@ from congenial.mechanisms.parted_steps import (
     key_for,
     make_folders,
     numbers,
-    sync_tree,
     top_of,
 )
 from congenial.mechanisms.parted_tables import PartedTables

@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING
 from congenial._exports import load_on_first_use
 
 if TYPE_CHECKING:
-    from congenial.ledger.approvals import Approvals
+    from congenial.ledger.approvals import Approvals, PlanStanding
     from congenial.ledger.budget import Budget
-    from congenial.ledger.ledger import Ledger
-    from congenial.ledger.plan_review import PlanReview
-    from congenial.ledger.reassessment import Old, Reassessed, reassess, suppose
-    from congenial.ledger.reservation import Reservation
+    from congenial.ledger.ledger import Ledger, Reservation
+    from congenial.ledger.reassessment import EarlierRelease, Reassessed, reassess, suppose
     from congenial.ledger.spent_and_left import Preview
     from congenial.ledger.state import Entry
 
 __all__ = [
     "Approvals",
     "Budget",
+    "EarlierRelease",
     "Entry",
     "Ledger",
-    "Old",
-    "PlanReview",
+    "PlanStanding",
     "Preview",
     "Reassessed",
     "Reservation",

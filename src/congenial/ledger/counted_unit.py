@@ -49,8 +49,8 @@ class CountedUnit:
     def of(cls, kind: Unit | None, max_rows: int | None) -> CountedUnit:
         """The unit that is asked for: `max_rows` alone means rows that come and go."""
         if kind not in (*get_args(Unit), None):
-            known = ", ".join(f"'{one}'" for one in get_args(Unit))
-            raise LedgerError(f"adjacency '{kind}' is not known.", remedy=f"Use one of {known}.")
+            units = ", ".join(f"'{unit}'" for unit in get_args(Unit))
+            raise LedgerError(f"adjacency '{kind}' is not known.", remedy=f"Use one of {units}.")
         if kind == "replace-one" and max_rows is not None:
             raise LedgerError(
                 f"max_rows = {max_rows} has no meaning under replace-one.",
@@ -107,11 +107,11 @@ class CountedUnit:
             raise ValueError(new.words)
         return new
 
-    def way_to(self, other: CountedUnit) -> str:
-        """What to do where a ledger counts this and another unit is asked for."""
+    def remedy(self, other: CountedUnit, where: str) -> str:
+        """What to do where the ledger at `where` counts this and another unit is asked for."""
         if self.may_become(other):
             return (
-                f"Let an owner change it: `congenial ledger unit LEDGER '{other.kind}' --max-rows "
+                f"Let an owner change it: `congenial ledger unit {where} '{other.kind}' --max-rows "
                 f"{other.max_rows}` prices again what is spent. Or keep the unit."
             )
         if (self.kind, other.kind) == ("several rows", "add-remove"):
@@ -142,16 +142,15 @@ def refuse_change(state: LedgerState, new: CountedUnit) -> None:
     for entry in state.counted:
         if entry.pairs["metric"] not in _OF_ROWS:
             raise LedgerError(
-                f"release '{entry.name}' promises something else than that rows look alike "
-                "whatever they are: no price for units with several rows is proved for it.",
+                f"release '{entry.name}' does not protect a row whatever it contains: no price "
+                "for units with several rows is proved for it.",
                 remedy="Keep the unit; other people's data need another ledger.",
             )
-    replaced = [one.name for one in state.counted if one.pairs["metric"] == "replace-one"]
+    replaced = [entry.name for entry in state.counted if entry.pairs["metric"] == "replace-one"]
     if replaced and not _tells_rows(new, state.figures):
         raise LedgerError(
-            f"release '{replaced[0]}' replaces records, which keeps the number of rows, and the "
-            "figures do not tell that number: units that have more or fewer rows would be told "
-            "apart for certain.",
+            f"release '{replaced[0]}' replaces records, which keeps the number of rows, and no "
+            "exact figure states that number: one row more or fewer would show for certain.",
             remedy="Publish the number of rows first (total), then change the unit.",
         )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,12 +19,13 @@ from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
-from congenial.ledger.reservation import Promised
+from congenial.ledger.state import Entry
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, Supremum
 from congenial.privacy.columns_error import with_sampler_error
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.descriptions import AnyDescription, RecordDescription
+from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure, Tradeoff
 
 
@@ -51,15 +52,27 @@ def suppose(
     expect(published, Invariants, "what is published", "Use publish(...).", GuaranteeError)
     if values is None:
         return replace(published, values=None).join(Invariants(published.schema, statements))
-    known = tuple(np.asarray(v, dtype=np.int64) for v in values)
-    return published.join(Invariants(published.schema, statements, known))
+    figures = tuple(np.asarray(value, dtype=np.int64) for value in values)
+    return published.join(Invariants(published.schema, statements, figures))
 
 
 # ---- old releases, new figures -----------------------------------------------------------------
 
 
+class Promised(Protocol):
+    """Whatever has a law and a promise: a release, or the mechanism itself."""
+
+    @property
+    def description(self) -> AnyDescription:
+        """The law."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What it promises."""
+
+
 @dataclass(frozen=True)
-class Now:
+class PresentPromise:
     """What a release promises given the figures, in one reading."""
 
     records: Supremum
@@ -76,8 +89,8 @@ class Reassessed:
 
     name: str
     advertised: Tradeoff | None
-    robust: Now
-    existential: Now
+    robust: PresentPromise
+    existential: PresentPromise
 
     def rows(self, delta: float | None = None) -> Iterator[dict[str, Any]]:
         """Plain rows: advertised, robust, existential; with epsilon at `delta` if asked."""
@@ -99,11 +112,12 @@ class Reassessed:
 
 
 @dataclass(frozen=True)
-class Old:
-    """An old release: its law, the promise it was published with, and how its pairs differ.
+class EarlierRelease:
+    """A release: its law, the promise it was published with, and how its pairs differ.
 
-    `Old.of` takes it from a bundle or a mechanism. Where only the promise of a release is known,
-    give `reassess` that instead: it has no law to price anew, and is composed a* times.
+    `of` takes it from a bundle or a mechanism, `recorded` from a ledger. Where only the promise of
+    a release is known, give `reassess` that instead: it has no law to price anew, and is composed
+    a* times.
     """
 
     law: AnyDescription
@@ -111,17 +125,25 @@ class Old:
     metric: str = "replace-one"
 
     @classmethod
-    def of(cls, release: Promised) -> Old:
+    def of(cls, release: Promised) -> EarlierRelease:
         """A release, a bundle that was read, or the mechanism itself."""
         promise = release.guarantee
         return cls(release.description, promise.tradeoff, promise.adjacency.metric)
 
+    @classmethod
+    def recorded(cls, entry: Entry) -> EarlierRelease:
+        """A release as a ledger has it."""
+        advertised = Tradeoff.from_dict(entry.guarantee["tradeoff"])
+        return cls(entry.description, advertised, entry.pairs["metric"])
 
-Known = Old | Tradeoff  # a release, or only what was advertised for one replaced record
+
+Earlier = (
+    EarlierRelease | Tradeoff
+)  # a release, or only what was advertised for one replaced record
 TOGETHER = "all together"
 
 
-def reassess(releases: Mapping[str, Known], figures: Invariants) -> list[Reassessed]:
+def reassess(releases: Mapping[str, Earlier], figures: Invariants) -> list[Reassessed]:
     """What old releases promise now, given these figures; no data are needed.
 
     A release known by its law is priced over the differences that can occur; one known only by its
@@ -143,27 +165,33 @@ def reassess(releases: Mapping[str, Known], figures: Invariants) -> list[Reasses
     expect(releases, Mapping, "the releases", "Give promises by name.", GuaranteeError)
     if not releases:
         raise GuaranteeError("there is no release to reassess.", remedy="Name at least one.")
-    for name, known in releases.items():
-        expect(known, (Old, Tradeoff), "a release", "Give Old or a promise.", GuaranteeError)
-        if isinstance(known, Old):
-            _refuse_other(name, known, figures)
-            if known.law.support.statements:
-                figures = figures.join(known.law.support)
+    for name, release in releases.items():
+        expect(
+            release,
+            (EarlierRelease, Tradeoff),
+            "a release",
+            "Give EarlierRelease or a promise.",
+            GuaranteeError,
+        )
+        if isinstance(release, EarlierRelease):
+            _refuse_other(name, release, figures)
+            if release.law.support.statements:
+                figures = figures.join(release.law.support)
     readings = SemiAdjacent(figures), SemiAdjacent(figures, "existential")
-    found = [_reassessed(name, [known], readings) for name, known in releases.items()]
+    rows = [_reassessed(name, [release], readings) for name, release in releases.items()]
     if len(releases) > 1:
-        found.append(_reassessed(TOGETHER, list(releases.values()), readings))
-    return found
+        rows.append(_reassessed(TOGETHER, list(releases.values()), readings))
+    return rows
 
 
-def _refuse_other(name: str, known: Old, figures: Invariants) -> None:
+def _refuse_other(name: str, release: EarlierRelease, figures: Invariants) -> None:
     """Refuse a release of other records than the figures are about, or of another unit."""
-    if known.law.support.schema.digest != figures.schema.digest:
+    if release.law.support.schema.digest != figures.schema.digest:
         raise GuaranteeError(
             f"'{name}' was released over another schema than the plan's.",
             remedy="Reassess it with a plan that has its schema.",
         )
-    if known.metric in ("symmetric difference", ROWS_OF_ONE_UNIT):
+    if release.metric in ("symmetric difference", ROWS_OF_ONE_UNIT):
         raise GuaranteeError(
             f"'{name}' protects people with several rows (max_rows); its promise for one replaced "
             "record is not known.",
@@ -172,26 +200,29 @@ def _refuse_other(name: str, known: Old, figures: Invariants) -> None:
 
 
 def _reassessed(
-    name: str, known: list[Known], readings: tuple[SemiAdjacent, SemiAdjacent]
+    name: str, releases: list[Earlier], readings: tuple[SemiAdjacent, SemiAdjacent]
 ) -> Reassessed:
     advertised = None
     if name != TOGETHER:
-        first = known[0]
+        first = releases[0]
         advertised = first if isinstance(first, Tradeoff) else first.advertised
-    return Reassessed(name, advertised, *(_priced(known, r, readings[0]) for r in readings))
+    return Reassessed(name, advertised, *(_priced(releases, r, readings[0]) for r in readings))
 
 
-def _priced(known: list[Known], adjacency: SemiAdjacent, robust: SemiAdjacent) -> Now:
+def _priced(
+    releases: list[Earlier], adjacency: SemiAdjacent, robust: SemiAdjacent
+) -> PresentPromise:
     """Joint loss of what has a law, put together with the composed promises of the rest.
 
     Nearby tables mean nothing to a release that sees more of a record than its cell: it is priced
     as in the robust reading.
     """
-    laws = [k.law for k in known if isinstance(k, Old)]
+    laws = [release.law for release in releases if isinstance(release, EarlierRelease)]
     if any(isinstance(law, RecordDescription) for law in laws):
         adjacency = robust
-    promises = [by_distance(k, adjacency.records) for k in known if isinstance(k, Tradeoff)]
+    bare = [release for release in releases if isinstance(release, Tradeoff)]
+    promises = [by_distance(promise, adjacency.records) for promise in bare]
     loss = joint_loss([with_sampler_error(law) for law in laws], adjacency)
     parts = [loss.tradeoff, *promises] if laws else promises
     records = adjacency.a_star
-    return Now(records, reduce(Tradeoff.tensor, parts), loss.exact and records.exact)
+    return PresentPromise(records, reduce(Tradeoff.tensor, parts), loss.exact and records.exact)

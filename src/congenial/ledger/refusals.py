@@ -41,7 +41,7 @@ GIVEN_FIGURES = (
 )
 
 
-def refuse_release(state: LedgerState, adjacency: Mapping[str, Any], composes: bool = True) -> None:
+def refuse_promise(state: LedgerState, adjacency: Mapping[str, Any], composes: bool = True) -> None:
     """LedgerError when a promise about these pairs cannot stand beside those that are counted.
 
     `composes`: what the pairs themselves say; it can only refuse more than what they write does.
@@ -53,14 +53,14 @@ def refuse_release(state: LedgerState, adjacency: Mapping[str, Any], composes: b
             remedy="Calibrate it under SemiAdjacent(figures), without a reading.",
         )
     adds = composes and stored_pairs_compose(adjacency)
-    _refuse_beside(state, [] if adds else [adjacency])
+    _refuse_company(state, [] if adds else [adjacency])
     if state.figures.told and not _given_figures(adjacency):
         raise LedgerError(
             f"exact figures of these data are published; {_promise(adjacency)} does not take them "
             "into account.",
             remedy="Release a table given those figures, which protects persons.",
         )
-    exact = [one for one in state.figures.told if one.relation == "="]
+    exact = [figure for figure in state.figures.told if figure.relation == "="]
     if exact and _come_and_go(adjacency):
         raise LedgerError(
             f"'{exact[0].label}' is published exactly, and this release promises that one person "
@@ -113,7 +113,7 @@ def _void(state: LedgerState, pairs: Mapping[str, Any], new: Sequence[Statement]
     """What a promise about these pairs is of, and the first statement that ends it; or ""."""
     if pairs["metric"] == SECRETS:
         return f"given what was public before it; once '{new[0].label}' is published too,"
-    exact = [one for one in new if one.relation == "="]
+    exact = [figure for figure in new if figure.relation == "="]
     if exact and _come_and_go(pairs) and state.unit.kind == "replace-one":
         return (
             f"about one person more or less; once '{exact[0].label}' is published, that shows, and"
@@ -138,8 +138,8 @@ def _tied(
     if pairs["metric"] != VALUES:
         return []
     public = set(pairs["public"])
-    told = [s for s in statements if s.relation != "zero"]
-    return [s for s in told if not set(Cells(state.schema, (s,)).bases) <= public]
+    counted = [s for s in statements if s.relation != "zero"]
+    return [s for s in counted if not set(Cells(state.schema, (s,)).bases) <= public]
 
 
 def _come_and_go(pairs: Mapping[str, Any]) -> bool:
@@ -147,7 +147,7 @@ def _come_and_go(pairs: Mapping[str, Any]) -> bool:
     return pairs["metric"] == "symmetric difference" and pairs.get("reading") is None
 
 
-def _refuse_beside(state: LedgerState, alone: Sequence[Mapping[str, Any]]) -> None:
+def _refuse_company(state: LedgerState, alone: Sequence[Mapping[str, Any]]) -> None:
     """LedgerError if something is counted and one of the promises stands alone, new or counted."""
     for entry in state.counted:
         stored = [] if stored_pairs_compose(entry.pairs) else [entry.pairs]
@@ -202,7 +202,7 @@ def check_description(state: LedgerState, description: AnyDescription) -> None:
     join_figures(state.figures, drawn_given(description))
 
 
-def refusal(state: LedgerState, description: AnyDescription, name: str) -> BudgetError | None:
+def over_budget(state: LedgerState, description: AnyDescription, name: str) -> BudgetError | None:
     """Why the budget does not allow a release, if it does not."""
     check_description(state, description)
     after, budget = state.with_release(description), state.budget
@@ -229,13 +229,18 @@ def uncountable(budget: Budget, loss: Loss, name: str) -> BudgetError | None:
     return None
 
 
-def refuse_beside(
+def refuse_release(
     state: LedgerState, description: AnyDescription, guarantee: Guarantee, name: str
 ) -> None:
     """BudgetError or LedgerError for a release that cannot be counted beside the others."""
-    refuse_unknown(state)
-    pairs = guarantee.adjacency
-    refuse_release(state, pairs.to_dict(), pairs.composes)
-    why = refusal(state, description, name)
+    refuse_guarantee(state, guarantee)
+    why = over_budget(state, description, name)
     if why is not None:
         raise why
+
+
+def refuse_guarantee(state: LedgerState, guarantee: Guarantee) -> None:
+    """LedgerError while spending is unknown, or when a promise cannot stand beside the others."""
+    refuse_unknown(state)
+    pairs = guarantee.adjacency
+    refuse_promise(state, pairs.to_dict(), pairs.composes)

@@ -1,39 +1,38 @@
 """Events of a ledger that cannot be read, and how an owner voids them.
 
 An event can be chained correctly and still say nothing, or nothing that has a price: whoever may
-release can write one past this program, and ledgers before version 3 took any payload. It stays in
-the history. Reading goes on behind it, totals name it, and nothing more is reserved, drawn or
-published until an owner's `repair` event names it by number and digest and says what it counts as:
+release can write one past this program, as far as the database's own checks let it. It stays in the
+history. Reading goes on behind it, totals name it, and nothing more is reserved, drawn or published
+until an owner's `repair` event names it by number and digest and says what it counts as:
 
     nothing   nothing was drawn or published because of it
     unknown   something may have been: no budget allows a further release
 
-What the program can tell itself is "nothing" where no `draw` or `commit` names the release. Else it
-takes the owner's word, which stays in the history with its reason.
+The program decides for "nothing" by itself where no `draw` or `commit` names the release. Otherwise
+it needs the owner's word, which stays in the history with its reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from congenial.errors import LedgerError
+from congenial.ledger import approvals
 from congenial.ledger.stores.store import Event, Log
 
 if TYPE_CHECKING:
     from congenial.ledger.state import LedgerState
 
 Counts = Literal["nothing", "unknown"]
-LONGEST_REASON = 500
 
 _SPENDS = ("draw", "commit")
-_REVIEW = ("require", "propose", "approve", "refuse", "withdraw")
-_HARMLESS = ("reserve", "abandon", "budget", "grant", "repair", *_REVIEW)
+_HARMLESS = ("reserve", "abandon", "budget", "grant", "repair", *approvals.KINDS)
 
 
 @dataclass(frozen=True)
-class Malformed:
+class MalformedEvent:
     """An event that cannot be read; `counts` is what an owner said it counts as, if one did."""
 
     id: int
@@ -51,74 +50,66 @@ class Malformed:
         return f"event {self.id} ('{self.kind}')"
 
 
-def default_count(one: Malformed, events: Sequence[Event]) -> Counts:
+def default_count(malformed: MalformedEvent, events: Sequence[Event]) -> Counts:
     """What an event counts as when the owner says nothing about it: unknown unless nothing can
     have been drawn or published by it.
     """
-    if one.known_release:
+    if malformed.known_release:
         return "nothing"
     drawn = any(
-        event.kind in _SPENDS and event.release == one.release and event.id != one.id
+        event.kind in _SPENDS and event.release == malformed.release and event.id != malformed.id
         for event in events
     )
-    harmless = one.kind in _HARMLESS and not (one.kind == "reserve" and drawn)
+    harmless = malformed.kind in _HARMLESS and not (malformed.kind == "reserve" and drawn)
     return "nothing" if harmless else "unknown"
 
 
-def voided(malformed: tuple[Malformed, ...], payload: dict[str, Any]) -> tuple[Malformed, ...]:
+def voided(
+    malformed: tuple[MalformedEvent, ...], payload: dict[str, Any]
+) -> tuple[MalformedEvent, ...]:
     """The same events with one of them voided; ValueError when there is no such event."""
     counts = payload["counts"]
     if counts not in get_args(Counts) or not isinstance(payload["because"], str):
         raise ValueError(counts)
-    place = [(one.id, one.digest) for one in malformed].index((payload["event"], payload["digest"]))
-    old = malformed[place]
-    new = Malformed(**(vars(old) | {"counts": counts}))
+    named = (payload["event"], payload["digest"])
+    place = [(event.id, event.digest) for event in malformed].index(named)
+    new = replace(malformed[place], counts=counts)
     return (*malformed[:place], new, *malformed[place + 1 :])
 
 
-def named(state: LedgerState, event: int, digest: str) -> Malformed:
-    """The event to void, by its number and the beginning of its digest (12 digits or more)."""
-    for one in state.malformed:
-        if one.id == event and len(digest) >= 12 and one.digest.startswith(digest):
-            return one
-    listed = "; ".join(f"{one.words}, digest {one.digest}" for one in state.malformed)
+def event_to_void(state: LedgerState, number: int, digest: str) -> MalformedEvent:
+    """The event with this number and this beginning of its digest (12 digits or more)."""
+    for event in state.malformed:
+        if event.id == number and len(digest) >= 12 and event.digest.startswith(digest):
+            return event
+    listed = "; ".join(f"{event.words}, digest {event.digest}" for event in state.malformed)
     raise LedgerError(
-        f"event {event} with that digest is not one that cannot be read.",
+        f"the ledger has no unreadable event {number} with that digest.",
         remedy=f"Name one of: {listed}." if listed else "Every event of this ledger can be read.",
     )
 
 
-def void(log: Log, one: Malformed, because: str, nothing_drawn: bool) -> None:
+def void(log: Log, event: MalformedEvent, because: str, nothing_drawn: bool) -> None:
     """Add the event that voids another, unless it was voided like this before."""
-    counts: Counts = "nothing" if nothing_drawn else default_count(one, log.events)
+    counts: Counts = "nothing" if nothing_drawn else default_count(event, log.events)
     payload = {
-        "event": one.id,
-        "digest": one.digest,
+        "event": event.id,
+        "digest": event.digest,
         "counts": counts,
-        "because": check_reason(because),
+        "because": approvals.check_reason(because, "a repair", needed=True),
     }
-    if one.counts != counts:
+    if event.counts != counts:
         log.append("repair", None, payload)
-
-
-def check_reason(because: str) -> str:
-    """The owner's reason for a repair, if it is one line of text."""
-    if not because.strip() or not because.isprintable() or len(because) > LONGEST_REASON:
-        raise LedgerError(
-            "a repair is recorded with its reason.",
-            remedy=f"Say it in one line of at most {LONGEST_REASON} characters (--because).",
-        )
-    return because
 
 
 def refuse_unread(state: LedgerState) -> None:
     """LedgerError while an event cannot be read and no owner has voided it."""
-    unread = [one for one in state.malformed if one.counts is None]
+    unread = [event for event in state.malformed if event.counts is None]
     if unread:
         first = unread[0]
-        told = ", ".join(one.words for one in unread)
+        events = ", ".join(event.words for event in unread)
         raise LedgerError(
-            f"the ledger's {told} by '{first.who}' cannot be read: what is spent is not known.",
+            f"the ledger's {events} by '{first.who}' cannot be read: what is spent is not known.",
             remedy=f"An owner voids it: `congenial ledger repair LEDGER {first.id} {first.digest} "
             "--because REASON`; without a number, that command lists such events.",
         )
@@ -127,7 +118,7 @@ def refuse_unread(state: LedgerState) -> None:
 def refuse_unknown(state: LedgerState) -> None:
     """LedgerError while spending is unknown: an event cannot be read, or was voided as unknown."""
     refuse_unread(state)
-    unknown = [one for one in state.malformed if one.counts == "unknown"]
+    unknown = [event for event in state.malformed if event.counts == "unknown"]
     if unknown and state.budget is not None:
         first = unknown[0]
         raise LedgerError(
@@ -141,10 +132,10 @@ def refuse_unknown(state: LedgerState) -> None:
 def doubt(state: LedgerState) -> str:
     """What the totals leave out, as a clause to add; empty where every event was read."""
     said = [
-        f"{one.words} cannot be read"
-        if one.counts is None
-        else f"what {one.words} spent is unknown"
-        for one in state.malformed
-        if one.counts != "nothing"
+        f"{event.words} cannot be read"
+        if event.counts is None
+        else f"what {event.words} spent is unknown"
+        for event in state.malformed
+        if event.counts != "nothing"
     ]
     return f"; {', '.join(said)}, so this may be too little" if said else ""

@@ -2,11 +2,11 @@
 
     none       nothing
     reader     read
-    reviewer   also approve and refuse plans of others; nothing else
+    reviewer   read, and approve or refuse plans of others; nothing else
     releaser   read, propose plans, reserve, draw, commit and abandon releases
     publisher  also publish exact figures, which nothing protects
     owner      also review, set the budget, change the unit, require approval, grant roles
-               the format and void unreadable events
+               and void events that cannot be read
 
 On PostgreSQL a person is a database user, and the database enforces this. In a SQLite file it is
 the operating system's user as the program sees it: a guard against accidents, not an access
@@ -83,14 +83,14 @@ def check_role(roles: Mapping[str, Role], who: str, kind: str) -> None:
 
 def check_grant(roles: Mapping[str, Role], who: str, role: str) -> Role:
     """The role, if it is one and granting it leaves the ledger with an owner."""
-    known = next((one for one in ROLES if one == role), None)
-    if known is None:
+    granted = next((one for one in ROLES if one == role), None)
+    if granted is None:
         raise LedgerError(f"'{role}' is not a role.", remedy=f"Use one of {', '.join(ROLES)}.")
     if not who.strip() or not who.isprintable():
         raise LedgerError("a role is granted to a named user.", remedy="Name one.")
-    if "owner" not in {**roles, who: known}.values():
+    if "owner" not in {**roles, who: granted}.values():
         raise LedgerError(
             f"'{who}' is the only owner: nobody could manage the ledger any more.",
             remedy="Make somebody else an owner first.",
         )
-    return known
+    return granted

@@ -1,10 +1,9 @@
 """What is spent of a budget and what is left, in words; what each release cost when it was made,
 what it costs now, and what it would once a figure is published.
 
-Figures published later shrink the universe and can make earlier releases dearer, and so can units
-that may have more rows. The budget counts
-what they cost now. A bundle's text states what was promised then; where less holds now, the text is
-outdated.
+Figures published later leave fewer possible datasets and can make earlier releases more expensive,
+and so can units that may have more rows. The budget counts what they cost now. A bundle's text
+states what was promised then; where less holds now, the text is outdated.
 """
 
 from __future__ import annotations
@@ -34,18 +33,25 @@ class Preview(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Repriced:
-    """One release's own loss, before and after a publication."""
+class Priced:
+    """One counted release and its own loss at two times: `then` and `now`, or before and after a
+    publication. `ended`: figures published in between have ended its promise altogether.
+    """
 
-    id: str
-    name: str
-    before: Loss
-    after: Loss
+    entry: Entry
+    then: Loss
+    now: Loss
+    ended: bool = False
 
     @property
     def weaker(self) -> bool:
-        """Whether it promises less now."""
-        return grows(self.before, self.after)
+        """Whether it promises less than before."""
+        return grows(self.then, self.now)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the text of its bundle no longer holds."""
+        return self.weaker or self.ended
 
 
 @dataclass(frozen=True)
@@ -54,20 +60,20 @@ class Repricing:
 
     before: Loss
     after: Loss
-    releases: tuple[Repriced, ...]
+    releases: tuple[Priced, ...]
     over_budget: bool
 
     @property
     def weaker(self) -> bool:
         """Whether some promise became weaker."""
-        return grows(self.before, self.after) or any(one.weaker for one in self.releases)
+        return grows(self.before, self.after) or any(release.weaker for release in self.releases)
 
 
 def reprice(old: LedgerState, new: LedgerState) -> Repricing:
     """Price everything that is counted over the old universe and over the new one."""
     releases = tuple(
-        Repriced(e.id, e.name, old.price([e.description]), new.price([e.description]))
-        for e in old.counted
+        Priced(entry, old.price([entry.description]), new.price([entry.description]))
+        for entry in old.counted
     )
     over = new.budget is not None and not new.budget.allows(new.spent)
     return Repricing(old.spent, new.spent, releases, over)
@@ -76,9 +82,9 @@ def reprice(old: LedgerState, new: LedgerState) -> Repricing:
 def too_weak(state: LedgerState, what: str, repricing: Repricing) -> LedgerError:
     """The refusal of a step, with what every promise was and would be."""
     each = "; ".join(
-        f"'{one.name}' {say(state, one.before)} -> {say(state, one.after)}"
-        for one in repricing.releases
-        if one.weaker
+        f"'{release.entry.name}' {say(state, release.then)} -> {say(state, release.now)}"
+        for release in repricing.releases
+        if release.weaker
     )
     over = " That is beyond the budget." if repricing.over_budget else ""
     return LedgerError(
@@ -100,7 +106,7 @@ def footing(state: LedgerState) -> str:
 
 
 def _uncertified(state: LedgerState) -> str:
-    weak = [e for e in state.counted if e.guarantee.get("basis") == "uncertified chain"]
+    weak = [e for e in state.counted if e.guarantee["basis"] == "uncertified chain"]
     if not weak:
         return ""
     releases = "1 release" if len(weak) == 1 else f"{len(weak)} releases"
@@ -110,32 +116,22 @@ def _uncertified(state: LedgerState) -> str:
 def account(state: LedgerState, for_what: str = "") -> str:
     """What is spent of the budget: "epsilon = 1 of epsilon = 4", and what must be said besides."""
     spent, budget = state.spent, state.budget
-    of = "" if budget is None else f" of {budget.words}"
-    said = amount(spent) if budget is None else budget.amount(spent)
-    return f"{said}{for_what}{of}{beside(spent)}{footing(state)}"
+    if budget is None:
+        return f"{amount(spent)}{for_what}{beside(spent)}{footing(state)}"
+    return f"{budget.amount(spent)}{for_what} of {budget.words}{beside(spent)}{footing(state)}"
 
 
 def left(state: LedgerState) -> str:
     """What the budget still allows, in words; unknown beside an event whose spending is."""
     if state.budget is None:
         return "not limited"
-    unknown = any(one.counts != "nothing" for one in state.malformed)
+    unknown = any(event.counts != "nothing" for event in state.malformed)
     return "unknown" if unknown else state.budget.left(state.spent)
 
 
 def say(state: LedgerState, loss: Loss) -> str:
     """A loss in the budget's unit, or as its trade-off function when there is no budget."""
     return in_words(loss) if state.budget is None else state.budget.say(loss)
-
-
-@dataclass(frozen=True)
-class Priced:
-    """One counted release: its own loss when it was reserved, and over the current universe."""
-
-    entry: Entry
-    then: Loss
-    now: Loss
-    outdated: bool
 
 
 @dataclass(frozen=True)
@@ -148,30 +144,28 @@ class Prices:
     @property
     def sum_then(self) -> Loss:
         """Each as when it was reserved, added up one by one."""
-        return added([one.then for one in self.releases])
+        return added([release.then for release in self.releases])
 
     @property
     def sum_now(self) -> Loss:
         """Each as it is now, added up one by one: at least what they cost together."""
-        return added([one.now for one in self.releases])
+        return added([release.now for release in self.releases])
 
 
 def prices(state: LedgerState) -> Prices:
     """Every counted release, then and now."""
     past: dict[tuple[int, CountedUnit], LedgerState] = {}
-    found = []
+    releases = []
     for entry in state.counted:
         figures = state.figures if entry.published is None else entry.published
         unit = entry.unit or state.unit
         then = replace(state, figures=figures, unit=unit)
-        before = past.setdefault((id(figures), unit), then)
-        found.append(_priced(entry, before, state))
-    return Prices(tuple(found), state.spent)
+        before = past.setdefault((id(figures), unit), then)  # its pairs are worked out once
+        releases.append(_priced(entry, before, state))
+    return Prices(tuple(releases), state.spent)
 
 
 def _priced(entry: Entry, before: LedgerState, state: LedgerState) -> Priced:
     law = [entry.description]
-    then, now = before.price(law), state.price(law)
-    weaker = grows(then, now)
     new = [s for s in state.figures.told if s not in before.figures.told]
-    return Priced(entry, then, now, weaker or ended(state, entry.pairs, new))
+    return Priced(entry, before.price(law), state.price(law), ended(state, entry.pairs, new))

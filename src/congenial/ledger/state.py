@@ -17,7 +17,7 @@ from congenial.ledger import approvals as approval
 from congenial.ledger.approvals import Approvals, written_text
 from congenial.ledger.budget import Budget
 from congenial.ledger.counted_unit import CountedUnit, Unit, opening_unit
-from congenial.ledger.repair import Malformed, voided
+from congenial.ledger.repair import MalformedEvent, voided
 from congenial.ledger.roles import Role, check_grant
 from congenial.pairs.a_star import Reading
 from congenial.pairs.adjacency import Adjacency
@@ -74,8 +74,9 @@ class Entry:
 
     @property
     def pairs(self) -> dict[str, Any]:
-        """What its promise is about, as written; the oldest ledgers did not write it."""
-        return self.guarantee.get("adjacency") or {"metric": "replace-one"}
+        """What its promise is about, as written."""
+        pairs: dict[str, Any] = self.guarantee["adjacency"]
+        return pairs
 
     @property
     def counted(self) -> bool:
@@ -103,7 +104,7 @@ class LedgerState:
     budget: Budget | None = None
     entries: tuple[Entry, ...] = ()
     roles: dict[str, Role] = field(default_factory=dict)
-    malformed: tuple[Malformed, ...] = ()
+    malformed: tuple[MalformedEvent, ...] = ()
     identity: str = ""  # digest of the first event
     approvals: Approvals = field(default_factory=Approvals)
 
@@ -129,7 +130,7 @@ class LedgerState:
         """
         from congenial.privacy.columns_error import with_sampler_error
 
-        descriptions = [with_sampler_error(one) for one in descriptions]
+        descriptions = [with_sampler_error(description) for description in descriptions]
         return joint_loss(descriptions, self.adjacency)
 
     def with_release(self, description: AnyDescription) -> Loss:
@@ -176,7 +177,7 @@ def refuse_other(
         raise LedgerError(
             f"'{where}' counts under the unit {state.unit.words}; the request is for "
             f"{asked.words}.",
-            remedy=state.unit.way_to(asked).replace("LEDGER", where),
+            remedy=state.unit.remedy(asked, where),
         )
     if budget is not None and budget != state.budget:
         now = state.budget.words if state.budget else "not set"
@@ -196,11 +197,11 @@ def check_step(entry: Entry, kind: str) -> None:
         )
 
 
-def join_figures(known: Invariants, new: Invariants) -> Invariants:
+def join_figures(published: Invariants, new: Invariants) -> Invariants:
     """All figures as one set; MandateError when two of them contradict each other."""
-    if not known.told:
+    if not published.told:
         return new
-    joined = known.join(new)
+    joined = published.join(new)
     if joined.values is None:
         return joined
     figures: dict[Any, Any] = {}
@@ -285,11 +286,12 @@ def check_event(state: LedgerState, event: Event) -> None:
 
 def _passed_over(state: LedgerState, releases: dict[str, Entry], event: Event) -> LedgerState:
     """The state behind an event that cannot be read; a release it may have drawn is counted."""
-    known = releases.get(str(event.release)) if event.kind in RELEASE_EVENTS else None
-    if known is not None and event.kind in ("draw", "commit"):
-        releases[known.id] = replace(known, status=_IF_DRAWN.get(known.status, known.status))
-    told = (event.id, event.kind, event.digest, event.release, event.who, event.at)
-    return replace(state, malformed=(*state.malformed, Malformed(*told, known is not None)))
+    entry = releases.get(str(event.release)) if event.kind in RELEASE_EVENTS else None
+    if entry is not None and event.kind in ("draw", "commit"):
+        releases[entry.id] = replace(entry, status=_IF_DRAWN.get(entry.status, entry.status))
+    fields = (event.id, event.kind, event.digest, event.release, event.who, event.at)
+    malformed = MalformedEvent(*fields, known_release=entry is not None)
+    return replace(state, malformed=(*state.malformed, malformed))
 
 
 def _opened(event: Event) -> LedgerState:
@@ -375,13 +377,12 @@ def _reserved(state: LedgerState, event: Event, payload: dict[str, Any]) -> Entr
 
 def _promised(guarantee: dict[str, Any]) -> dict[str, Any]:
     """What was promised, if later readers can say it; the price is that of the robust reading."""
-    if "tradeoff" in guarantee:
-        Tradeoff.from_dict(guarantee["tradeoff"])
-    pairs = guarantee.get("adjacency")
-    if pairs is not None:
-        written_text(pairs["metric"])
-        if pairs.get("reading") not in (None, *get_args(Reading)):
-            raise ValueError(pairs["reading"])
-        for name in pairs["public"] if pairs["metric"] == VALUES else ():
-            written_text(name)
+    Tradeoff.from_dict(guarantee["tradeoff"])
+    written_text(guarantee["basis"])
+    pairs = guarantee["adjacency"]
+    written_text(pairs["metric"])
+    if pairs.get("reading") not in (None, *get_args(Reading)):
+        raise ValueError(pairs["reading"])
+    for name in pairs["public"] if pairs["metric"] == VALUES else ():
+        written_text(name)
     return guarantee

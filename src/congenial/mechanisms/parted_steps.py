@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -27,6 +25,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
+from congenial.data.durable_files import write_whole
 from congenial.data.engines.checked_parquet import as_parquet
 from congenial.data.table import Table
 from congenial.data.workload import Ints
@@ -116,7 +115,7 @@ def draw_part(task: PartTask, keys: Mapping[int, bytes]) -> None:
     below = share.part.below(share.part.upward(values))
     top = counts.marginal(task.top).counts
     packed = _packed(values, below) | {"top": top}
-    write(task.file("drawn", "npz"), lambda file: np.savez(file, **packed))
+    write_whole(task.file("drawn", "npz"), lambda file: np.savez(file, **packed))
 
 
 def is_drawn(folder: Path, number: int) -> bool:
@@ -191,11 +190,11 @@ def finish_part(task: PartTask, above: Above) -> None:
         columns = numbers(*given, values[at], table_ranges(share.figures, names))
         content = as_parquet(table_file(task, at).table(columns))
         name = f"{part_folder(share.tables, at)}/{part_name(task.number)}"
-        write(task.folder / "parts" / name, lambda file, text=content: file.write(text))
+        write_whole(task.folder / "parts" / name, content)
         worst = float(columns["sd"].max(initial=0.0))
         done[name] = {"digest": hashlib.sha256(content).hexdigest(), "table": at, "sd": worst}
     text = json.dumps(done).encode()
-    write(task.file("done", "json"), lambda file: file.write(text))
+    write_whole(task.file("done", "json"), text)
 
 
 def is_done(folder: Path, number: int) -> bool:
@@ -247,33 +246,3 @@ def make_folders(folder: Path, tables: Sequence[Names], below: Sequence[int]) ->
     """Where the steps write. They make no folder: one that ends after its run was removed fails."""
     for name in ("drawn", "done", *(f"parts/{part_folder(tables, at)}" for at in below)):
         (folder / name).mkdir(parents=True, exist_ok=True)
-
-
-def write(path: Path, content: Any) -> None:
-    """Write a file under a temporary name of its own, wait until it is on disk, then rename it, and
-    wait until its name is on disk too.
-
-    Two processes, on two machines perhaps, may write the same file at once: one of the equal
-    contents stays, and nobody sees half of one.
-    """
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
-    with partial.open("wb") as file:
-        content(file)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-    _sync(path.parent)
-
-
-def sync_tree(folder: Path) -> None:
-    """Wait until a folder with everything in it is on disk."""
-    for one in (*folder.rglob("*"), folder, folder.parent):
-        _sync(one)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

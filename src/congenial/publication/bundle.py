@@ -22,6 +22,7 @@ from typing import Any, TypeVar, overload
 
 from congenial._version import __version__
 from congenial.data.arguments import PATH, expect
+from congenial.data.durable_files import rename_synced, sync, write_synced
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, CongenialError
 from congenial.figures.invariants import Invariants, in_place
@@ -91,23 +92,6 @@ def folders_of(release: Released) -> dict[str, dict[str, str]]:
     return found
 
 
-def write_synced(path: Path, content: bytes) -> None:
-    """Write a file and wait until it is on disk."""
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def check_absent(folder: Path) -> None:
     """Refuse to overwrite anything, and find out early whether the place can be written to."""
     if folder.exists():
@@ -141,8 +125,7 @@ class PreparedBundle:
     def publish(self) -> None:
         """Give the bundle its name, in one step, and wait until that is on disk."""
         try:
-            self.partial.rename(self.folder)
-            sync(self.folder.parent)
+            rename_synced(self.partial, self.folder)
         except OSError as reason:
             raise BundleError(
                 f"cannot move the finished bundle to '{self.folder}': {reason.strerror}.",

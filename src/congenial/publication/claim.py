@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from congenial.data.durable_files import rename_synced, sync, write_synced
 from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.mechanisms.released import Released
@@ -91,17 +92,8 @@ class Claim:
     def keep(self, drawn: Released, release: str) -> None:
         """Put what was drawn on disk, in the room that was reserved for it."""
         drawing = self._hidden("drawing")
-        content = _packed(drawn, release)
-        handle = os.open(drawing, os.O_WRONLY | os.O_CREAT, 0o600)
-        try:
-            while content:
-                content = content[os.write(handle, content) :]
-            os.ftruncate(handle, os.lseek(handle, 0, os.SEEK_CUR))
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        drawing.replace(self.kept)
-        bundle.sync(self.folder.parent)
+        write_synced(drawing, _packed(drawn, release))
+        rename_synced(drawing, self.kept)
         self._hidden("room").unlink(missing_ok=True)
 
     def done(self) -> None:
@@ -121,7 +113,7 @@ def claimed(folder: Path, run: Path | None = None) -> Iterator[Claim]:
     lock = folder.with_name(f".{folder.name}.claim")
     with nothing_drawn(folder):
         bundle.check_parent(folder)
-        new = [one for one in folder.parents if not one.exists()]
+        new = [above for above in folder.parents if not above.exists()]
         handle = _locked(lock)
     if handle is None:
         raise BundleError(
@@ -131,8 +123,8 @@ def claimed(folder: Path, run: Path | None = None) -> Iterator[Claim]:
     claim = Claim(folder, run)
     try:
         with nothing_drawn(folder):
-            for one in new:
-                bundle.sync(one.parent)  # a bundle is on disk when all folders above it are
+            for above in new:
+                sync(above.parent)  # a bundle is on disk when all folders above it are
         claim.give_room_up()  # what a crash left behind
         yield claim
     finally:
@@ -179,8 +171,8 @@ def refuse_kept(claim: Claim, ledger: Ledger) -> None:
     if not claim.kept.exists():
         return
     release = unpacked(claim.kept)[0]
-    status = next((entry.status for entry in ledger.entries() if entry.id == release), None)
-    if status in ("committed", "abandoned"):
+    entry = ledger.find(release)
+    if entry is not None and entry.status in ("committed", "abandoned"):
         claim.done()
         return
     raise BundleError(
@@ -254,8 +246,8 @@ def _locked(lock: Path) -> int | None:
 def _remove_empty(folders: list[Path]) -> None:
     """Remove these folders, the innermost first, as far as they hold nothing."""
     with suppress(OSError):
-        for one in folders:
-            one.rmdir()
+        for folder in folders:
+            folder.rmdir()
 
 
 def _same(handle: int, path: Path) -> bool:

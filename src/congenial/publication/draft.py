@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from congenial.data.durable_files import write_new
 from congenial.data.suggestions import quoted
 from congenial.errors import DataError, PlanError, some_of
 
@@ -62,8 +63,7 @@ def write_draft(
     text = draft(relative, unit, variables, levels, encoding)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with out.open("x", encoding="utf-8") as file:
-            file.write(text)
+        write_new(out, text.encode())
     except OSError as reason:
         raise PlanError(
             f"'{out}' cannot be written: {reason.strerror}.", remedy="Choose another with --out."

@@ -18,17 +18,16 @@ and nothing has to be kept back. A folder that may be paid for is never removed.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from congenial.data.durable_files import sync, write_whole
 from congenial.errors import BundleError, MandateError
 from congenial.kinds.kind import Document, Offer, PartedRun, Secret
-from congenial.ledger.ledger import Ledger
-from congenial.ledger.reservation import Reservation
+from congenial.ledger.ledger import Ledger, Reservation
 from congenial.publication import bundle
 from congenial.publication.claim import Claim, claimed, run_folder
 from congenial.publication.drawing import ReleaseResult, after_draw, promise_of, promised
@@ -91,9 +90,9 @@ def _reserved(
             "secret": secret.bits.hex(),
         }
         with _nothing_drawn(place):
-            _write_private(place / RUN, json.dumps(told).encode())
-            for one in (place, place.parent, place.parent.parent):
-                bundle.sync(one)
+            write_whole(place / RUN, json.dumps(told).encode(), mode=0o600)
+            for above in (place.parent, place.parent.parent):
+                sync(above)
         reservation.mark_drawn()
     return told
 
@@ -122,8 +121,8 @@ def _unfinished(folder: Path, place: Path, ledger: Ledger, run: PartedRun) -> Do
         _remove(place, "Nothing was drawn.")
         return None
     release = str(told["release"])
-    status = next((one.status for one in ledger.entries() if one.id == release), None)
-    if status is None:
+    entry = ledger.find(release)
+    if entry is None:
         raise BundleError(
             f"'{folder.name}' was begun as release {release} of the ledger '{told['ledger']}'. The "
             f"ledger '{ledger.where}' has no such release: it is another one, or an older copy. "
@@ -131,7 +130,7 @@ def _unfinished(folder: Path, place: Path, ledger: Ledger, run: PartedRun) -> Do
             remedy="Name the ledger it was begun under, and release again: it spends nothing more. "
             f"To begin anew, move '{place}' away; what it spent stays spent.",
         )
-    if status not in ("reserved", "drawn"):  # published, or given up
+    if not entry.pending:  # published, or given up
         _remove(place, "Nothing was drawn now.")
         return None
     if told["fingerprint"] != run.fingerprint:
@@ -141,7 +140,7 @@ def _unfinished(folder: Path, place: Path, ledger: Ledger, run: PartedRun) -> Do
             remedy="Bring plan and data back and release again; or give it up with "
             f"`congenial ledger abandon`, and remove '{place}'.",
         )
-    if status == "reserved":  # it stopped between run.json and the mark
+    if entry.status == "reserved":  # it stopped between run.json and the mark
         Reservation(ledger, release).mark_drawn()
     return told
 
@@ -184,7 +183,7 @@ def _remove(place: Path, so_far: str) -> None:
                 shutil.rmtree(one)
             elif one.name != RUN:
                 one.unlink()
-        bundle.sync(place)
+        sync(place)
         (place / RUN).unlink(missing_ok=True)
         place.rmdir()
     except OSError as reason:
@@ -217,14 +216,3 @@ def _told(place: Path) -> Document | None:
 def _secret(told: Document) -> Secret:
     bits = bytes.fromhex(told["secret"])
     return Secret(bits, str(told["randomness"]), bool(told["publishable"]))
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read: whole and on disk, or not at all."""
-    partial = path.with_name(f".{path.name}.partial")
-    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from congenial.errors import BundleError
-from congenial.ledger.ledger import Ledger
-from congenial.ledger.reservation import Reservation
+from congenial.ledger.ledger import Ledger, Reservation
 from congenial.ledger.state import Entry
 from congenial.publication import bundle, rerender
 from congenial.publication.claim import Claim, claimed, unpacked
@@ -54,14 +53,14 @@ def _finished(ledger: Ledger, claim: Claim, report: Report) -> Finished:
 
 
 def _entry(ledger: Ledger, release: str, claim: Claim) -> Entry:
-    found = next((entry for entry in ledger.entries() if entry.id == release), None)
-    if found is None or found.status not in ("drawn", "committed"):
-        told = "is not in this ledger" if found is None else f"is {found.status} in the ledger"
+    entry = ledger.find(release)
+    if entry is None or entry.status not in ("drawn", "committed"):
+        status = "is not in this ledger" if entry is None else f"is {entry.status} in the ledger"
         raise BundleError(
-            f"what is kept in '{claim.kept}' {told}: it cannot be recorded as published.",
+            f"what is kept in '{claim.kept}' {status}: it cannot be recorded as published.",
             remedy="Name the ledger it was drawn under; remove the file if it was given up.",
         )
-    return found
+    return entry
 
 
 def _written(ledger: Ledger, claim: Claim, drawn: Any, report: Report) -> str:

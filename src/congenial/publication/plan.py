@@ -276,7 +276,9 @@ class Plan(Section):
 
     @cached_property
     def digest(self) -> str:
-        """Identity of what was planned, and what is approved: see `DIGEST_OF`."""
+        """Identity of what was planned, and what is approved: of the plan's settings and the files
+        it names, not of the data; comments and layout do not count.
+        """
         plain = self._plain()
         if self.file_digests:  # levels as read from them
             plain |= {"files": self.file_digests, "levels": self.schema.digest}
@@ -298,9 +300,8 @@ class Plan(Section):
         raise PlanError(f"the plan has no release '{name}'.", remedy=f"It has: {names}.")
 
 
-DIGEST_OF = (
-    "the plan's settings and the files it names (not the data); comments and layout do not count"
-)
+# How the digest is named wherever it is shown.
+DIGEST_OF = "Digest of the plan and the files it names (not the data)"
 
 
 def _refuse_password(key: str, address: str) -> None:

@@ -1,4 +1,5 @@
-"""The ledger of a plan: opened, made when it is absent, and refused where another one counts.
+"""The ledger of a plan: opened, made when it is absent, and refused where another one counts; what
+is said about the plan there.
 
 A plan that names another ledger than the one that counts would get a fresh budget. published.json
 therefore notes the ledger that recorded the figures, by the digest of its first event, which no two
@@ -17,6 +18,7 @@ from typing import Any
 from congenial.data.source import POSTGRES_SCHEMES
 from congenial.errors import BundleError, LedgerError
 from congenial.figures.invariants import Invariants
+from congenial.ledger.approvals import PlanStanding, Word
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.state import Entry
 from congenial.publication.bundle import DIGEST, read_bytes
@@ -60,11 +62,38 @@ def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | Non
     return ledger
 
 
-def opened_or_made(plan: Plan, ledger: Ledger | None) -> Ledger:
-    """The ledger as it was opened, or one that is made now."""
-    found = open_ledger(plan, create=True) if ledger is None else ledger
-    assert found is not None
-    return found
+def opened_or_made(plan: Plan, ledger: Ledger | None = None) -> Ledger:
+    """The ledger if it was opened before, or the plan's, which is made if it is absent."""
+    ledger = open_ledger(plan, create=True) if ledger is None else ledger
+    assert ledger is not None
+    return ledger
+
+
+def standing(plan: Plan, ledger: Ledger | None) -> PlanStanding:
+    """Whether a plan is proposed, approved or refused; it is neither where there is no ledger."""
+    return PlanStanding(plan.digest) if ledger is None else ledger.approvals.plan(plan.digest)
+
+
+def propose(path: Path) -> PlanStanding:
+    """Put the plan at `path` up for review; its ledger is started where it is absent."""
+    text = Plan.read(path)
+    plan = Plan.parse(text, path.parent)
+    _ = plan.invariants  # what cannot be planned is not proposed
+    ledger = opened_or_made(plan)
+    ledger.propose(plan.digest, text, plan.file_digests)
+    return standing(plan, ledger)
+
+
+def review(plan: Plan, word: Word, because: str = "") -> PlanStanding:
+    """Approve or refuse a plan that somebody else proposed, or withdraw your last review."""
+    ledger = open_ledger(plan, create=False)
+    if ledger is None:
+        raise LedgerError(
+            f"there is no ledger at '{plan.ledger}' yet, so nothing was proposed.",
+            remedy="Whoever wrote the plan runs `congenial propose PLAN`.",
+        )
+    ledger.review(plan.digest, word, because)
+    return standing(plan, ledger)
 
 
 def note(plan: Plan, ledger: Ledger) -> dict[str, str]:
@@ -76,12 +105,12 @@ def note(plan: Plan, ledger: Ledger) -> dict[str, str]:
 
 def refuse_fresh_start(plan: Plan) -> None:
     """A ledger that went missing must not become a fresh budget."""
-    known, remedy = [_file(plan)], RIGHT_LEDGER
+    recorded, remedy = [_file(plan)], RIGHT_LEDGER
     if _recorded(plan) is None:
-        known, remedy = _released(plan), RIGHT_LEDGER_OF_BUNDLE
-    if known:
+        recorded, remedy = _released(plan), RIGHT_LEDGER_OF_BUNDLE
+    if recorded:
         raise LedgerError(
-            f"there is no ledger at '{plan.ledger}', but '{known[0]}' was recorded in a ledger: "
+            f"there is no ledger at '{plan.ledger}', but '{recorded[0]}' was recorded in a ledger: "
             "what was spent is unknown.",
             remedy=remedy,
         )
@@ -125,15 +154,17 @@ def _holds_bundle(entries: Sequence[Entry], bundle: Path) -> bool:
     except (BundleError, UnicodeDecodeError):
         digest = ""
     return any(
-        one.bundle_digest == digest if one.bundle_digest and digest else one.name == bundle.name
-        for one in entries
-        if one.was_drawn
+        entry.bundle_digest == digest
+        if entry.bundle_digest and digest
+        else entry.name == bundle.name
+        for entry in entries
+        if entry.was_drawn
     )
 
 
 def _released(plan: Plan) -> list[Path]:
     """The bundles of this plan that are in their usual place: they were drawn under a ledger."""
-    places = (plan.folder / BUNDLES / one.name for one in plan.release)
+    places = (plan.folder / BUNDLES / section.name for section in plan.release)
     return [place for place in places if place.is_dir()]
 
 
@@ -156,8 +187,9 @@ def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
     """
     if ledger is None:
         return plan.invariants
-    known = ledger.figures
-    if known.schema is not plan.schema and known.schema == plan.schema:
-        known = replace(known, schema=plan.schema)  # words for readers, and what came from files
-    asked = figures_beside(plan, known)
-    return known if set(asked.told) <= set(known.told) else known.join(asked)
+    published = ledger.figures
+    if published.schema is not plan.schema and published.schema == plan.schema:
+        # with words for readers, and what came from files
+        published = replace(published, schema=plan.schema)
+    asked = figures_beside(plan, published)
+    return published if set(asked.told) <= set(published.told) else published.join(asked)

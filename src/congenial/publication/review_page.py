@@ -48,8 +48,7 @@ def review(plan: Plan, document: Document, text: str, name: str) -> ReviewConten
         sections(words(document, full=True)),
         (
             ("File", name),
-            ("Plan digest", plan.digest),
-            ("It covers", DIGEST_OF),
+            (DIGEST_OF, plan.digest),
             *((f"SHA-256 of {one}", digest) for one, digest in plan.file_digests.items()),
         ),
         text,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from congenial.data.arguments import PATH, expect
+from congenial.data.durable_files import write_new
 from congenial.errors import BundleError
 
 if TYPE_CHECKING:
@@ -86,8 +87,7 @@ def sign(folder: str | Path, key: Ed25519PrivateKey) -> Path:
     target = folder / SIGNATURE
     content = signature(read_bytes(folder / INDEX), key)
     try:
-        with target.open("x") as file:
-            file.write(content)
+        write_new(target, content.encode())
     except FileExistsError:
         raise BundleError(
             f"'{folder}' is signed already.", remedy=f"Remove its {SIGNATURE} to sign it anew."

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from congenial.data.advance import Advance
+from congenial.data.durable_files import write_whole
 from congenial.errors import BundleError, CongenialError, PlanError, some_of
 from congenial.kinds.kind import Document, Tell
 
@@ -132,7 +133,7 @@ def write_audit(one: Document, folder: Path) -> Path:
     path = folder / f"audit-{one['name']}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(one, indent=1) + "\n", encoding="utf-8")
+        write_whole(path, f"{json.dumps(one, indent=1)}\n".encode())
     except OSError as reason:
         raise BundleError(
             f"cannot write to '{folder}': {reason.strerror}.",

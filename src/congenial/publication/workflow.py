@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from congenial.data.durable_files import write_whole
 from congenial.data.predicate import parse
 from congenial.data.tabulate import Microdata
 from congenial.errors import BudgetError, MandateError, PlanError, StructureError, some_of
@@ -237,9 +238,7 @@ def _released_bases(plan: Plan) -> set[str]:
 
 
 def _write_published(figures: Invariants, folder: Path, recorded: dict[str, str]) -> None:
-    """Plain files, replaced one by one through a temporary name; the ledger already has the
-    record.
-    """
+    """Plain files, replaced one by one; the ledger already has the record."""
     from congenial.data.indented_json import indented
     from congenial.publication.bundle_texts import published_csv
 
@@ -251,9 +250,7 @@ def _write_published(figures: Invariants, folder: Path, recorded: dict[str, str]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in content.items():
-            partial = folder / f".{name}.partial"
-            partial.write_text(text, encoding="utf-8")
-            partial.replace(folder / name)
+            write_whole(folder / name, text.encode())
     except OSError as reason:
         raise MandateError(
             f"the figures are recorded in the ledger but cannot be written to '{folder}': "
@@ -324,7 +321,7 @@ def release(
         built = kind.build(plan, section, figures)  # before data are read or a ledger is made
     _refuse_unpublished(plan, before)
     if section.alone and before is not None:  # laws take long to fit: ask first
-        before.refuse_company({"metric": WHOLE_DATASET})
+        before.refuse_promise({"metric": WHOLE_DATASET})
     if before is None or figures.told == before.figures.told:  # else once all have values
         _refuse_price(plan, built, name, before)
     figures, people = _with_people(plan, before)
@@ -356,7 +353,7 @@ def _refuse_price(
     if not isinstance(mechanism, MeasuredTables):
         return
     if ledger is not None:
-        ledger.refuse(mechanism.description, mechanism.guarantee, name, beside=people)
+        ledger.refuse_release(mechanism.description, mechanism.guarantee, name, beside=people)
         return
     if not isinstance(mechanism.adjacency, Adjacency):
         return

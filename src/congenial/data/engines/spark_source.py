@@ -25,6 +25,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import unquote
 
+from congenial.data.durable_files import write_whole
 from congenial.data.source import (
     SPARK_SCHEME,
     Source,
@@ -151,11 +152,9 @@ def _group_writer(folder: str, by: str) -> Callable[[Any], Any]:
 
         group, written = rows[by][0].as_py(), rows.num_rows
         file = _group_file(folder, by, group)
-        partial = file.with_name(f".{uuid.uuid4().hex}.partial")
         try:
             file.parent.mkdir(exist_ok=True)
-            pq.write_table(rows.drop_columns([by]), partial)
-            partial.replace(file)
+            write_whole(file, lambda out: pq.write_table(rows.drop_columns([by]), out))
         except OSError:
             written = _NOT_WRITTEN
         return pa.table({by: [group], "rows": [written]})

@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import re
-import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from congenial.data.durable_files import write_whole
 from congenial.errors import LedgerError
 
 LARGE = 100_000  # numbers of one figure that are written into a file
@@ -50,8 +49,8 @@ class FigureFiles:
         for digest in set(_NAMED.findall(str(text))):
             path = self._path(digest)
             try:
-                found = path.stat()
-                now = (found.st_size, found.st_mtime_ns)
+                status = path.stat()
+                now = (status.st_size, status.st_mtime_ns)
                 if self._seen.get(digest) == now:
                     continue
                 with path.open("rb") as file:
@@ -77,26 +76,9 @@ class FigureFiles:
         content = io.BytesIO()
         np.save(content, array, allow_pickle=False)
         digest = hashlib.sha256(content.getvalue()).hexdigest()
-        self._save(self._path(digest), content.getvalue())
+        self.folder.mkdir(exist_ok=True)  # SQLite syncs the folder it is in before it commits
+        write_whole(self._path(digest), content.getvalue())
         return {"digest": digest, "numbers": int(array.size)}
-
-    def _save(self, path: Path, content: bytes) -> None:
-        """Write a file under a temporary name, wait until it is on disk, then name it."""
-        self.folder.mkdir(exist_ok=True)
-        partial = self.folder / f".{uuid.uuid4().hex}.partial"
-        try:
-            with partial.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
-        place = os.open(self.folder, os.O_RDONLY)
-        try:
-            os.fsync(place)
-        finally:
-            os.close(place)
 
     def _read(self, values: Any) -> Any:
         import numpy as np
@@ -122,7 +104,7 @@ def _changed(data: Any, change: Callable[[Any], Any]) -> Any:
             for key, value in data.items()
         }
     if isinstance(data, list) and data and isinstance(data[0], Mapping):
-        return [_changed(one, change) for one in data]
+        return [_changed(item, change) for item in data]
     return data
 
 

@@ -11,16 +11,17 @@ message of the driver is shown, since some quote the connection's parameters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import ceil
+from typing import ClassVar
 
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from congenial.errors import LedgerError
-from congenial.ledger.stores.store import First, Store, not_a_ledger
+from congenial.ledger.stores.store import First, Store
 
 _SHOWN = ("host", "port", "options", "service")  # parts of a URL's query that hold no secret
 _LOCK = 1_129_270_855  # sets this program's advisory locks apart from others'
@@ -49,6 +50,46 @@ class PostgresStore(Store):
 
     Needs the extra `postgres` (psycopg 3). Connections and locks are waited for `timeout` seconds.
     """
+
+    FAULTS: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "55P03": (
+            "the ledger '{where}' was locked by another process for more than {timeout:g} s.",
+            "Try again when the other run has ended; nothing was written.",
+        ),
+        "42501": (
+            "the database does not allow this user to do that in the ledger '{where}'.",
+            "Ask an owner for a role: `congenial ledger grant LEDGER WHO ROLE`; nothing was "
+            "written.",
+        ),
+        "42704": (
+            "the server of '{where}' has no user of that name.",
+            "Have it made first (CREATE USER); nothing was granted.",
+        ),
+        "23": (
+            "the ledger '{where}' refused a change to its history.",
+            "Events are only ever added, well-formed, one writer at a time; open the ledger again.",
+        ),
+        "40": (
+            "the server of '{where}' ended the transaction in favour of another.",
+            "Try again; nothing was written.",
+        ),
+        "25006": (
+            "the server of '{where}' may only be read from (a standby?).",
+            "Name the primary server; nothing was written.",
+        ),
+        "53": (
+            "the server of '{where}' is out of room, memory or connections.",
+            "Try again when it has some; nothing was written.",
+        ),
+        "57": (
+            "the server of '{where}' interrupted the request.",
+            "Try again, after a look at the ledger's pending releases.",
+        ),
+        "58": (
+            "the server of '{where}' failed to read or write.",
+            "Check its disk, then the ledger's pending releases.",
+        ),
+    }
 
     def __init__(self, url: str, timeout: float) -> None:
         parsed = _parse(url)
@@ -106,59 +147,13 @@ class PostgresStore(Store):
         try:
             yield
         except DBAPIError as error:
-            raise self._fault(error) from None
+            code = getattr(error.orig, "sqlstate", None) or ""
+            if error.connection_invalidated:
+                raise _lost(self.where) from None
+            if not code:
+                raise _not_connected(self.where, str(error.orig)) from None
+            raise self._fault(code) from None
 
-    def _fault(self, error: DBAPIError) -> LedgerError:
-        code = getattr(error.orig, "sqlstate", None) or ""
-        if error.connection_invalidated:
-            return _lost(self.where)
-        if not code:
-            return _not_connected(self.where, str(error.orig))
-        for prefix, (what, remedy) in _FAULTS.items():
-            if code.startswith(prefix):
-                told = what.format(where=self.where, timeout=self.timeout)
-                return LedgerError(told, remedy=remedy)
-        return not_a_ledger(self.where)
-
-
-_FAULTS = {
-    "55P03": (
-        "the ledger '{where}' was locked by another process for more than {timeout:g} s.",
-        "Try again when the other run has ended; nothing was written.",
-    ),
-    "42501": (
-        "the database does not allow this user to do that in the ledger '{where}'.",
-        "Ask an owner for a role: `congenial ledger grant LEDGER WHO ROLE`. Nothing was written.",
-    ),
-    "42704": (
-        "the server of '{where}' has no user of that name.",
-        "Have it made first (CREATE USER); nothing was granted.",
-    ),
-    "23": (
-        "the ledger '{where}' refused a change to its history.",
-        "Events are only ever added, well-formed, one writer at a time; open the ledger again.",
-    ),
-    "40": (
-        "the server of '{where}' ended the transaction in favour of another.",
-        "Try again; nothing was written.",
-    ),
-    "25006": (
-        "the server of '{where}' may only be read from (a standby?).",
-        "Name the primary server; nothing was written.",
-    ),
-    "53": (
-        "the server of '{where}' is out of room, memory or connections.",
-        "Try again when it has some; nothing was written.",
-    ),
-    "57": (
-        "the server of '{where}' interrupted the request.",
-        "Try again, after a look at the ledger's pending releases.",
-    ),
-    "58": (
-        "the server of '{where}' failed to read or write.",
-        "Check its disk, then the ledger's pending releases.",
-    ),
-}
 
 # The driver gives no code for a refused login, only the server's words.
 _LOGIN = (
@@ -204,7 +199,7 @@ def _lost(where: str) -> LedgerError:
 
 def _not_connected(where: str, words: str) -> LedgerError:
     """Why there is no connection, without the driver's words."""
-    if any(one in words for one in _LOGIN):
+    if any(refusal in words for refusal in _LOGIN):
         return LedgerError(
             f"the server of the ledger '{where}' refused the login.",
             remedy="Check the user, and its password in ~/.pgpass or PGPASSWORD.",

@@ -3,7 +3,7 @@
 --
 -- Here roles are access control: the writer is the database user, and whoever is granted a role is
 -- given the database privileges that go with it and no others. Error codes tell the program which
--- refusal it was (`_FAULTS` in postgres.py). sqlite.sql beside this file has the same rules.
+-- refusal it was (`FAULTS` in postgres.py). sqlite.sql beside this file has the same rules.
 
 CREATE TABLE ledger (format integer NOT NULL);
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 import getpass
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
 from uuid import uuid4
 
+from congenial.data.durable_files import name_new
 from congenial.errors import LedgerError
 from congenial.ledger.stores.figure_files import FigureFiles
 from congenial.ledger.stores.store import First, Store, not_a_ledger
@@ -23,8 +24,41 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 
+_LOCKED = (
+    "the ledger '{where}' was locked by another process for more than {timeout:g} s.",
+    "Try again when the other run has ended; nothing was written.",
+)
+_READ_ONLY = (
+    "the ledger '{where}' may not be written to.",
+    "Ask for write access to the file and its folder; nothing was written.",
+)
+
+
 class SqliteStore(Store):
     """A ledger's events in one SQLite file, written by `who` (default: the system's user)."""
+
+    FAULTS: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "SQLITE_BUSY": _LOCKED,
+        "SQLITE_LOCKED": _LOCKED,
+        "SQLITE_READONLY": _READ_ONLY,
+        "SQLITE_PERM": _READ_ONLY,
+        "SQLITE_CANTOPEN": (
+            "the ledger '{where}' cannot be reached.",
+            "Check that the folder exists and may be read and written.",
+        ),
+        "SQLITE_FULL": (
+            "the disk of the ledger '{where}' is full.",
+            "Make room and try again; nothing was written.",
+        ),
+        "SQLITE_IOERR": (
+            "reading or writing the ledger '{where}' failed.",
+            "Check the disk, then the ledger's pending releases.",
+        ),
+        "SQLITE_CONSTRAINT": (
+            "the ledger '{where}' refused a change to its history.",
+            "Events are only ever added, as roles allow; open the ledger again.",
+        ),
+    }
 
     def __init__(self, path: Path, timeout: float, who: str | None = None) -> None:
         super().__init__(str(path), timeout)
@@ -58,7 +92,8 @@ class SqliteStore(Store):
                 os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
                 with store._begin(write=True) as connection:
                     store._build(connection, first)
-                _give_name(draft, self.path)
+                with suppress(FileExistsError):  # another process has started the ledger
+                    name_new(draft, self.path)
             finally:
                 draft.unlink(missing_ok=True)
 
@@ -106,11 +141,9 @@ class SqliteStore(Store):
         try:
             yield
         except DBAPIError as error:
-            code = getattr(error.orig, "sqlite_errorname", "")
-            raise fault(self.where, self.timeout, code) from None
+            raise self._fault(getattr(error.orig, "sqlite_errorname", "")) from None
         except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorname", "")
-            raise fault(self.where, self.timeout, code) from None
+            raise self._fault(getattr(error, "sqlite_errorname", "")) from None
         except UnicodeDecodeError:  # SQLite quotes what it found in a damaged file
             raise not_a_ledger(self.where) from None
         except OSError as error:
@@ -121,58 +154,8 @@ class SqliteStore(Store):
             ) from None
 
 
-def _give_name(draft: Path, path: Path) -> None:
-    """Name the finished file without ever replacing one; losing a race is fine."""
-    try:
-        path.hardlink_to(draft)
-    except FileExistsError:
-        return
-    except OSError:  # a file system without links: claim the name, then move onto the claim
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        except FileExistsError:
-            return
-        draft.replace(path)
-
-
 def _user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
         return "unknown"
-
-
-def fault(where: str, timeout: float, code: str) -> LedgerError:
-    """What a fault of SQLite means, by the name of its code."""
-    told = {
-        "SQLITE_BUSY": (
-            f"the ledger '{where}' was locked by another process for more than {timeout:g} s.",
-            "Try again when the other run has ended; nothing was written.",
-        ),
-        "SQLITE_CANTOPEN": (
-            f"the ledger '{where}' cannot be reached.",
-            "Check that the folder exists and may be read and written.",
-        ),
-        "SQLITE_READONLY": (
-            f"the ledger '{where}' may not be written to.",
-            "Ask for write access to the file and its folder; nothing was written.",
-        ),
-        "SQLITE_FULL": (
-            f"the disk of the ledger '{where}' is full.",
-            "Make room and try again; nothing was written.",
-        ),
-        "SQLITE_IOERR": (
-            f"reading or writing the ledger '{where}' failed.",
-            "Check the disk, then the ledger's pending releases.",
-        ),
-        "SQLITE_CONSTRAINT": (
-            f"the ledger '{where}' refused a change to its history.",
-            "Events are only ever added, as roles allow; open the ledger again.",
-        ),
-    }
-    told["SQLITE_LOCKED"] = told["SQLITE_BUSY"]
-    told["SQLITE_PERM"] = told["SQLITE_READONLY"]
-    for prefix, (what, remedy) in told.items():
-        if code.startswith(prefix):
-            return LedgerError(what, remedy=remedy)
-    return not_a_ledger(where)

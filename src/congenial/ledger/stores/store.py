@@ -4,9 +4,9 @@ Every event carries the digest of the one before it, so an edit, a removal or a 
 noticed when the ledger is next read. What a chain cannot notice is a history cut off at its end or
 replaced by an older copy: note the last digest elsewhere where that matters.
 
-What is here is common to both databases, and `store_at` tells which of them a place is; how each
-connects, locks and fails is in sqlite.py and postgres.py, and its tables are in the .sql file
-beside each.
+What both databases have in common is here, and `store_at` chooses between them. How each connects,
+locks and fails is in sqlite.py and postgres.py, and its tables are in sqlite.sql and
+postgresql.sql.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from congenial.data.arguments import NUMBER, PATH, expect
 from congenial.errors import LedgerError
@@ -67,9 +67,9 @@ class Event:
     @property
     def expected_digest(self) -> str:
         """SHA-256 of everything else in the event, the previous digest included."""
-        told = [self.id, self.at, self.who, self.kind, self.release, self.text, self.previous]
+        fields = [self.id, self.at, self.who, self.kind, self.release, self.text, self.previous]
         # `default`: a damaged file may hold bytes where text was
-        return hashlib.sha256(json.dumps(told, default=repr).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(fields, default=repr).encode()).hexdigest()
 
 
 class Log:
@@ -122,6 +122,8 @@ class Store(ABC):
     transaction, so that nothing is shared with a forked process and no lock outlives a call.
     """
 
+    FAULTS: ClassVar[Mapping[str, tuple[str, str]]]  # how a code begins -> what, remedy
+
     def __init__(self, where: str, timeout: float) -> None:
         self.where = where
         self.timeout = timeout
@@ -149,6 +151,15 @@ class Store(ABC):
     @abstractmethod
     def _faults(self) -> AbstractContextManager[None]:
         """Turn faults of the database into LedgerErrors without their tracebacks."""
+
+    def _fault(self, code: str) -> LedgerError:
+        """What a fault of the database means, by its code."""
+        for prefix, (what, remedy) in self.FAULTS.items():
+            if code.startswith(prefix):
+                return LedgerError(
+                    what.format(where=self.where, timeout=self.timeout), remedy=remedy
+                )
+        return not_a_ledger(self.where)
 
     @contextmanager
     def patient(self, times: float) -> Iterator[None]:
@@ -213,12 +224,12 @@ class Store(ABC):
             )
         if "format" not in columns:
             raise not_a_ledger(self.where)
-        found = connection.execute(_table("ledger", "format").select()).scalar()
-        if not isinstance(found, int):
+        number = connection.execute(_table("ledger", "format").select()).scalar()
+        if not isinstance(number, int):
             raise not_a_ledger(self.where)
-        if found != FORMAT:
+        if number != FORMAT:
             raise LedgerError(
-                f"'{self.where}' is a ledger in format {found}; this version of congenial reads "
+                f"'{self.where}' is a ledger in format {number}; this version of congenial reads "
                 f"format {FORMAT}.",
                 remedy="Open it with the version that wrote it; it was not changed.",
             )
