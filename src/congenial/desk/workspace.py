@@ -87,13 +87,13 @@ def text_digest(text: str) -> str:
 def save(path: Path, text: str, opened: str) -> None:
     """Replace a plan's text, if it is still the one with the digest `opened`.
 
-    PlanConflictError if somebody else saved it in between; PlanError for what is no TOML.
+    PlanConflictError if somebody else saved it in between; PlanError if the text is not valid TOML.
     """
     try:
         tomllib.loads(text)
     except (ValueError, RecursionError) as reason:
         raise PlanError(
-            f"the plan is not valid TOML: {reason}.", remedy="Mend that; nothing was saved."
+            f"the plan is not valid TOML: {reason}.", remedy="Correct it; nothing was saved."
         ) from None
     try:
         with _locked(path.parent):
