@@ -120,10 +120,10 @@ def test_no_class_name_stands_for_two_things():
     assert {name: paths for name, paths in named.items() if len(paths) > 1} == {}
 
 
-# What a kind of release is, is asked of the registry; only commands that are about one kind (an
-# attack on tables, the utility of synthetic records) name theirs.
+# What a kind of release is, is asked of the registry; only a command that is about one kind (an
+# attack on tables) names it.
 OF_ANY_KIND = {"registry", "kind", "shared_words"}
-OF_ONE_KIND = {"cli/audit.py", "cli/compared.py", "cli/curve.py"}
+OF_ONE_KIND = {"cli/audit.py"}
 
 
 def kinds_imported(path: Path) -> set[str]:

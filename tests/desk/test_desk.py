@@ -167,7 +167,8 @@ def test_the_text_is_checked_as_it_is_typed(folder: Path) -> None:
     assert "TOML" in check(PLAN + "[")["words"]
     hostile = check(PLAN.replace("Population", "<script>alert(1)</script>"))
     assert "<script>" not in hostile["form"]
-    fields = {"text": PLAN, "edit": "parameter", "release": "people", "value": "2"}
+    fields = {"text": PLAN, "edit": "set", "section": "release", "entry": "people"}
+    fields |= {"field": "epsilon", "value": "2"}
     edited = me.client.post("/plan/plan.toml/edit", json=fields, headers=head).json()
     assert "epsilon = 2   # per person" in edited["text"]
     assert (folder / "plan.toml").read_text() == PLAN  # nothing is saved by that

@@ -18,15 +18,15 @@ from typer.testing import CliRunner
 
 from congenial import read, verify
 from congenial.cli import app
-from congenial.cli import curve as curve_command
 from congenial.errors import BudgetError, CongenialError, DataError, MandateError, PlanError
 from congenial.kinds.records_from_models import KIND
 from congenial.ledger.ledger import Ledger
 from congenial.publication import workflow
 from congenial.publication.check_document import of_check
 from congenial.publication.plan import Plan
+from congenial.publication.synthetic_utility import synthetic_section
 from congenial.sampling.randomness import SeededRandomness
-from congenial.synthesis.risk_utility import NOTE
+from congenial.synthesis.utility_report import NOTE
 from tests.plain_reports import plain_reports
 
 PEOPLE = 300
@@ -342,6 +342,7 @@ def test_curve_is_loud_private_and_goes_on(finished, tmp_path):
         (("--measure", "age"), "not a synthesised column"),
         (("--measure", "income@2"), "a quantile"),
         (("--measure", "income@x"), "a quantile"),
+        (("--measure", "income@0"), "a quantile"),
         (("--bounds", "0"), "positive"),
         (("--bounds", "1,x"), "positive"),
         (("--local", "1"), "two numbers"),
@@ -359,9 +360,9 @@ def test_curve_needs_synthetic_records(tmp_path):
     text = PLAN[: PLAN.index("[release.model]")] + PLAN[PLAN.index("[budget]") :]
     text = text.replace("copies = 2\n", 'table = ["region"]\n')
     with pytest.raises(PlanError, match="no synthetic records"):
-        curve_command.section_of(Plan.parse(text, tmp_path), "people")
+        synthetic_section(Plan.parse(text, tmp_path), "people")
     with pytest.raises(PlanError, match=r"Add a \[\[release\]\] with `model`"):
-        curve_command.section_of(Plan.parse(text, tmp_path), None)
+        synthetic_section(Plan.parse(text, tmp_path), None)
 
 
 def test_theta_and_model_are_one(tmp_path):

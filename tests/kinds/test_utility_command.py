@@ -143,7 +143,7 @@ def test_pictures(document, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "error", "says"),
     [
-        (("--regression", "income"), PlanError, "is no model"),
+        (("--regression", "income"), PlanError, "is not a model"),
         (("--name", "nobody"), PlanError, "no release 'nobody'"),
         (("--bundle", "nowhere"), BundleError, "nowhere"),
         (("--out", "bundles/people"), BundleError, "do not go into a bundle"),
@@ -162,10 +162,10 @@ def test_other_data_and_other_plans_are_refused(finished, tmp_path):
     release = read(finished.parent / "bundles" / "people")
     other = write(tmp_path, region=["west"] * PEOPLE)
     with pytest.raises(MandateError, match="do not agree"):
-        synthetic_utility.examine(Plan.load(other), release)
+        synthetic_utility.utility_of_bundle(Plan.load(other), release)
     wider = Plan.parse(PLAN.replace("integers = [0, 6]", "integers = [0, 7]"), tmp_path)
     with pytest.raises(PlanError, match="another schema"):
-        synthetic_utility.examine(wider, release)
+        synthetic_utility.utility_of_bundle(wider, release)
 
 
 def test_the_papers_weights_stand_beside_the_certified_ones(finished, document):

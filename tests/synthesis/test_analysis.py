@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from congenial.data.advance import telling
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
@@ -144,7 +145,7 @@ def test_the_report_warns_and_stays():
     with Microdata.open(people(50, 1), SCHEMA) as opened:
         report = utility_report(opened, people(50, 2), SCHEMA)
     assert str(report).startswith(NOTE)
-    assert "not covered by the promise" in report.note
+    assert "NOT covered by the promise" in report.note
     for leave in (copy.copy, copy.deepcopy):
         with pytest.raises(DataError, match="confidential"):
             leave(report)
@@ -203,20 +204,19 @@ def test_quantiles_of_levels():
 
 
 def test_curve_of_three_mechanisms(tmp_path):
-    kept, told = tmp_path / "curve.jsonl", []
+    kept, steps = tmp_path / "curve.jsonl", []
     ask = {
         "bounds": ["1/4", 4],
         "local": [(1.0, 0.0), (0.5, 0.0)],
         "replicates": 10,
         "results": kept,
-        "progress": lambda done, of: told.append((done, of)),
     }
     measure = Measure("x", 0.9)
-    rows = risk_utility_curve(
-        synthesizer(), table(), measure, randomness=SeededRandomness(4), **ask
-    )
-    assert told[0] == (0, 6)
-    assert told[-1] == (6, 6)
+    with telling(steps.append):
+        rows = risk_utility_curve(
+            synthesizer(), table(), measure, randomness=SeededRandomness(4), **ask
+        )
+    assert [step.share for step in steps] == [point / 6 for point in range(6)]
     by = {(row["mechanism"], *row["setting"].values()): row for row in rows}
     assert by["certified", "1/4"]["epsilon"] == by["scalar", "1/4"]["epsilon"] == 0.5
     assert by["certified", "4"]["rms_error"] < by["scalar", "1/4"]["rms_error"]
@@ -224,7 +224,7 @@ def test_curve_of_three_mechanisms(tmp_path):
     assert by["local", 1.0, 0.0]["basis"] == LABEL
     assert by["local", 0.5, 0.0]["epsilon"] < by["local", 1.0, 0.0]["epsilon"]
     lines = kept.read_text().splitlines()
-    assert "not covered" in json.loads(lines[0])["note"]
+    assert "NOT covered" in json.loads(lines[0])["note"]
     # interrupted while writing the last point: the others are not computed again
     kept.write_text("\n".join([*lines[:-1], lines[-1][:20]]))
     again = risk_utility_curve(

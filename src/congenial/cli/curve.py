@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli import compared
 from congenial.cli.command_options import Json, PlanFile, SyntheticName, with_examples
-from congenial.cli.output import (
-    Document,
-    console,
-    emit,
-    heading,
-    line,
-    paragraph,
-    table,
-    warn,
-    working,
-)
-from congenial.errors import DataError, PlanError
+from congenial.cli.output import Document, emit, heading, line, paragraph, table, warn, working
+from congenial.errors import PlanError
 
 if TYPE_CHECKING:
-    from congenial.kinds.records_from_models import ModelRecordsSection
-    from congenial.publication.plan import Plan
     from congenial.synthesis.risk_utility import Measure
 
 BOUNDS = "0.25,0.5,1,2"
 TIMES = "0.25,1,4"
-COLUMNS = ("mechanism", "setting", "epsilon", "basis", "mean error", "root mean square")
-NOTES = (
-    "CONFIDENTIAL: these errors are measured against the confidential records. They stay with the "
-    "curator: no bundle holds them, and they must not be published.",
-    "Choosing M, Theta, a model or epsilon by looking at them is NOT covered by the promise of a "
-    "release.",
-)
 
 
 @with_examples(
@@ -81,77 +59,59 @@ def curve(
     Finished points are kept in the folder: the same command goes on after an interruption. Records
     from tables are shown beside other ways to make records, at the same promise.
     """
+    from congenial.publication import synthetic_utility
     from congenial.publication.plan import Plan
 
     loaded = Plan.load(plan)
-    if (from_tables := compared.tables_section(loaded, name)) is not None:
-        folder = loaded.folder / "curve" / from_tables.name if out is None else out
-        for note in compared.NOTES if as_json else ():
-            warn(note)
-        with working("comparing"):
-            beside = compared.examine(
-                loaded, from_tables, compared.positive_numbers("--times", times), replicates, folder
-            )
-        emit(beside) if as_json else compared.show(beside)
-        return
-    section = section_of(loaded, name)
-    measures = [_measure(section, one) for one in (measure or list(section.model))]
+    section = synthetic_utility.synthetic_section(loaded, name)
     folder = loaded.folder / "curve" / section.name if out is None else out
-    for note in NOTES if as_json else ():  # people find them at the end of what they read
-        warn(note)
-    document = examine(
-        loaded,
-        section,
-        measures,
-        compared.positive_numbers("--bounds", bounds),
-        _local(local or ["1,0"]),
-        replicates,
-        folder,
-    )
-    emit(document) if as_json else show(document)
-
-
-def section_of(plan: Plan, name: str | None) -> ModelRecordsSection:
-    """The release of synthetic records that is meant."""
-    found: list[ModelRecordsSection] = plan.of("model")
-    if name is not None:
-        meant = plan.named(name)
-        for section in found:
-            if section is meant:
-                return section
-        raise PlanError(
-            f"release '{name}' has no synthetic records.", remedy="Name one with model."
-        )
-    if len(found) != 1:
-        if not found:
-            raise PlanError(
-                "the plan releases no synthetic records.",
-                remedy="Add a [[release]] with `model`.",
+    if synthetic_utility.from_models(section):
+        measures = [_measure(section.model, text) for text in (measure or section.model)]
+        settings = positive_numbers("--bounds", bounds), _local(local or ["1,0"])
+        with working("drawing records at every setting"):
+            document = synthetic_utility.curve_of_models(
+                loaded, section, measures, *settings, replicates, folder
             )
-        names = ", ".join(one.name for one in found)
+    else:
+        promises = positive_numbers("--times", times)
+        with working("drawing records in every way"):
+            document = synthetic_utility.curve_of_tables(
+                loaded, section, promises, replicates, folder
+            )
+    show_or_emit(document, show, as_json=as_json)
+
+
+def positive_numbers(option: str, text: str) -> list[Fraction]:
+    """The list of positive numbers that an option gives."""
+    from congenial.data.rational import fraction
+
+    try:
+        numbers = [fraction(part.strip()) for part in text.split(",") if part.strip()]
+    except (ValueError, ZeroDivisionError):
+        numbers = []
+    if not numbers or min(numbers) <= 0:
         raise PlanError(
-            "the plan has several releases of synthetic records.",
-            remedy=f"Name one with --name. It has: {names}.",
+            f"{option} {text!r} is not a list of positive numbers.",
+            remedy=f"Write, for example, {option} 0.5,1.",
         )
-    return found[0]
+    return numbers
 
 
-def _measure(section: ModelRecordsSection, text: str) -> Measure:
+def _measure(columns: Collection[str], text: str) -> Measure:
     from congenial.synthesis.risk_utility import Measure
 
     column, at, quantile = text.rpartition("@")
-    if not at:
-        column = text
     try:
-        found = Measure(column, float(quantile) if at else None)
+        measure = Measure(column, float(quantile)) if at else Measure(text)
     except ValueError:
-        found = Measure(column, -1.0)
-    if column not in section.model or (at and not 0 < (found.quantile or 0) < 1):
+        measure = Measure(column, -1.0)
+    inside = measure.quantile is None or 0 < measure.quantile < 1
+    if measure.column not in columns or not inside:
         raise PlanError(
             f"--measure {text!r} is not a synthesised column, or a quantile of one.",
-            remedy=f"Columns: {', '.join(section.model)}; a quantile is written as in income@0.9.",
+            remedy=f"Columns: {', '.join(columns)}; a quantile is written as in income@0.9.",
         )
-    return found
+    return measure
 
 
 def _local(texts: list[str]) -> list[tuple[float, float]]:
@@ -163,161 +123,63 @@ def _local(texts: list[str]) -> list[tuple[float, float]]:
         ) from None
 
 
-def examine(
-    plan: Plan,
-    section: ModelRecordsSection,
-    measures: list[Measure],
-    bounds: list[Fraction],
-    local: list[tuple[float, float]],
-    replicates: int,
-    folder: Path,
-) -> Document:
-    """CONFIDENTIAL: the curve as plain data."""
-    from congenial.data.tabulate import Microdata
-    from congenial.kinds.records_from_models import KIND
-    from congenial.publication import workflow
-    from congenial.publication.private import private_folder
-    from congenial.synthesis.risk_utility import risk_utility_curve
-
-    made = KIND.build(plan, section, workflow.published_so_far(plan))
-    rows: list[Document] = []
-    left_out: list[str] = []
-    each = 2 * len(bounds) + len(local)
-    private_folder(folder)
-    with (
-        _progress(each * len(measures)) as tell,
-        Microdata.open(plan.source, plan.schema, plan.unit) as data,
-    ):
-        for at, one in enumerate(measures):
-            common: dict[str, Any] = {
-                "replicates": replicates,
-                "results": folder / f"{_file(one)}.jsonl",
-            }
-            sweeps: list[dict[str, Any]] = [{"bounds": bounds}, *({"local": [cg]} for cg in local)]
-            done = at * each
-            for sweep in sweeps:
-                try:
-                    found = risk_utility_curve(
-                        made, data, one, **common, **sweep, progress=_from(tell, done)
-                    )
-                    rows += [{"measure": one.words} | row for row in found]
-                except DataError as error:
-                    if "bounds" in sweep:
-                        raise
-                    left_out.append(f"local {sweep['local'][0]}, {one.words}: {error}")
-                done += 2 * len(bounds) if "bounds" in sweep else 1
-    document: Document = {
-        "release": section.name,
-        "notes": list(NOTES),
-        "replicates": replicates,
-        "folder": str(folder),
-        "rows": rows,
-        "left_out": left_out,
-    }
-    picture = _picture(document, folder)
-    document["picture"] = None if picture is None else str(picture)
-    return document
-
-
-def _from(tell: Callable[[int], None], done: int) -> Callable[[int, int], None]:
-    return lambda now, _: tell(done + now)
-
-
-def _file(measure: Measure) -> str:
-    plain = "".join(c if c.isalnum() or c in "-_" else "_" for c in measure.column)
-    return plain if measure.quantile is None else f"{plain}-{measure.quantile:g}"
-
-
-@contextmanager
-def _progress(points: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on standard error, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
+def show_or_emit(
+    document: Document, show_document: Callable[[Document], None], *, as_json: bool
+) -> None:
+    """A confidential document for people, or as JSON with its notes on standard error."""
+    if not as_json:
+        show_document(document)
         return
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    shown = (TextColumn("points"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*shown, console=console(stderr=True)) as bar:
-        task = bar.add_task("points", total=points)
-        yield lambda done: bar.update(task, completed=done)
-
-
-def _picture(document: Document, folder: Path) -> Path | None:
-    """Error against epsilon, a line per mechanism; None without the extra `report`."""
-    from congenial.publication.private import private_file
-    from congenial.report import pictures
-    from congenial.report.charts import chart
-
-    if not pictures.available():
-        return None
-    drawn = {
-        "title": f"{document['release']}: error against epsilon",
-        "source": "CONFIDENTIAL: for the curator alone. Bands: two standard errors.",
-        "columns": ["measure", "mechanism", "epsilon", "root mean square error", "low", "high"],
-        "rows": [
-            [
-                row["measure"],
-                "local (estimate, no guarantee)"
-                if row["mechanism"] == "local"
-                else row["mechanism"],
-                row["epsilon"],
-                row["rms_error"],
-                max(0.0, row["rms_error"] - 2 * (row["rms_se"] or 0.0)),
-                row["rms_error"] + 2 * (row["rms_se"] or 0.0),
-            ]
-            for row in document["rows"]
-        ],
-        "chart": {
-            "kind": "line",
-            "x": "epsilon",
-            "y": "root mean square error",
-            "low": "low",
-            "high": "high",
-            "by": "mechanism",
-            "facet": "measure",
-            "y_free": True,
-            "x_log": True,
-        },
-    }
-    path = private_file(folder / "curve.png")
-    chart(drawn).save(str(path), format="png", scale_factor=2)
-    return path
+    for note in document["notes"]:
+        warn(note)
+    emit(document)
 
 
 def show(document: Document) -> None:
-    """The curve for the curator."""
-    heading(f"Utility of '{document['release']}' against epsilon, one copy")
+    """Errors of records from models at every setting, or of all ways to make them at a promise."""
+    from congenial.report.utility_page import MEASURES
+
+    of_tables = "promise" in document
+    beside = "beside other ways at the same promise" if of_tables else "against epsilon, one copy"
+    heading(f"Errors of '{document['release']}' {beside}")
     for measure in dict.fromkeys(row["measure"] for row in document["rows"]):
         paragraph("")
-        paragraph(measure)
-        rows = [
-            (
-                row["mechanism"],
-                ", ".join(f"{key} = {value}" for key, value in row["setting"].items()),
-                f"{row['epsilon']:.4g}",
-                row["basis"],
-                _error(row["mean_error"], row["mean_se"]),
-                _error(row["rms_error"], row["rms_se"]),
-            )
-            for row in document["rows"]
-            if row["measure"] == measure
-        ]
-        table(COLUMNS, rows, numbers=("epsilon", "mean error", "root mean square"))
+        means = f"Total variation from the data, {MEASURES[measure]}" if of_tables else measure
+        paragraph(means)
+        rows = [_row(row) for row in document["rows"] if row["measure"] == measure]
+        table(list(rows[0]), [list(row.values()) for row in rows], numbers=NUMBERS)
     if document["replicates"] > 1:
         paragraph(f"In parentheses: standard errors over {document['replicates']} draws.")
-    for one in document["left_out"]:
-        line("left out", one)
+    if of_tables:
+        paragraph(
+            f"The promise is {document['promise']}. Only records from tables keep the published "
+            "figures. No privacy: as many records drawn from the data with replacement, which "
+            "differ from the data by chance."
+        )
+    for reason in document.get("left_out", ()):
+        line("left out", reason)
     line("Kept in", document["folder"])
     if document["picture"]:
         line("Picture", document["picture"])
     for note in document["notes"]:
         paragraph(note, style="bold red")
+
+
+NUMBERS = ("times the promise", "epsilon", "mean error", "root mean square")
+
+
+def _row(row: Document) -> dict[str, str]:
+    """A mechanism at a setting, by the headings of the table."""
+    if "times" in row:
+        setting = {"mechanism": row["mechanism"], "times the promise": f"{row['times']:g}"}
+    else:
+        values = ", ".join(f"{key} = {value}" for key, value in row["setting"].items())
+        setting = {"mechanism": row["mechanism"], "setting": values}
+        setting |= {"epsilon": f"{row['epsilon']:.4g}", "basis": row["basis"]}
+    return setting | {
+        "mean error": _error(row["mean_error"], row["mean_se"]),
+        "root mean square": _error(row["rms_error"], row["rms_se"]),
+    }
 
 
 def _error(value: float, chance: float | None) -> str:

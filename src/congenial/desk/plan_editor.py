@@ -8,28 +8,32 @@ from typing import Any
 from starlette.responses import Response
 
 from congenial.data.predicate import parse
-from congenial.desk import derived_columns, plan_edits
+from congenial.desk import plan_edits
 from congenial.desk.rendering import render, sentence
 from congenial.desk.visit import Visit, as_json
 from congenial.desk.workspace import PlanConflictError, changed_lines, save, text_digest
 from congenial.errors import CongenialError, PlanError
 from congenial.kinds.registry import of_section
+from congenial.privacy.numbers import LIMITED
 from congenial.publication.plan import Plan
 
+# The edits of the form: which function, and which fields of the page it takes.
 EDITS: dict[str, tuple[Callable[..., str], tuple[str, ...]]] = {
-    "set": (plan_edits.set_value, ("section", "field", "value")),
-    "parameter": (plan_edits.set_parameter, ("release", "value")),
-    "table": (plan_edits.set_table, ("release", "value")),
-    "set-column": (plan_edits.set_column, ("column", "kind", "listed", "blank", "other")),
+    "set": (plan_edits.set_key, ("section", "entry", "field", "value")),
+    "remove": (plan_edits.remove, ("section", "entry")),
+    "set-column": (plan_edits.set_column, ("column", "kind", "listed", "missing", "other")),
     "derive-column": (
-        derived_columns.derive_column,
+        plan_edits.derive_column,
         ("column", "way", "sources", "at", "dates", "between"),
     ),
-    "remove-column": (plan_edits.remove_column, ("column",)),
     "add-figure": (plan_edits.add_figure, ("label", "by", "because", "condition")),
-    "remove-figure": (plan_edits.remove_figure, ("label",)),
     "add-release": (plan_edits.add_release, ("name", "table", "parameter", "value")),
-    "remove-release": (plan_edits.remove_release, ("release",)),
+}
+WAYS = {
+    "age": "Age in full years on a day, from the date of birth",
+    "year": "Year of a date",
+    "month": "Month of a date",
+    "join": "Several columns joined, such as tract and block",
 }
 
 
@@ -60,50 +64,27 @@ def _may_save(visit: Visit) -> bool:
 
 
 def form_of(text: str) -> dict[str, Any]:
-    """What the form shows of a plan's text, whatever that holds."""
+    """What the form shows of a plan's text, which may be anything."""
     plan = plan_edits.read(text)
-    data, budget = _table(plan.get("data")), _table(plan.get("budget"))
-    sections = plan.get("release")
-    releases = sections if isinstance(sections, list) else []
+    releases = plan.get("release")
     return {
         "readable": bool(plan),
-        "data": {name: str(data.get(name, "")) for name in ("source", "unit")},
-        "budget": {name: str(budget[name]) for name in ("epsilon", "rho") if name in budget},
-        "ways": derived_columns.WAYS,
-        "dates": derived_columns.DATES,
-        "derived": [_derived(name, entry) for name, entry in _table(plan.get("derive")).items()],
+        "data": {name: str(_table(plan.get("data")).get(name, "")) for name in ("source", "unit")},
+        "budget": _amounts(plan.get("budget")),
+        "ways": WAYS,
+        "dates": plan_edits.DATES,
+        "derived": [
+            {"name": name, "words": _words(entry)}
+            for name, entry in _table(plan.get("derive")).items()
+        ],
         "columns": [_column(name, entry) for name, entry in _table(plan.get("schema")).items()],
         "figures": [
-            {"label": label, "words": _figure_words(_table(entry))}
+            {"label": label, "words": _words(entry)}
             for label, entry in _table(plan.get("publish")).items()
         ],
-        "releases": [_release(_table(one)) for one in releases],
-    }
-
-
-def _derived(name: str, entry: Any) -> str:
-    """A column that is made from others, in a few words."""
-    said = _table(entry)
-    way = next(iter(said), "")
-    return f"{name}: {way} of {_joined(said.get(way, ''), ' + ')}"
-
-
-def _column(name: str, entry: Any) -> dict[str, Any]:
-    """A column of the schema: its kind and its values, where a form can change them."""
-    said = _table(entry)
-    kind = next((one for one in ("edges", "levels_file") if one in said), "levels")
-    values = said.get(kind)
-    listed = values if isinstance(values, list) else [values] if values else []
-    return {
-        "name": name,
-        "label": str(said.get("label", "")),
-        "kind": kind,
-        "open": listed == [plan_edits.PLACEHOLDER],
-        "listed": "" if listed == [plan_edits.PLACEHOLDER] else _joined(listed, ", "),
-        "size": len(listed),
-        "blank": str(said.get("missing", "")),
-        "other": str(said.get("other", "")),
-        "editable": plan_edits.can_set(said),
+        "releases": [
+            _release(_table(entry)) for entry in (releases if isinstance(releases, list) else [])
+        ],
     }
 
 
@@ -112,28 +93,55 @@ def _table(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _amounts(section: Any) -> dict[str, str]:
+    """The numbers of a promise or of a budget that a section has, such as its epsilon."""
+    return {name: str(_table(section)[name]) for name in LIMITED if name in _table(section)}
+
+
+def _words(entry: Any) -> str:
+    """An entry of a section in a few words: its keys with their values.
+
+    >>> _words({"count": "age >= 18", "by": ["county", "sex"]})
+    'count age >= 18, by county + sex'
+    """
+    return ", ".join(
+        key if value is True else f"{key} {_joined(value, ' + ')}"
+        for key, value in _table(entry).items()
+    )
+
+
 def _joined(names: Any, between: str) -> str:
     return between.join(map(str, names)) if isinstance(names, list) else str(names)
 
 
-def _figure_words(entry: dict[str, Any]) -> str:
-    """A figure in a few words."""
-    kinds = ("count", "margin", "linear", "structural_zeros")
-    kind = next((one for one in kinds if one in entry), "total")
-    said = "total" if kind == "total" else f"{kind} {_joined(entry[kind], ' x ')}"
-    return f"{said} by {_joined(entry['by'], ', ')}" if entry.get("by") else said
+def _column(name: str, entry: Any) -> dict[str, Any]:
+    """A column of the schema: its kind and its values, where a form can change them."""
+    keys = _table(entry)
+    kind = next((key for key in ("edges", "levels_file") if key in keys), "levels")
+    values = keys.get(kind)
+    listed = values if isinstance(values, list) else [values] if values else []
+    drafted = listed == [plan_edits.PLACEHOLDER]
+    return {
+        "name": name,
+        "label": str(keys.get("label", "")),
+        "kind": kind,
+        "open": drafted,
+        "listed": "" if drafted else _joined(listed, ", "),
+        "size": len(listed),
+        "missing": str(keys.get("missing", "")),
+        "other": str(keys.get("other", "")),
+        "editable": plan_edits.can_set(keys),
+    }
 
 
-def _release(one: dict[str, Any]) -> dict[str, str]:
-    key = next((name for name in plan_edits.PARAMETERS if name in one), "")
-    tables = one.get("tables", [one["table"]] if "table" in one else [])
+def _release(section: dict[str, Any]) -> dict[str, Any]:
+    tables = section.get("tables")
     words = [_joined(names, " x ") for names in tables] if isinstance(tables, list) else []
     return {
-        "name": str(one.get("name", "")),
-        "parameter": key,
-        "value": str(one.get(key, "")),
-        "words": "; ".join(words) or "other",
-        "table": _joined(one["table"], ", ") if isinstance(one.get("table"), list) else "",
+        "name": str(section.get("name", "")),
+        "amounts": _amounts(section),
+        "words": "; ".join(words) or "can be changed in the text",
+        "table": _joined(section["table"], ", ") if isinstance(section.get("table"), list) else "",
     }
 
 
@@ -147,7 +155,7 @@ def problem_of(visit: Visit, text: str) -> dict[str, str]:
         return {"state": "problem", "words": sentence(str(error))}
     return {
         "state": "fine",
-        "words": "The plan can be read, and its figures go together. What it costs is under Price.",
+        "words": "The plan is valid. Price shows what it costs and how large errors will be.",
     }
 
 
@@ -164,10 +172,9 @@ def _refuse_unknown_names(plan: Plan) -> None:
 
 
 def check_plan(visit: Visit) -> Response:
-    """Check the text as it stands in the page; for the page's own script."""
+    """Check the text in the page; for the page's own script."""
     text = visit.form.get("text", "")
-    told = problem_of(visit, text)
-    return as_json(told | {"form": _form_html(visit, text)})
+    return as_json(problem_of(visit, text) | {"form": _form_html(visit, text)})
 
 
 def edit_plan(visit: Visit) -> Response:
@@ -175,7 +182,7 @@ def edit_plan(visit: Visit) -> Response:
     text = visit.form.get("text", "")
     name = visit.form.get("edit", "")
     if name not in EDITS:
-        raise PlanError("there is no such edit.", remedy="Open the page again.")
+        raise PlanError(f"the form has no edit '{name}'.", remedy="Open the page again.")
     edit, names = EDITS[name]
     try:
         text = edit(text, *(visit.form.get(field, "") for field in names))

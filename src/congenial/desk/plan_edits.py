@@ -1,235 +1,398 @@
-"""Edits of a plan's text from the fields of a form, which leave comments and order alone.
+"""Edits of a plan from the fields of a form. Comments, order and layout of its text stay.
 
-An edit changes a line or two of the text. The result is read again and must say exactly what was
-asked for; where it does not (the plan is written in a way these edits do not know), nothing is
-changed and the person is sent to the text.
+tomlkit keeps the text as a tree, and an edit changes one node of it. Which keys there are and what
+they may hold is the plan model's to say (`plan_keys.typed`, `plan_problems.refuse_section`). The
+new text is read again: it must say what the tree says, or nothing is changed.
 """
 
 from __future__ import annotations
 
-import copy
-import json
-import re
 import tomllib
-from collections.abc import Callable
-from datetime import date
+from collections.abc import Callable, Mapping, MutableMapping
 from decimal import Decimal
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec
 
+import tomlkit
+from tomlkit import TOMLDocument
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import AoT, Comment, InlineTable, Item, Table, Whitespace
+
+from congenial.desk.plan_keys import names_in, typed
 from congenial.errors import PlanError
+from congenial.publication.plan import Plan
+from congenial.publication.plan_problems import refuse_section
+from congenial.publication.plan_sections import KINDS
 
 Values = dict[str, Any]
-PARAMETERS = ("epsilon", "rho", "mu")
+Asked = ParamSpec("Asked")
+
 MOST_VALUES = 60  # of a column that a form shows
 PLACEHOLDER = "..."  # of a draft
 DRAFTED_FIGURES = ("# [publish]", '# "Population" =')  # lines of a draft that show how it is done
-_KEPT_KEYS = ("whole", "label")
-_COLUMN_KEYS = {"levels", "levels_file", "edges", "top", "missing", "other", *_KEPT_KEYS}
-_HEADER = re.compile(r"^\s*\[\[?\s*([A-Za-z_]+)\s*\]\]?\s*(#.*)?$")
-_NUMBER = re.compile(r"\d+(\.\d+)?")
+SECTIONS = [field.alias or name for name, field in Plan.model_fields.items()]  # in their order
+COLUMN_KEYS = {"levels", "levels_file", "edges", "top", "missing", "other"}  # that the form sets
+BESIDE = {"whole", "label"}  # keys of a column that stay right whatever its values are
+DATES: dict[str, str | None] = {  # the last day of 2020 as a file writes it, and the key `format`
+    "2020-12-31": None,
+    "31.12.2020": "%d.%m.%Y",
+    "31/12/2020": "%d/%m/%Y",
+    "12/31/2020": "%m/%d/%Y",
+    "20201231": "%Y%m%d",
+}
 
 
 def read(text: str) -> Values:
-    """The values of a plan's text; empty where it is no TOML."""
+    """The values of a plan's text; empty where it is not valid TOML."""
     try:
         return tomllib.loads(text, parse_float=Decimal)
     except (ValueError, RecursionError, ArithmeticError):  # decimal's: an exponent of many digits
         return {}
 
 
-def _section_values(text: str, section: str) -> Values:
-    found = read(text).get(section)
-    return found if isinstance(found, dict) else {}
+def _edit(change: Callable[Asked, str]) -> Callable[Asked, str]:
+    """An edit that is refused where tomlkit cannot do it in a plan that is written like this."""
+
+    @wraps(change)
+    def edit(*asked: Asked.args, **more: Asked.kwargs) -> str:
+        try:
+            return change(*asked, **more)
+        except (TOMLKitError, RecursionError):
+            raise _not_here() from None
+
+    return edit
 
 
-def set_value(text: str, section: str, key: str, value: str) -> str:
-    """Set a key of [data] or [budget]; numbers are written as such in [budget].
+@_edit
+def set_key(text: str, section: str, entry: str, key: str, value: str) -> str:
+    """Set a key of a section, or of the release called `entry`.
 
-    A column that is said to name the person is no column of a draft's schema and table any more.
+    The column that names the person leaves the schema and the tables of a draft.
     """
-    if key == "unit":
-        text = _without_note(text, "# unit =")
-        if _section_values(text, "schema").get(value) == {"levels": [PLACEHOLDER]}:
-            text = _without_column(remove_column(text, value), value)
-    written = _number(value) if section == "budget" and key != "ledger" else _text(value)
-    wanted = _changed(text, lambda plan: plan[section].__setitem__(key, _value(written)))
-    lines = text.splitlines()
-    start, end = _section(lines, section)
-    return _checked(_set_line(lines, start, end, key, written), wanted)
+    names_person = (section, key) == ("data", "unit")
+    document = _tree(_without_note(text, "# unit =") if names_person else text)
+    item = _item(typed(section, key, value))
+    if section == "release":
+        _set(_release(document, entry), key, item)
+    else:
+        document = _put(document, section, key, item)
+    if names_person:
+        _replace_drafted(document, value)
+    return _text(document)
 
 
-def _without_column(text: str, column: str) -> str:
-    """The tables of a draft without a column; one that shows nothing else stays as it is."""
-    for one in read(text).get("release", []):
-        rest = [name for name in one.get("table", []) if name != column]
-        if rest and rest != one["table"]:
-            text = set_table(text, one["name"], ", ".join(rest))
-    return text
+@_edit
+def remove(text: str, section: str, entry: str) -> str:
+    """Take a column, a figure or a release out."""
+    document = _tree(text)
+    if section == "release":
+        _remove_release(document, entry)
+        return _text(document)
+    entries = _section(document, section)
+    if entry not in entries:
+        raise PlanError(f"[{section}] has no '{entry}'.", remedy="Open the page again.")
+    if not isinstance(entries[entry], InlineTable):  # it may hold comments about what follows
+        raise _not_here()
+    del entries[entry]
+    return _text(document)
 
 
-def set_parameter(text: str, release: str, value: str) -> str:
-    """Set the budget of a release (its epsilon, rho or mu)."""
-    plan = read(text)
-    at = _place_of(plan, release)
-    key = next((one for one in PARAMETERS if one in plan["release"][at]), "epsilon")
-    written = _number(value)
-    wanted = _changed(text, lambda new: new["release"][at].__setitem__(key, _value(written)))
-    lines = text.splitlines()
-    start, end = _section(lines, "release", at)
-    return _checked(_set_line(lines, start, end, key, written), wanted)
-
-
+@_edit
 def add_figure(text: str, label: str, by: str, because: str, condition: str = "") -> str:
     """Add a total, or a count of people who meet a condition, to what is published exactly."""
-    entry: Values = {"count": condition} if condition else {"total": True}
-    entry |= {"by": names_in(by)} if names_in(by) else {}
-    entry |= {"because": because} if because else {}
-    if not label.strip() or label in _section_values(text, "publish"):
-        raise PlanError("a figure needs a label of its own.", remedy="Give another label.")
     for note in DRAFTED_FIGURES:
         text = _without_note(text, note)
-    wanted = _changed(text, lambda plan: plan.setdefault("publish", {}).__setitem__(label, entry))
-    line = f"{_text(label)} = {inline(entry)}"
-    lines = text.splitlines()
-    try:
-        start, end = _section(lines, "publish")
-        end = _last_line(lines, start, end)
-        lines[end:end] = [line]
-    except PlanError:
-        before = _first_release(lines)
-        lines[before:before] = ["[publish]", line, ""]
-    return _checked(lines, wanted)
+    figure = {"count": condition} if condition else {"total": "true"}
+    return _text(_with_entry(text, "publish", label, figure | {"by": by, "because": because}))
 
 
-def remove_figure(text: str, label: str) -> str:
-    """Take a figure out of what is published exactly."""
-    wanted = _changed(text, lambda plan: plan["publish"].__delitem__(label))
-    if not wanted["publish"]:
-        wanted_without = {key: value for key, value in wanted.items() if key != "publish"}
-    else:
-        wanted_without = wanted
-    lines = text.splitlines()
-    start, end = _section(lines, "publish")
-    del lines[_line_of(lines, start, end, label)]
-    if "publish" not in wanted_without:
-        del lines[start - 1]
-    return _checked(lines, wanted_without)
-
-
+@_edit
 def add_release(text: str, name: str, table: str, parameter: str, value: str) -> str:
     """Add a release of one table."""
-    if parameter not in PARAMETERS or not names_in(table):
-        raise PlanError("a release needs the columns of a table.", remedy="Name some, by commas.")
-    written = _number(value)
-    block = {"name": name, "table": names_in(table), parameter: _value(written)}
-    wanted = _changed(text, lambda plan: plan.setdefault("release", []).append(block))
-    columns = _inline_list(names_in(table))
-    new = ["", "[[release]]", f"name = {_text(name)}", f"table = {columns}"]
-    lines = text.splitlines()
-    place = _budget_start(lines)
-    lines[place:place] = [*new, f"{parameter} = {written}", ""]
-    return _checked(lines, wanted)
+    document = _tree(text)
+    fields = {"name": name, "table": table, parameter: value}
+    values = {key: typed("release", key, written) for key, written in fields.items()}
+    refuse_section("release", [values])
+    release = tomlkit.table()
+    for key, item in values.items():
+        release.append(key, _item(item))
+    releases = document.get("release")
+    if releases is None:
+        releases = tomlkit.aot()
+        releases.append(release)
+        return _text(_with_section(document, "release", releases, release))
+    if not isinstance(releases, AoT):
+        raise _not_here()
+    _extend(release, _tail(_innermost(releases[-1])))
+    release.trivia.indent = "\n"
+    releases.append(release)
+    return _text(document)
 
 
-def set_table(text: str, release: str, value: str) -> str:
-    """Set the columns of the table of a release."""
-    plan = read(text)
-    at = _place_of(plan, release)
-    names = names_in(value)
-    if not names or "table" not in plan["release"][at]:
-        raise PlanError("a table needs columns.", remedy="Name some, by commas.")
-    wanted = _changed(text, lambda new: new["release"][at].__setitem__("table", names))
-    lines = text.splitlines()
-    start, end = _section(lines, "release", at)
-    return _checked(_set_line(lines, start, end, "table", _inline_list(names)), wanted)
+@_edit
+def derive_column(
+    text: str, column: str, way: str, sources: str, at: str, dates: str, between: str
+) -> str:
+    """Compute a column from others, and ask for its values as a draft does.
+
+    The columns it is computed from leave the schema and the tables of a draft.
+    """
+    names = names_in(sources)
+    if way not in KINDS:
+        raise PlanError(f"a column cannot be computed by '{way}'.", remedy="Open the page again.")
+    if not isinstance(typed("derive", way, sources), list) and len(names) != 1:
+        raise PlanError(f"the {way} is computed from one column.", remedy="Name one column.")
+    options = {"at": at, "format": DATES.get(dates) or "", "between": between}
+    goes_with = {key: value for key, value in options.items() if key in KINDS[way]}
+    document = _with_entry(text, "derive", column, {way: sources} | goes_with)
+    for name in names:
+        if name != column:
+            _replace_drafted(document, name, column)
+    if column not in _section(document, "schema"):
+        document = _put(document, "schema", column, _inline({"levels": [PLACEHOLDER]}))
+    return _text(document)
 
 
-def can_set(entry: Values) -> bool:
-    """Whether `set_column` can change a column that is written like this."""
-    listed = entry.get("levels", entry.get("edges", []))
-    if not isinstance(listed, list) or any("," in str(one) for one in listed):
-        return False
-    return len(listed) <= MOST_VALUES and not set(entry) - _COLUMN_KEYS
-
-
+@_edit
 def set_column(
     text: str, column: str, kind: str, values: str, missing: str = "", other: str = ""
 ) -> str:
     """Say which values a column may have: categories, those of a file, or numbers from each edge
-    on, the last edge beginning the open group at the top; and the level of those who have none
+    on, the last edge beginning the open group at the top; and the category of those who have none
     (`missing`) or another one (`other`), where that is allowed.
-    What else the plan says of the column stays.
+    Other keys of the column stay.
     """
-    before = _section_values(text, "schema").get(column, {})
-    if not column.strip() or not isinstance(before, dict) or not can_set(before):
+    names = names_in(values)
+    if not column.strip() or not names:
+        raise PlanError(
+            "a column needs a name and its values.", remedy="Separate values by commas."
+        )
+    wanted: Values = {kind: typed("schema", kind, values)}
+    if kind == "edges":
+        wanted["top"] = f"{names[-1]}+"
+    wanted |= {key: level for key, level in (("missing", missing), ("other", other)) if level}
+    document = _tree(text)
+    schema = _section(document, "schema")
+    if column not in schema:
+        return _text(_put(document, "schema", column, _inline(wanted)))
+    entry = _table(schema[column])
+    if not can_set(entry):
         raise _not_here()
-    entry = _values_of(kind, names_in(values))
-    entry |= {"missing": missing} if missing else {}
-    entry |= {"other": other} if other else {}
-    entry |= {key: before[key] for key in _KEPT_KEYS if key in before}
-    wanted = _changed(text, lambda plan: plan.setdefault("schema", {}).__setitem__(column, entry))
-    line = f"{key_of(column)} = {inline(entry)}"
-    lines = text.splitlines()
-    start, end = _section(lines, "schema")
-    place = _line_of(lines, start, end, column) if before else None
-    if place is None:
-        place = _last_line(lines, start, end)
-        lines[place:place] = [line]
-    else:
-        lines[place] = line + _comment(lines[place])
-    return _checked(lines, wanted)
+    if isinstance(entry, InlineTable):
+        asks = "FILL IN" in entry.trivia.comment
+        schema[column] = _inline(wanted | {key: entry[key] for key in entry if key in BESIDE})
+        if asks:
+            schema[column].trivia.comment_ws = schema[column].trivia.comment = ""
+        return _text(document)
+    for key in COLUMN_KEYS & entry.keys() - wanted.keys():
+        del entry[key]
+    for key, value in wanted.items():
+        _set(entry, key, _item(value))
+    return _text(document)
 
 
-def _values_of(kind: str, names: list[str]) -> Values:
-    if not names:
-        raise PlanError("a column needs its values.", remedy="Name them, by commas.")
-    if kind == "levels_file":
-        return {"levels_file": ", ".join(names)}
-    if kind == "levels":
-        return {"levels": names}
-    numbers = [_value(_number(one)) for one in names]
-    return {"edges": numbers, "top": f"{names[-1]}+"}
+def can_set(entry: Mapping[str, Any]) -> bool:
+    """Whether `set_column` can change a column that is written like this."""
+    listed = entry.get("levels", entry.get("edges", []))
+    if not isinstance(listed, list) or any("," in str(value) for value in listed):
+        return False
+    return len(listed) <= MOST_VALUES and set(entry) <= COLUMN_KEYS | BESIDE
 
 
-def remove_column(text: str, column: str) -> str:
-    """Take a column out of the schema."""
-    wanted = _changed(text, lambda plan: plan["schema"].__delitem__(column))
-    lines = text.splitlines()
-    start, end = _section(lines, "schema")
-    del lines[_line_of(lines, start, end, column)]
-    return _checked(lines, wanted)
-
-
+@_edit
 def add_line(text: str, section: str, line: str) -> str:
-    """Add a line to a section, which is made where it is not there."""
-    (key, value), *more = read(line).items() or [("", "")]
-    if not key or more or key in _section_values(text, section):
+    """Add a line of TOML to a section, which is made where it is not there."""
+    document = _tree(text)
+    added = list(_tree(line).items())
+    if len(added) != 1 or added[0][0] in _section(document, section):
         raise _not_here()
-    wanted = _changed(text, lambda plan: plan.setdefault(section, {}).__setitem__(key, value))
-    lines = text.splitlines()
+    return _text(_put(document, section, *added[0]))
+
+
+# ---- the tree ------------------------------------------------------------------------------------
+
+
+def _tree(text: str) -> TOMLDocument:
     try:
-        start, end = _section(lines, section)
-        end = _last_line(lines, start, end)
-        lines[end:end] = [line]
-    except PlanError:
-        before = next((i for i, one in enumerate(lines) if one.startswith("[schema]")), len(lines))
-        lines[before:before] = [f"[{section}]", line, ""]
-    return _checked(lines, wanted)
+        return tomlkit.parse(text)
+    except ValueError:
+        raise PlanError("the plan is not valid TOML.", remedy="Correct the text first.") from None
 
 
-def _line_of(lines: list[str], start: int, end: int, key: str) -> int:
-    """The line that sets a key, which may be quoted."""
-    names = (_text(key), key, f"'{key}'")
-    found = [i for i in range(start, end) if lines[i].partition("=")[0].strip() in names]
-    if len(found) != 1:
+def _text(document: TOMLDocument) -> str:
+    """The text, if it reads as the tree says."""
+    text = tomlkit.dumps(document)
+    try:
+        same = tomllib.loads(text) == document.unwrap()
+    except ValueError:
+        same = False
+    if not same:
         raise _not_here()
-    return found[0]
+    return text
 
 
-def _comment(line: str) -> str:
-    """The comment at the end of a line, unless it asked for what is now there."""
-    found = re.search(r"\}(\s*#[^\"}]*)$", line)
-    return found[1] if found and "FILL IN" not in found[1] else ""
+def _not_here() -> PlanError:
+    return PlanError(
+        "the form cannot change a plan that is written like this.", remedy="Change it in the text."
+    )
+
+
+def _item(value: Any) -> Any:
+    """A value as it is written; numbers keep the digits that a person typed."""
+    if isinstance(value, Decimal):
+        return tomlkit.value(f"{value:f}")
+    if isinstance(value, list):
+        array = tomlkit.array()
+        array.extend(_item(one) for one in value)
+        return array
+    return tomlkit.item(value)
+
+
+def _inline(values: Mapping[str, Any]) -> Any:
+    """An entry on one line, as { levels = ["f", "m"] }."""
+    pairs = (f"{key} = {_item(value).as_string()}" for key, value in values.items())
+    return tomlkit.value(f"{{ {', '.join(pairs)} }}")
+
+
+def _table(value: Any) -> MutableMapping[str, Any]:
+    """A table of the tree; refused where the plan has something else in its place."""
+    if isinstance(value, MutableMapping):
+        return value
+    raise _not_here()
+
+
+def _section(document: TOMLDocument, name: str) -> MutableMapping[str, Any]:
+    """The entries of a section; none where the plan does not have it."""
+    return _table(document.get(name, {}))
+
+
+def _release(document: TOMLDocument, name: str) -> MutableMapping[str, Any]:
+    for release in _releases(document):
+        if release.get("name") == name:
+            return release
+    raise PlanError(f"the plan has no release '{name}'.", remedy="Open the page again.")
+
+
+def _releases(document: TOMLDocument) -> list[MutableMapping[str, Any]]:
+    listed = document.get("release", [])
+    return [_table(release) for release in listed] if isinstance(listed, list) else []
+
+
+def _with_entry(text: str, section: str, name: str, fields: Mapping[str, str]) -> TOMLDocument:
+    """With one more entry of a section; fields that are empty are left out."""
+    document = _tree(text)
+    if not name.strip() or name in _section(document, section):
+        raise PlanError(
+            f"the name '{name}' is empty, or [{section}] has it already.",
+            remedy="Give another name.",
+        )
+    entry = {key: typed(section, key, written) for key, written in fields.items() if written}
+    refuse_section(section, {name: entry})
+    return _put(document, section, name, _inline(entry))
+
+
+def _put(document: TOMLDocument, section: str, key: str, item: Any) -> TOMLDocument:
+    """With a key of a section, which is made where it is not there."""
+    if section in document:
+        _set(_table(document[section]), key, item)
+        return document
+    table = tomlkit.table()
+    table.append(key, item)
+    return _with_section(document, section, table, table)
+
+
+def _set(table: MutableMapping[str, Any], key: str, item: Any) -> None:
+    """Set a key in its place, or after the last key, before comments that follow it."""
+    if key in table or not isinstance(table, Table):
+        table[key] = item
+        return
+    tail = _tail(table)
+    table.append(key, item)
+    _extend(table, tail)
+
+
+def _with_section(
+    document: TOMLDocument, name: str, section: Table | AoT, table: Table
+) -> TOMLDocument:
+    """With a new section in its usual place; `table` is the section, or its only release.
+
+    Comments right above the next section stay above that one.
+    """
+    if name not in SECTIONS:
+        raise _not_here()
+    later = SECTIONS[SECTIONS.index(name) + 1 :]
+    rebuilt = tomlkit.document()
+    rebuilt.parsing(True)  # as the parser does: layout stays
+    for key, item in document.body:
+        if key is not None and key.key in later and name not in rebuilt:
+            before = _tables(rebuilt)
+            above = _tail(_innermost(before[-1]), Comment) if before else []
+            _extend(table, [tomlkit.nl(), *above])
+            rebuilt.append(name, section)
+        rebuilt.append(key, item)
+    if name not in rebuilt:
+        table.trivia.indent = "\n"
+        rebuilt.append(name, section)
+    return rebuilt
+
+
+def _remove_release(document: TOMLDocument, name: str) -> None:
+    """Take a release out; comments between it and what follows stay."""
+    releases, table = document.get("release"), _release(document, name)
+    tables = _tables(document)
+    at = next((at for at, other in enumerate(tables) if other is table), 0)
+    if not isinstance(releases, AoT) or at == 0:
+        raise _not_here()
+    tail = _tail(_innermost(tables[at]))
+    while tail and isinstance(tail[0], Whitespace):
+        del tail[0]
+    _extend(_innermost(tables[at - 1]), tail)
+    releases.remove(table)
+    if not releases:
+        del document["release"]
+
+
+def _tables(document: TOMLDocument) -> list[Table]:
+    """Sections and releases, in the order of the text."""
+    items = (item for _, item in document.body)
+    listed = (table for item in items for table in (item if isinstance(item, AoT) else [item]))
+    return [table for table in listed if isinstance(table, Table)]
+
+
+def _innermost(table: Table) -> Table:
+    """The table that the text of a table ends with: itself, or its last table inside."""
+    last = table.value.body[-1][1] if table.value.body else None
+    if isinstance(last, AoT):
+        last = last[-1]
+    return _innermost(last) if isinstance(last, Table) else table
+
+
+def _tail(table: Table, *kinds: type[Item]) -> list[Item]:
+    """Take off what a table ends with after its last key: comments and blank lines."""
+    body, tail = table.value.body, []
+    while body and body[-1][0] is None and isinstance(body[-1][1], kinds or Item):
+        tail.append(body.pop()[1])
+    return tail[::-1]
+
+
+def _extend(table: Table, tail: list[Item]) -> None:
+    for part in tail:
+        table.raw_append(None, part)
+
+
+def _replace_drafted(document: TOMLDocument, column: str, by: str = "") -> None:
+    """Take out a column of a draft that has no values yet; tables show `by` in its place."""
+    schema = _section(document, "schema")
+    if schema.get(column) != {"levels": [PLACEHOLDER]}:
+        return
+    del schema[column]
+    for release in _releases(document):
+        shown = release.get("table", [])
+        if column in shown:
+            now = dict.fromkeys(by if name == column else str(name) for name in shown)
+            now.pop("", None)
+            if now:
+                release["table"] = _item(list(now))
 
 
 def _without_note(text: str, start: str) -> str:
@@ -239,143 +402,3 @@ def _without_note(text: str, start: str) -> str:
         for line in text.splitlines(keepends=True)
         if not (line.startswith(start) and ("FILL IN" in line or start in DRAFTED_FIGURES))
     )
-
-
-def remove_release(text: str, name: str) -> str:
-    """Take a release out."""
-    at = _place_of(read(text), name)
-
-    def without(plan: Values) -> None:
-        del plan["release"][at]
-        if not plan["release"]:
-            del plan["release"]
-
-    wanted = _changed(text, without)
-    lines = text.splitlines()
-    start, end = _section(lines, "release", at)
-    del lines[start - 1 : _last_line(lines, start, end)]
-    return _checked(lines, wanted)
-
-
-def _changed(text: str, change: Callable[[Values], Any]) -> Values:
-    """The values as they should be afterwards."""
-    plan = copy.deepcopy(read(text))
-    try:
-        change(plan)
-    except (KeyError, TypeError, AttributeError):
-        raise _not_here() from None
-    return plan
-
-
-def _checked(lines: list[str], wanted: Values) -> str:
-    """The new text, if it says exactly what was wanted."""
-    text = "\n".join(lines) + "\n"
-    if read(text) != wanted:
-        raise _not_here()
-    return text
-
-
-def _not_here() -> PlanError:
-    return PlanError(
-        "the form cannot change this plan as it is written.", remedy="Change it in the text."
-    )
-
-
-def _section(lines: list[str], name: str, at: int = 0) -> tuple[int, int]:
-    """The lines after the header of a section, up to the next one."""
-    headers = [(i, match[1]) for i, line in enumerate(lines) if (match := _HEADER.match(line))]
-    mine = [i for i, found in headers if found == name]
-    if at >= len(mine):
-        raise _not_here()
-    start = mine[at] + 1
-    later = [i for i, line in enumerate(lines) if i >= start and line.lstrip().startswith("[")]
-    inside = _open_brackets(lines, start)
-    return start, next((i for i in later if i not in inside), len(lines))
-
-
-def _open_brackets(lines: list[str], start: int) -> set[int]:
-    """Lines that begin inside a list which an earlier line opened."""
-    depth, inside = 0, set()
-    for i in range(start, len(lines)):
-        if depth > 0:
-            inside.add(i)
-        elif _HEADER.match(lines[i]):
-            continue
-        bare = re.sub(r"\"[^\"]*\"|'[^']*'|#.*", "", lines[i])
-        depth += bare.count("[") - bare.count("]")
-    return inside
-
-
-def _set_line(lines: list[str], start: int, end: int, key: str, written: str) -> list[str]:
-    for i in range(start, end):
-        found = re.match(rf"^(\s*{key}\s*=\s*)([^#]*?)(\s*#.*)?$", lines[i])
-        if found:
-            new = f"{found[1]}{written}{found[3] or ''}"
-            return [*lines[:i], new, *lines[i + 1 :]]
-    place = _last_line(lines, start, end)
-    return [*lines[:place], f"{key} = {written}", *lines[place:]]
-
-
-def _last_line(lines: list[str], start: int, end: int) -> int:
-    """The place behind a section's last line that says something."""
-    while end > start and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
-        end -= 1
-    return end
-
-
-def _first_release(lines: list[str]) -> int:
-    found = (i for i, line in enumerate(lines) if line.strip().startswith("[[release]]"))
-    return next(found, _budget_start(lines))
-
-
-def _budget_start(lines: list[str]) -> int:
-    found = (i for i, line in enumerate(lines) if line.strip().startswith("[budget]"))
-    return next(found, len(lines))
-
-
-def _place_of(plan: Values, release: str) -> int:
-    names = [one.get("name") for one in plan.get("release", []) if isinstance(one, dict)]
-    if release not in names:
-        raise PlanError(f"the plan has no release '{release}'.", remedy="Open the page again.")
-    return names.index(release)
-
-
-def names_in(text: str) -> list[str]:
-    """Names that a person wrote one after the other, by commas."""
-    return [one.strip() for one in text.split(",") if one.strip()]
-
-
-def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _number(value: str) -> str:
-    if not _NUMBER.fullmatch(value.strip()):
-        raise PlanError(f"'{value}' is not a number.", remedy="Write it as 1 or 0.5.")
-    return value.strip()
-
-
-def _value(written: str) -> Any:
-    return tomllib.loads(f"x = {written}", parse_float=Decimal)["x"]
-
-
-def inline(entry: Values) -> str:
-    """An entry of a section on one line."""
-
-    def said(value: Any) -> str:
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, date):
-            return value.isoformat()
-        return _inline_list(value) if isinstance(value, list) else _text(value)
-
-    return "{ " + ", ".join(f"{key} = {said(value)}" for key, value in entry.items()) + " }"
-
-
-def _inline_list(values: list[Any]) -> str:
-    return "[" + ", ".join(_text(one) if isinstance(one, str) else str(one) for one in values) + "]"
-
-
-def key_of(name: str) -> str:
-    """A name as a key of TOML."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)

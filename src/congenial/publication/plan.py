@@ -77,11 +77,11 @@ class Plan(Section):
     """
 
     data: DataSection
+    derive: dict[str, DeriveEntry] = {}
     schema_: dict[str, Any] = Field(alias="schema")
     publish: dict[str, PublishEntry] = {}
     release: list[SerializeAsAny[AnySection]] = []
     budget: BudgetSection
-    derive: dict[str, DeriveEntry] = {}
     about: AboutSection = AboutSection()
     folder: Path = Field(default=Path(), exclude=True)
 

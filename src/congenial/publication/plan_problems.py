@@ -7,8 +7,9 @@ import json
 from decimal import Decimal
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from congenial.errors import PlanError
 from congenial.kinds import registry
 from congenial.kinds.kind import Section
 from congenial.publication.plan import Plan
@@ -23,12 +24,24 @@ from congenial.publication.plan_sections import (
 Place = tuple[int | str, ...]
 
 
-def first_problem(error: ValidationError, values: dict[str, Any]) -> str:
-    """Key, value, rule and remedy of the first problem in a plan."""
+def refuse_section(name: str, value: Any) -> None:
+    """PlanError if the plan model does not take this value of a section, whatever the others are.
+
+    >>> refuse_section("publish", {"Adults": {"count": "age >= 18"}})
+    """
+    model: Any = Plan.model_fields[name].annotation
+    try:
+        TypeAdapter(model).validate_python(value)
+    except ValidationError as error:
+        raise PlanError(first_problem(error, {name: value}, (name,))) from None
+
+
+def first_problem(error: ValidationError, values: dict[str, Any], section: Place = ()) -> str:
+    """Key, value, rule and remedy of the first problem in a plan, or in one section of it."""
     problems = error.errors(include_url=False)
     # A misspelt key is both unknown and missing; the first says more.
     problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
-    where = problem["loc"]
+    where = (*section, *problem["loc"])
     kind = _kind_at(where, values)
     keys = _keys(where, kind)
     key = _key(where, values)

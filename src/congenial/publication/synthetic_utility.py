@@ -1,63 +1,125 @@
-"""For the curator only: how well released synthetic records serve, and how much each record weighs.
+"""For the curator only: the analyses of a plan's synthetic records, in a private folder.
 
-Every number here is computed from the confidential records. It goes to a private folder, never into
-a bundle, and choosing a parameter by it is not covered by any promise.
+What they compute is in `synthesis.utility_documents`. Here a plan says which release, which data
+and which bundle, and results and pictures go to a folder that only its owner may enter.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from congenial.data.advance import one_by_one
-from congenial.data.rational import written
-from congenial.data.records import fetch
+from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, PlanError
+from congenial.kinds.registry import of_section
+from congenial.publication import workflow
+from congenial.publication.bundle import read
 from congenial.publication.plan import Plan
 from congenial.publication.private import private_file, private_folder
-from congenial.sampling.randomness import SeededRandomness
+from congenial.report import utility_page
+from congenial.synthesis import utility_documents
 from congenial.synthesis.certified import Synthesizer
-from congenial.synthesis.combine import combine
-from congenial.synthesis.local import LABEL
-from congenial.synthesis.local_levels import local_column
-from congenial.synthesis.record_model import generator_of
+from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
 from congenial.synthesis.records_from_models_release import SyntheticRelease
-from congenial.synthesis.risk import RecordRisk, record_risk
-from congenial.synthesis.utility_report import CoefficientRow, UtilityReport, utility_report
+from congenial.synthesis.risk_utility import Measure
+from congenial.synthesis.utility_documents import Document, Regression
 
-NOTES = (
-    "CONFIDENTIAL, for the curator only: these numbers are computed from the confidential records. "
-    "No bundle holds them, and they must not be published.",
-    "Choosing M, Theta, a model, epsilon or the number of copies by looking at them is NOT covered "
-    "by the promise of a release.",
-)
-OVERLAP = (
-    "Overlap: the mean share of the two 95 % intervals that they have in common; 1 if they are the "
-    "same, 0 if they just touch, and below 0 if they are apart, by how far in lengths of an "
-    "interval."
-)
-SETTLED = "its totals are published, so no parameter is drawn from its records and none weighs."
-LOCAL_DRAWS, LOCAL_SEED = 1000, 20200101  # of the posterior; the seed only repeats the numbers
-LOCAL_WORDS = (
-    "The weights and epsilon of the pseudo-posterior paper for these data (weights by min-max of "
-    f"the records' risk, Delta over {LOCAL_DRAWS:,} draws): {LABEL}. The release does not use them."
-)
-Regression = tuple[str, Sequence[str]]
+REPLICATES = 5  # draws of every way that released records from tables stand beside
 
 
-def examine(
-    plan: Plan, release: SyntheticRelease, regression: Regression | None = None
-) -> dict[str, Any]:
-    """CONFIDENTIAL: released copies against the plan's data, and the weight of every record.
-
-    Numbers of several copies are averaged, with the least and the largest beside them; coefficients
-    are combined by the rule for analysts.
+def synthetic_section(plan: Plan, name: str | None) -> Any:
+    """The release of synthetic records that is meant: from models (`model`) or from tables
+    (`synthesise`); the only one where none is named.
     """
+    sections = [*plan.of("model"), *plan.of("synthesise")]
+    if name is not None:
+        meant = plan.named(name)
+        if meant not in sections:
+            raise PlanError(
+                f"release '{name}' has no synthetic records.",
+                remedy="Name one with `model` or `synthesise`.",
+            )
+        return meant
+    if not sections:
+        raise PlanError(
+            "the plan releases no synthetic records.",
+            remedy="Add a [[release]] with `model` or with `synthesise`.",
+        )
+    if len(sections) > 1:
+        names = ", ".join(section.name for section in sections)
+        raise PlanError(
+            "the plan has several releases of synthetic records.",
+            remedy=f"Name one with --name. It has: {names}.",
+        )
+    return sections[0]
+
+
+def from_models(section: Any) -> bool:
+    """Whether the records of a section are from models, not from tables."""
+    return of_section(section).key == "model"
+
+
+def curve_of_models(
+    plan: Plan,
+    section: Any,
+    measures: Sequence[Measure],
+    bounds: Sequence[Fraction],
+    local: Sequence[tuple[float, float]],
+    replicates: int,
+    folder: Path,
+) -> Document:
+    """CONFIDENTIAL: errors against epsilon, with a picture."""
+    made = _built(plan, section)
+    private_folder(folder)
+    with _records(plan) as data:
+        document = utility_documents.curve_of_models(
+            made, data, measures, bounds, local, replicates, folder
+        )
+    return _with_picture({"release": section.name} | document, folder, "curve.png")
+
+
+def curve_of_tables(
+    plan: Plan,
+    section: Any,
+    times: Sequence[Fraction],
+    replicates: int,
+    folder: Path,
+    copies: Sequence[Any] = (),
+) -> Document:
+    """CONFIDENTIAL: errors of every way to make records at every promise, with a picture."""
+    made = _built(plan, section)
+    private_folder(folder)
+    with _records(plan) as fine, _records(plan, made.schema) as data:
+        document = utility_documents.curve_of_tables(made, fine, data, times, replicates, copies)
+    named = {"release": section.name} | document | {"folder": str(folder)}
+    return _with_picture(named, folder, "compared.png")
+
+
+def utility(
+    plan: Plan, section: Any, bundle: Path, folder: Path, regression: Regression | None = None
+) -> Document:
+    """CONFIDENTIAL: released records against the data, with a page or a picture."""
+    release = read(bundle)
+    if not isinstance(release, SyntheticRelease if from_models(section) else TableRecordsRelease):
+        raise PlanError(
+            f"'{bundle}' is not a bundle of '{section.name}': it has other content.",
+            remedy="Name another bundle.",
+        )
+    if isinstance(release, TableRecordsRelease):
+        return curve_of_tables(plan, section, [Fraction(1)], REPLICATES, folder, release.copies)
+    document = utility_of_bundle(plan, release, regression)
+    document["files"] = [str(path) for path in write(document, folder)]
+    return document
+
+
+def utility_of_bundle(
+    plan: Plan, release: SyntheticRelease, regression: Regression | None = None
+) -> Document:
+    """CONFIDENTIAL: released copies against the plan's data, and the weight of every record."""
     if plan.schema.digest != release.schema.digest:
         raise PlanError(
             f"the bundle '{release.name}' has another schema than the plan.",
@@ -65,162 +127,34 @@ def examine(
         )
     pairs: Any = release.guarantee.adjacency
     made = Synthesizer.from_dict(pairs, release.description.law)
-    with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-        risks = record_risk(made, data)
-        weightless = made.weightless(data)
-        local = _local(made, made.fetch(data)[0])
-        real, _ = fetch(data, made.names)
-    copies = one_by_one(release.copies, "comparing copies with the data")
-    reports = [utility_report(real, copy, plan.schema, regression) for copy in copies]
-    first = reports[0]
-    return {
-        "release": release.name,
-        "notes": list(NOTES),
-        "copies": len(reports),
-        "columns": [_column(made, name, reports) for name in made.names],
-        "quantiles": _quantiles(reports),
-        "open_levels": [words for name in made.names for words in _open_levels(made, name)],
-        "correlations": [
-            {
-                "columns": list(pair),
-                "original": x,
-                **_over([r.correlations[pair][1] for r in reports]),
-            }
-            for pair, (x, _) in first.correlations.items()
-        ],
-        "pmse": _over([r.pmse for r in reports]),
-        "pmse_ratio": _over([r.pmse_ratio for r in reports]),
-        "uniques": first.uniques,
-        "replicated": _over([r.replicated for r in reports]),
-        "response": None if regression is None else regression[0],
-        "coefficients": _coefficients(reports),
-        "overlap_words": OVERLAP,
-        "weightless": weightless,
-        "settled": list(made.settled),
-        "settled_words": SETTLED,
-        "local": local,
-        "local_words": LOCAL_WORDS,
-        "risk": [_risk(made, one) for one in risks if one.column not in made.settled],
-    }
+    with _records(plan) as data:
+        document = utility_documents.utility_of_copies(made, data, release.copies, regression)
+    return {"release": release.name} | document
 
 
-def _over(values: Sequence[float]) -> dict[str, float]:
-    """A number over all copies."""
-    found = np.asarray(values, dtype=float)
-    return {
-        "synthetic": float(found.mean()),
-        "least": float(found.min()),
-        "largest": float(found.max()),
-    }
+def _built(plan: Plan, section: Any) -> Any:
+    """What would draw the records of a section."""
+    return of_section(section).build(plan, section, workflow.published_so_far(plan))
 
 
-def _column(made: Synthesizer, name: str, reports: Sequence[UtilityReport]) -> dict[str, Any]:
-    drawn = np.mean([r.shares[name][1] for r in reports], axis=0)
-    return {
-        "name": name,
-        "copied": name in made.public,
-        "distance": _over([r.marginals[name] for r in reports]),
-        "levels": list(made.schema.attribute(name).levels),
-        "original": reports[0].shares[name][0].tolist(),
-        "synthetic": drawn.tolist(),
-    }
+def _records(plan: Plan, schema: Schema | None = None) -> Microdata:
+    """The plan's records, by its own schema or by another one."""
+    return Microdata.open(plan.source, schema or plan.schema, plan.unit)
 
 
-def _open_levels(made: Synthesizer, name: str) -> list[str]:
-    """Which levels a file writes as one number, so that quantiles of data and file differ there."""
-    attribute = made.schema.attribute(name)
-    if attribute.kind == "categorical" or name in made.public:
-        return []
-    found = []
-    for level, (low, high) in zip(attribute.levels, attribute.intervals, strict=False):
-        if low is None and high is not None:
-            found.append((level, f"the last number below {written(high)}"))
-        elif high is None and low is not None:
-            found.append((level, written(low)))
-    return [
-        f"{name}: everybody in the open class '{level}' is written as {number}, so quantiles that "
-        "fall into it cannot agree with those of the data."
-        for level, number in found
-    ]
+def _with_picture(document: Document, folder: Path, name: str) -> Document:
+    """With the address of a picture of the errors; None without the extra `report`."""
+    picture = utility_page.errors_chart(document)
+    if picture is not None:
+        picture.save(str(private_file(folder / name)), format="png", scale_factor=2)
+    return document | {"picture": None if picture is None else str(folder / name)}
 
 
-def _quantiles(reports: Sequence[UtilityReport]) -> list[dict[str, Any]]:
-    return [
-        {
-            "column": rows[0].column,
-            "at": rows[0].at,
-            "original": rows[0].original,
-            "low": rows[0].low,
-            "high": rows[0].high,
-            "copies": _over([row.synthetic for row in rows]),
-        }
-        for rows in zip(*(r.quantiles for r in reports), strict=True)
-    ]
-
-
-def _coefficients(reports: Sequence[UtilityReport]) -> list[dict[str, Any]]:
-    """Coefficients that every copy has, combined; one copy stands for itself."""
-    by_name = [{row.name: row for row in r.coefficients} for r in reports]
-    found = []
-    for name, first in by_name[0].items():
-        rows = [some[name] for some in by_name if name in some]
-        if len(rows) < len(reports):
-            continue
-        value, error = first.synthetic, first.synthetic_se
-        if len(rows) > 1:
-            one = combine([r.synthetic for r in rows], [r.synthetic_se**2 for r in rows])
-            value, error = float(one.estimate), float(np.sqrt(one.variance))
-        row = CoefficientRow(name, first.original, first.original_se, value, error)
-        found.append(
-            {
-                "name": name,
-                "original": row.original,
-                "original_se": row.original_se,
-                "synthetic": row.synthetic,
-                "synthetic_se": row.synthetic_se,
-                "overlap": row.overlap,
-            }
-        )
-    return found
-
-
-def _local(made: Synthesizer, counts: Sequence[Any]) -> list[dict[str, Any]]:
-    """The paper's min-max weights of each column that is drawn, and the estimate they give."""
-    generator = generator_of(SeededRandomness(LOCAL_SEED))
-    named = zip(made.columns, made.kernels, counts, strict=True)
-    return [
-        {"column": one.name, **vars(local_column(kernel, table, LOCAL_DRAWS, generator))}
-        for one, kernel, table in named
-        if one.name not in made.settled
-    ]
-
-
-def _risk(made: Synthesizer, one: RecordRisk) -> dict[str, Any]:
-    """What the records of each level weigh; a level has a row for each weight it has."""
-    labels = made.schema.attribute(one.column).levels
-    keys = np.stack([one.level, one.weight, one.used], axis=1)
-    seen, at = np.unique(keys, axis=0, return_inverse=True)
-    people = np.bincount(at.reshape(-1), one.records)
-    return {
-        "column": one.column,
-        "records": int(one.records.sum()),
-        "downweighted": int(one.records[one.weight < 1].sum()),
-        "sum_of_weights": float(one.records @ one.weight),
-        "levels": list(labels),
-        "rows": [
-            {"level": labels[int(level)], "records": int(n), "weight": weight, "used": used}
-            for (level, weight, used), n in zip(seen.tolist(), people, strict=True)
-        ],
-    }
-
-
-def write(document: dict[str, Any], folder: Path) -> list[Path]:
+def write(document: Document, folder: Path) -> list[Path]:
     """Write page and numbers to a private folder (only its owner may enter), never in a bundle."""
-    from congenial.report.utility_page import render
-
     content = {
         "utility.json": json.dumps(document, indent=1),
-        "utility.html": render(document),
+        "utility.html": utility_page.render(document),
     }
     private_folder(folder)
     paths = [folder / name for name in content]

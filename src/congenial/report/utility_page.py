@@ -1,6 +1,7 @@
-"""The curator's page about synthetic records: tables and pictures of `synthetic_utility.examine`.
+"""The curator's page about synthetic records, and the picture of their errors.
 
-CONFIDENTIAL: every number on it comes from the confidential records.
+They show the documents of `synthesis.utility_documents`. The tables of the page are those that
+`congenial utility` prints. CONFIDENTIAL: every number comes from the confidential records.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from congenial.report import pictures
+from congenial.report.charts import chart
 from congenial.report.page import PageColumn, PageTable, Picture, table
 from congenial.report.release_page import Facts
 from congenial.report.render import page
@@ -43,15 +45,16 @@ def render(document: dict[str, Any]) -> str:
     return page(
         "utility.html",
         document=document,
-        overall=_overall(document),
+        overall=overall(document),
         columns=[_column(document, one) for one in document["columns"] if not one["copied"]],
-        correlations=_correlations(document),
-        coefficients=_coefficients(document),
+        correlations=correlations(document),
+        coefficients=coefficients(document),
         risk=[_risk(one) for one in document["risk"]],
     )
 
 
-def _overall(document: dict[str, Any]) -> Facts:
+def overall(document: dict[str, Any]) -> Facts:
+    """What is said of all columns together."""
     return [
         ("Copies", document["copies"]),
         ("pMSE", f"{document['pmse']['synthetic']:.3g}"),
@@ -80,20 +83,21 @@ def _column(document: dict[str, Any], one: dict[str, Any]) -> UtilityColumn:
         name=one["name"],
         distance=_spread(one["distance"]),
         shares=_figure(shares_chart(one), "Share of records by level."),
-        quantiles=_quantiles(rows) if rows else None,
+        quantiles=quantiles(rows) if rows else None,
         open_levels=tuple(said),
         ranges=_figure(quantiles_chart(rows), ranges) if rows else None,
     )
 
 
-def _quantiles(rows: list[dict[str, Any]]) -> PageTable:
+def quantiles(rows: list[dict[str, Any]]) -> PageTable:
+    """Quantiles of one column, in the data and over the copies."""
     columns = [
         PageColumn("quantile"),
         PageColumn("data", number=True),
         PageColumn("its 95 % sampling interval", number=True),
         PageColumn("synthetic", number=True),
     ]
-    told = [
+    shown = [
         (
             f"{row['at']:g}",
             _short(row["original"]),
@@ -102,10 +106,11 @@ def _quantiles(rows: list[dict[str, Any]]) -> PageTable:
         )
         for row in rows
     ]
-    return table(columns, told)
+    return table(columns, shown)
 
 
-def _correlations(document: dict[str, Any]) -> PageTable | None:
+def correlations(document: dict[str, Any]) -> PageTable | None:
+    """Correlations of pairs of columns with numbers."""
     rows = [
         (" and ".join(row["columns"]), f"{row['original']:.3f}", _spread(row))
         for row in document["correlations"]
@@ -118,7 +123,8 @@ def _correlations(document: dict[str, Any]) -> PageTable | None:
     return table(columns, rows) if rows else None
 
 
-def _coefficients(document: dict[str, Any]) -> PageTable | None:
+def coefficients(document: dict[str, Any]) -> PageTable | None:
+    """Coefficients of the linear regression that was asked for."""
     rows = [
         (row["name"], *(_short(row[key]) for key in _COEFFICIENT), f"{row['overlap']:.2f}")
         for row in document["coefficients"]
@@ -150,9 +156,9 @@ def _risk(one: dict[str, Any]) -> UtilityRisk:
 # ---- pictures ------------------------------------------------------------------------------------
 
 
-def _figure(chart: Any, words: str) -> Picture | None:
+def _figure(drawn: Any, words: str) -> Picture | None:
     """A picture with its caption; none without the extra `report`."""
-    return None if chart is None else Picture(pictures.svg_uri(chart), words, words)
+    return None if drawn is None else Picture(pictures.svg_uri(drawn), words, words)
 
 
 def shares_chart(one: dict[str, Any]) -> Any:
@@ -242,3 +248,42 @@ def risk_chart(one: dict[str, Any]) -> Any:
         )
     )
     return pictures.styled(dots.properties(width=pictures.WIDTH - 70, height=220))
+
+
+# ---- errors of several mechanisms ----------------------------------------------------------------
+
+MEASURES = {"columns": "mean over columns", "pairs": "mean over pairs of columns"}
+LABELS = {"local": "local (estimate, no guarantee)"}
+
+
+def errors_chart(document: dict[str, Any]) -> Any:
+    """Errors with bands of two standard errors, a line for each mechanism; None without pictures.
+
+    Records from models: root mean square against epsilon. Records from tables: mean total variation
+    against the promise.
+    """
+    if not pictures.available():
+        return None
+    if "promise" in document:
+        x, y, at, error = "times the promise", "total variation", "times", "mean"
+        more = " No privacy: drawn from the data with replacement."
+    else:
+        x, y, at, error = "epsilon", "root mean square error", "epsilon", "rms"
+        more = ""
+    columns = ["measure", "mechanism", x, y, "low", "high"]
+    rows = []
+    for row in document["rows"]:
+        value, band = row[f"{error}_error"], 2 * (row[f"{error}_se"] or 0.0)
+        measure = MEASURES.get(row["measure"], row["measure"])
+        mechanism = LABELS.get(row["mechanism"], row["mechanism"])
+        rows.append([measure, mechanism, row[at], value, max(0.0, value - band), value + band])
+    axes = {"x": x, "y": y, "low": "low", "high": "high", "by": "mechanism", "facet": "measure"}
+    return chart(
+        {
+            "title": f"{document['release']}: error against {x}",
+            "source": f"CONFIDENTIAL: for the curator alone. Bands: two standard errors.{more}",
+            "columns": columns,
+            "rows": rows,
+            "chart": {"kind": "line", **axes, "y_free": True, "x_log": True},
+        }
+    )

@@ -16,7 +16,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.advance import one_by_one
 from congenial.data.argument_rules import (
-    CALL,
     RANGE,
     RATIONAL,
     SEVERAL,
@@ -46,11 +46,8 @@ from congenial.synthesis.local import LABEL
 from congenial.synthesis.local_levels import draw_locally
 from congenial.synthesis.models.level_columns import ends
 from congenial.synthesis.record_model import Floats, Ints, generator_of
+from congenial.synthesis.utility_report import NOTE, total_variation
 
-NOTE = (
-    "CONFIDENTIAL: measured against the confidential data, for the curator alone. Choosing a "
-    "setting by looking at the curve is not covered by the promise."
-)
 DRAWS = 1000  # posterior draws that a local point reads its epsilon off
 
 
@@ -74,7 +71,7 @@ class Measure:
     def error(self, attribute: Attribute, truth: Ints, synthetic: Ints) -> float:
         """Absolute error of the quantile, or the distance."""
         if self.quantile is None:
-            return float(np.abs(truth / truth.sum() - synthetic / synthetic.sum()).sum() / 2)
+            return total_variation(truth / truth.sum(), synthetic / synthetic.sum())
         a, b = (level_quantile(attribute, one, self.quantile) for one in (truth, synthetic))
         return abs(a - b)
 
@@ -106,7 +103,6 @@ def level_quantile(attribute: Attribute, counts: Ints, at: float) -> float:
     replicates=SEVERAL,
     results=optional(Path),
     randomness=optional(Randomness),
-    progress=optional(CALL),
 )
 def risk_utility_curve(
     synthesizer: Synthesizer,
@@ -118,14 +114,12 @@ def risk_utility_curve(
     replicates: int = 20,
     results: Path | None = None,
     randomness: Randomness | None = None,
-    progress: Callable[[int, int], object] | None = None,
 ) -> list[dict[str, Any]]:
     """Sweep M over `bounds` for the certified and the scalar mechanism, and (c, g) over `local`.
 
     Each point is one dict: mechanism, setting, epsilon of one copy, its basis, the mean and the
     root mean square of the error over `replicates` draws, with standard errors (`summary`).
-    `results` is a private file that keeps finished points; `progress` is told (points done, points
-    in all).
+    `results` is a private file that keeps finished points.
     """
     randomness = SystemRandomness() if randomness is None else randomness
     points = list(_points(bounds, local))
@@ -134,16 +128,12 @@ def risk_utility_curve(
     truth = _Truth(synthesizer, data, measure)
     kept = _Kept(results, _key(synthesizer, measure, replicates), truth)
     found = []
-    for done, point in enumerate(points):
-        if progress is not None:
-            progress(done, len(points))
+    for point in one_by_one(points, f"drawing for the {measure.words}"):
         row = kept.get(point)
         if row is None:
             row = point | _run(synthesizer, truth, point, replicates, randomness)
             kept.add(row)
         found.append(row)
-    if progress is not None:
-        progress(len(points), len(points))
     return found
 
 

@@ -24,10 +24,13 @@ from congenial.data.tabulate import Microdata
 from congenial.errors import DataError
 from congenial.synthesis.record_model import Floats, Ints
 
-NOTE = (
-    "CONFIDENTIAL: computed from the confidential records, for the curator alone. Choosing a "
-    "parameter by looking at these numbers is not covered by the promise."
+NOTES = (
+    "CONFIDENTIAL, for the curator only: these numbers are computed from the confidential records. "
+    "No bundle holds them, and they must not be published.",
+    "Choosing a mechanism, a model, columns, M, Theta, the promise or the number of copies by "
+    "looking at them is NOT covered by the promise of a release.",
 )
+NOTE = " ".join(NOTES)
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 FRAME = Rule("an Arrow table", lambda one: isinstance(getattr(one, "column_names", None), list))
@@ -150,7 +153,7 @@ def utility_report(
     size = {name: schema.attribute(name).size for name in names}
     shares = {n: (_shares(both[0][n], size[n]), _shares(both[1][n], size[n])) for n in names}
     return UtilityReport(
-        {n: float(np.abs(p - q).sum() / 2) for n, (p, q) in shares.items()},
+        {n: total_variation(p, q) for n, (p, q) in shares.items()},
         tuple(_quantile(n, at, *(v[n] for v in values)) for n in numeric for at in QUANTILES),
         _correlations(numeric, *values),
         pmse,
@@ -160,6 +163,15 @@ def utility_report(
         rows,
         shares,
     )
+
+
+def total_variation(first: Floats, second: Floats) -> float:
+    """Half the sum of the absolute differences of two laws.
+
+    >>> total_variation(np.array([0.5, 0.5]), np.array([1.0, 0.0]))
+    0.5
+    """
+    return float(np.abs(first - second).sum() / 2)
 
 
 def _numbers(column: Any) -> Floats:

@@ -63,11 +63,19 @@ function startEditor(editor) {
     mark();
   }
 
-  async function edit(fields) {
+  // A refused edit is explained at the top of the page and beside the field that it came from.
+  async function edit(fields, place) {
     const told = await send(editor.dataset.edit, { text: text.value, ...fields });
     if (!told) return;
     tell(told.state, told.words);
-    if (told.text === null) return;
+    for (const earlier of form.querySelectorAll(".beside")) earlier.remove();
+    if (told.text === null) {
+      const words = document.createElement("p");
+      words.className = "notice problem beside";
+      words.textContent = told.words;
+      place.append(words);
+      return;
+    }
     text.value = told.text;
     showForm(told.form);
     mark();
@@ -80,18 +88,18 @@ function startEditor(editor) {
   });
   form.addEventListener("change", (event) => {
     const field = event.target.closest("input[data-edit]");
-    if (field) edit({ ...field.dataset, value: field.value });
+    if (field) edit({ ...field.dataset, value: field.value }, field.closest("label"));
   });
   form.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
     if (button.dataset.edit) {
-      edit({ ...button.dataset });
+      edit({ ...button.dataset }, button.closest("li, .group"));
     } else if ("do" in button.dataset) {
       const group = button.closest("[data-edit]");
       const fields = { ...group.dataset };
-      for (const one of group.querySelectorAll("[data-name]")) fields[one.dataset.name] = one.value;
-      edit(fields);
+      for (const field of group.querySelectorAll("[data-name]")) fields[field.dataset.name] = field.value;
+      edit(fields, group);
     }
   });
   window.addEventListener("beforeunload", (event) => {

@@ -36,6 +36,7 @@ from congenial.synthesis.from_tables.table_records import TableRecords
 from congenial.synthesis.record_model import generator_of
 from congenial.synthesis.records_from_models_release import level_numbers
 from congenial.synthesis.risk_utility import summary
+from congenial.synthesis.utility_report import total_variation
 
 LARGEST_HISTOGRAM = 2_000_000  # cells of all columns together
 MEASURES = {1: "columns", 2: "pairs"}  # by how many columns a table has
@@ -171,4 +172,4 @@ def _summaries(
 
 
 def _distance(one: Shares, other: Shares, axes: Axes) -> float:
-    return float(np.abs(one(axes) - other(axes)).sum() / 2)
+    return total_variation(one(axes), other(axes))

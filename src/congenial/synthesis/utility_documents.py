@@ -1,0 +1,280 @@
+"""For the curator only: synthetic records against the confidential ones, as plain data.
+
+Three documents: the errors of records from models at several settings (`curve_of_models`), the
+errors of records from tables beside other ways to make records (`curve_of_tables`), and how well
+released copies serve and how much each record weighs (`utility_of_copies`).
+
+Every number here is computed from the confidential records. It goes to a private folder, never into
+a bundle, and choosing a parameter by it is not covered by any promise (`NOTES`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from congenial.data.advance import one_by_one
+from congenial.data.rational import written
+from congenial.data.records import fetch
+from congenial.data.tabulate import Microdata
+from congenial.errors import DataError
+from congenial.sampling.randomness import SeededRandomness, SystemRandomness
+from congenial.synthesis.certified import Synthesizer
+from congenial.synthesis.combine import combine
+from congenial.synthesis.from_tables.compared_records import ComparedRecords
+from congenial.synthesis.from_tables.table_records import TableRecords
+from congenial.synthesis.local import LABEL
+from congenial.synthesis.local_levels import local_column
+from congenial.synthesis.record_model import generator_of
+from congenial.synthesis.risk import RecordRisk, record_risk
+from congenial.synthesis.risk_utility import Measure, risk_utility_curve
+from congenial.synthesis.utility_report import NOTES, CoefficientRow, UtilityReport, utility_report
+
+OVERLAP = (
+    "Overlap: the mean share of the two 95 % intervals that they have in common; 1 if they are the "
+    "same, 0 if they just touch, and below 0 if they are apart, by how far in lengths of an "
+    "interval."
+)
+SETTLED = "its totals are published, so no parameter is drawn from its records and none weighs."
+LOCAL_DRAWS, LOCAL_SEED = 1000, 20200101  # of the posterior; the seed only repeats the numbers
+LOCAL_WORDS = (
+    "The weights and epsilon of the pseudo-posterior paper for these data (weights by min-max of "
+    f"the records' risk, Delta over {LOCAL_DRAWS:,} draws): {LABEL}. The release does not use them."
+)
+Document = dict[str, Any]
+Regression = tuple[str, Sequence[str]]
+
+
+def curve_of_models(
+    made: Synthesizer,
+    data: Microdata,
+    measures: Sequence[Measure],
+    bounds: Sequence[Fraction],
+    local: Sequence[tuple[float, float]],
+    replicates: int,
+    folder: Path,
+) -> Document:
+    """CONFIDENTIAL: errors of the certified, the scalar and the local mechanism at every setting.
+
+    Finished points are kept in the private `folder`, a file for each measure. Local settings that
+    the data do not allow are left out, with the reason.
+    """
+    rows: list[Document] = []
+    left_out: list[str] = []
+    for measure in measures:
+        results = folder / f"{_file(measure)}.jsonl"
+        rows += _points(made, data, measure, results, replicates, bounds=bounds)
+        for setting in local:
+            try:
+                rows += _points(made, data, measure, results, replicates, local=[setting])
+            except DataError as error:
+                left_out.append(f"local {setting}, {measure.words}: {error}")
+    return {
+        "notes": list(NOTES),
+        "replicates": replicates,
+        "folder": str(folder),
+        "rows": rows,
+        "left_out": left_out,
+    }
+
+
+def _points(
+    made: Synthesizer,
+    data: Microdata,
+    measure: Measure,
+    results: Path,
+    replicates: int,
+    **sweep: Any,
+) -> list[Document]:
+    points = risk_utility_curve(
+        made, data, measure, replicates=replicates, results=results, **sweep
+    )
+    return [{"measure": measure.words} | point for point in points]
+
+
+def _file(measure: Measure) -> str:
+    plain = "".join(c if c.isalnum() or c in "-_" else "_" for c in measure.column)
+    return plain if measure.quantile is None else f"{plain}-{measure.quantile:g}"
+
+
+def curve_of_tables(
+    made: TableRecords,
+    fine: Microdata,
+    data: Microdata,
+    times: Sequence[Fraction],
+    replicates: int,
+    copies: Sequence[Any] = (),
+) -> Document:
+    """CONFIDENTIAL: errors of records from tables and of other ways, at so many times the promise.
+
+    `fine` are the records by the plan's levels, `data` by those that are counted; `copies` are
+    released ones, which stand beside.
+    """
+    compared = ComparedRecords(made, made.fetch(fine), data)
+    rows = list(compared.released(copies)) if copies else []
+    rows += compared.rows(times, replicates, SystemRandomness())
+    return {
+        "promise": made.guarantee.tradeoff.words,
+        "notes": list(NOTES),
+        "replicates": replicates,
+        "rows": rows,
+    }
+
+
+def utility_of_copies(
+    made: Synthesizer, data: Microdata, copies: Sequence[Any], regression: Regression | None = None
+) -> Document:
+    """CONFIDENTIAL: released copies against the data, and the weight of every record.
+
+    Numbers of several copies are averaged, with the least and the largest beside them; coefficients
+    are combined by the rule for analysts.
+    """
+    risks = record_risk(made, data)
+    weightless = made.weightless(data)
+    local = _local(made, made.fetch(data)[0])
+    real, _ = fetch(data, made.names)
+    each = one_by_one(copies, "comparing copies with the data")
+    reports = [utility_report(real, copy, made.schema, regression) for copy in each]
+    first = reports[0]
+    return {
+        "notes": list(NOTES),
+        "copies": len(reports),
+        "columns": [_column(made, name, reports) for name in made.names],
+        "quantiles": _quantiles(reports),
+        "open_levels": [words for name in made.names for words in _open_levels(made, name)],
+        "correlations": [
+            {
+                "columns": list(pair),
+                "original": x,
+                **_over([r.correlations[pair][1] for r in reports]),
+            }
+            for pair, (x, _) in first.correlations.items()
+        ],
+        "pmse": _over([r.pmse for r in reports]),
+        "pmse_ratio": _over([r.pmse_ratio for r in reports]),
+        "uniques": first.uniques,
+        "replicated": _over([r.replicated for r in reports]),
+        "response": None if regression is None else regression[0],
+        "coefficients": _coefficients(reports),
+        "overlap_words": OVERLAP,
+        "weightless": weightless,
+        "settled": list(made.settled),
+        "settled_words": SETTLED,
+        "local": local,
+        "local_words": LOCAL_WORDS,
+        "risk": [_risk(made, one) for one in risks if one.column not in made.settled],
+    }
+
+
+def _over(values: Sequence[float]) -> dict[str, float]:
+    """A number over all copies."""
+    over = np.asarray(values, dtype=float)
+    return {
+        "synthetic": float(over.mean()),
+        "least": float(over.min()),
+        "largest": float(over.max()),
+    }
+
+
+def _column(made: Synthesizer, name: str, reports: Sequence[UtilityReport]) -> Document:
+    drawn = np.mean([r.shares[name][1] for r in reports], axis=0)
+    return {
+        "name": name,
+        "copied": name in made.public,
+        "distance": _over([r.marginals[name] for r in reports]),
+        "levels": list(made.schema.attribute(name).levels),
+        "original": reports[0].shares[name][0].tolist(),
+        "synthetic": drawn.tolist(),
+    }
+
+
+def _open_levels(made: Synthesizer, name: str) -> list[str]:
+    """Which levels a file writes as one number, so that quantiles of data and file differ there."""
+    attribute = made.schema.attribute(name)
+    if attribute.kind == "categorical" or name in made.public:
+        return []
+    found = []
+    for level, (low, high) in zip(attribute.levels, attribute.intervals, strict=False):
+        if low is None and high is not None:
+            found.append((level, f"the last number below {written(high)}"))
+        elif high is None and low is not None:
+            found.append((level, written(low)))
+    return [
+        f"{name}: everybody in the open class '{level}' is written as {number}, so quantiles that "
+        "fall into it cannot agree with those of the data."
+        for level, number in found
+    ]
+
+
+def _quantiles(reports: Sequence[UtilityReport]) -> list[Document]:
+    return [
+        {
+            "column": rows[0].column,
+            "at": rows[0].at,
+            "original": rows[0].original,
+            "low": rows[0].low,
+            "high": rows[0].high,
+            "copies": _over([row.synthetic for row in rows]),
+        }
+        for rows in zip(*(r.quantiles for r in reports), strict=True)
+    ]
+
+
+def _coefficients(reports: Sequence[UtilityReport]) -> list[Document]:
+    """Coefficients that every copy has, combined; one copy stands for itself."""
+    by_name = [{row.name: row for row in r.coefficients} for r in reports]
+    found = []
+    for name, first in by_name[0].items():
+        rows = [some[name] for some in by_name if name in some]
+        if len(rows) < len(reports):
+            continue
+        value, error = first.synthetic, first.synthetic_se
+        if len(rows) > 1:
+            one = combine([r.synthetic for r in rows], [r.synthetic_se**2 for r in rows])
+            value, error = float(one.estimate), float(np.sqrt(one.variance))
+        row = CoefficientRow(name, first.original, first.original_se, value, error)
+        found.append(
+            {
+                "name": name,
+                "original": row.original,
+                "original_se": row.original_se,
+                "synthetic": row.synthetic,
+                "synthetic_se": row.synthetic_se,
+                "overlap": row.overlap,
+            }
+        )
+    return found
+
+
+def _local(made: Synthesizer, counts: Sequence[Any]) -> list[Document]:
+    """The paper's min-max weights of each column that is drawn, and the estimate they give."""
+    generator = generator_of(SeededRandomness(LOCAL_SEED))
+    named = zip(made.columns, made.kernels, counts, strict=True)
+    return [
+        {"column": one.name, **vars(local_column(kernel, table, LOCAL_DRAWS, generator))}
+        for one, kernel, table in named
+        if one.name not in made.settled
+    ]
+
+
+def _risk(made: Synthesizer, one: RecordRisk) -> Document:
+    """What the records of each level weigh; a level has a row for each weight it has."""
+    labels = made.schema.attribute(one.column).levels
+    keys = np.stack([one.level, one.weight, one.used], axis=1)
+    seen, at = np.unique(keys, axis=0, return_inverse=True)
+    people = np.bincount(at.reshape(-1), one.records)
+    return {
+        "column": one.column,
+        "records": int(one.records.sum()),
+        "downweighted": int(one.records[one.weight < 1].sum()),
+        "sum_of_weights": float(one.records @ one.weight),
+        "levels": list(labels),
+        "rows": [
+            {"level": labels[int(level)], "records": int(n), "weight": weight, "used": used}
+            for (level, weight, used), n in zip(seen.tolist(), people, strict=True)
+        ],
+    }
