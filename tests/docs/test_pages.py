@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 from runpy import run_path
@@ -134,6 +135,13 @@ def test_a_guide_imports_public_names_only(page: Path) -> None:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("congenial"):
                 public = import_module(str(node.module)).__all__
                 assert {name.name for name in node.names} <= set(public), node.module
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_a_piece_of_a_plan_is_valid_toml(page: Path) -> None:
+    for block in blocks(page):
+        if block.language == "toml":
+            tomllib.loads(block.text)
 
 
 def test_pages_that_messages_name_exist() -> None:
