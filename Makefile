@@ -48,7 +48,7 @@ types: $(VENV)/.dev
 spark: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/engines -m "spark and not audit" $(if $(DATA),--shared=$(DATA))
 
-# May take two hours on two cores; every test is named as it ends. The table in the README is written whether or not everything passed.
+# May take two hours on two cores; every test is named as it ends. Its outcome is written into the README and a page whether or not everything passed.
 audit: $(VENV)/.audit
 	@rm -f .attempts.json
 	$(BIN)/python -m pytest -vv -n 2 --dist worksteal -m "audit or attempt" --hypothesis-profile new-every-time --attempts .attempts.json $(if $(DATA),--shared=$(DATA)); \

@@ -1,4 +1,7 @@
-"""Write the table of what the audit tried into README.md. Run by `make audit`, after the tests."""
+"""Write what the audit tried into its page, and the outcome into README.md.
+
+Run by `make audit`, after the tests.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+DOCS = Path(__file__).resolve().parent
+PAGE, README = DOCS / "explanation" / "how-promises-are-tested.md", DOCS.parent / "README.md"
 BEGIN, END = "<!-- audit: written by `make audit` -->", "<!-- end of audit -->"
 
 # name a test reports -> what was tried, how much of it, and what it means that the tests passed
@@ -91,26 +95,30 @@ def rows(attempts: list[dict[str, Any]]) -> list[str]:
     return found
 
 
-def outcome(told: dict[str, Any]) -> str:
+def outcome(told: dict[str, Any], *, names: bool = True) -> str:
     """How the run ended, with every failure: a test may fail before it reports what it tried."""
     ran = f"{told['run']:,} checks"
     if not told["complete"]:
         ran += " before it was **interrupted**"
     failed = [f"`{name}`" for name in told["failed"]]
-    if failed:
-        return f"{ran}, **{len(failed)} failed**: {', '.join(failed)}"
-    return f"{ran}, none failed"
+    if not failed:
+        return f"{ran}, none failed"
+    return f"{ran}, **{len(failed)} failed**" + (f": {', '.join(failed)}" if names else "")
 
 
-def write(told: dict[str, Any], readme: Path = README) -> None:
-    """Replace the table between its two marks."""
-    text = readme.read_text()
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
+def write(told: dict[str, Any], page: Path = PAGE, readme: Path = README) -> None:
+    """Replace the table on the page, and the line in the README, between their two marks."""
+    day = f"Last run: {datetime.now(UTC):%Y-%m-%d}; "
     lines = ["| Tried | How much | Result |", "|---|---|---|", *rows(told["attempts"])]
-    day = f"Last run: {datetime.now(UTC):%Y-%m-%d}; {outcome(told)}."
-    table = "\n".join([BEGIN, "", *lines, "", day, "", END])
-    readme.write_text(before + table + after)
+    _replace(page, [*lines, "", f"{day}{outcome(told)}."])
+    _replace(readme, [f"{day}{outcome(told, names=False)}."])
+
+
+def _replace(file: Path, lines: list[str]) -> None:
+    before, rest = file.read_text(encoding="utf-8").split(BEGIN)
+    after = rest.split(END)[1]
+    text = "\n".join([BEGIN, "", *lines, "", END])
+    file.write_text(before + text + after, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The table that `make audit` writes into the README."""
+"""What `make audit` writes: a table into its page, the outcome into the README."""
 
 from __future__ import annotations
 
@@ -24,21 +24,25 @@ def module() -> Any:
 
 def test_numbers_are_summed_and_failures_told(tmp_path: Path) -> None:
     audit = module()
-    readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{audit.BEGIN}\nold\n{audit.END}\nafter\n")
+    page, readme = tmp_path / "page.md", tmp_path / "README.md"
+    for file in (page, readme):
+        file.write_text(f"before\n{audit.BEGIN}\nold\n{audit.END}\nafter\n")
     kills = {"part": "kills", "passed": True, "kills": 500}
     planted = {"part": "planted", "passed": False, "defects": 14}
     lost = "tests/audit/test_exact.py::test_that_failed_before_it_could_say_what_it_tried"
     told = {"run": 4, "failed": [lost], "complete": True, "attempts": [kills, kills, planted]}
-    audit.write(told, readme)
-    text = readme.read_text()
-    assert text.startswith("before\n")
-    assert text.endswith("\nafter\n")
-    assert "old" not in text
+    audit.write(told, page, readme)
+    for file in (page, readme):
+        assert file.read_text().startswith("before\n")
+        assert file.read_text().endswith("\nafter\n")
+        assert "old" not in file.read_text()
+    text = page.read_text()
     assert "| 1,000 kills | nothing overspent, nothing lost |" in text
     assert "**1 of 1 checks failed**" in text
     assert "| not run | |" in text
     assert f"; 4 checks, **1 failed**: `{lost}`.\n" in text
+    assert "; 4 checks, **1 failed**.\n" in readme.read_text()
+    assert "|" not in readme.read_text()
 
 
 def test_an_interrupted_run_and_a_clean_one_say_so() -> None:
@@ -83,6 +87,7 @@ def test_what_fails_before_it_reports_is_in_the_file(tmp_path: Path) -> None:
     assert told["attempts"] == [{"passed": True, "part": "kills", "kills": 3}]
 
 
-def test_the_readme_has_a_place_for_it() -> None:
-    audit, text = module(), (ROOT / "README.md").read_text()
-    assert text.count(audit.BEGIN) == text.count(audit.END) == 1
+def test_page_and_readme_have_a_place_for_it() -> None:
+    audit = module()
+    for text in (audit.PAGE.read_text(), audit.README.read_text()):
+        assert text.count(audit.BEGIN) == text.count(audit.END) == 1

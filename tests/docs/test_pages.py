@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 from runpy import run_path
@@ -12,7 +14,7 @@ from runpy import run_path
 import pytest
 
 import congenial
-from tests.docs.pages import DOCS, PAGES, ROOT, dead_links
+from tests.docs.pages import DOCS, PAGES, ROOT, blocks, dead_links
 
 TOP = [
     ROOT / name
@@ -115,6 +117,38 @@ def test_the_index_and_the_navigation_list_every_page() -> None:
     assert names - apart - {"index.md"} - listed == set()
     assert listed <= names
     assert sorted(placed) == sorted(names)
+
+
+GUIDES = sorted([*(DOCS / "tutorial").glob("*.md"), *(DOCS / "how-to").glob("*.md")])
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_a_guide_ends_with_the_next_step(page: Path) -> None:
+    end = page.read_text().rstrip().rpartition("Next")[2]
+    assert 0 < len(end.splitlines()) <= 6, "its last lines say what comes next"
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_a_guide_imports_public_names_only(page: Path) -> None:
+    for block in blocks(page):
+        for node in ast.walk(ast.parse(block.text)) if block.language == "python" else ():
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("congenial"):
+                public = import_module(str(node.module)).__all__
+                assert {name.name for name in node.names} <= set(public), node.module
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_a_piece_of_a_plan_is_valid_toml(page: Path) -> None:
+    for block in blocks(page):
+        if block.language == "toml":
+            tomllib.loads(block.text)
+
+
+def test_pages_that_messages_name_exist() -> None:
+    named = re.compile(r"docs/((?:how-to|tutorial|explanation|reference)/[\w-]+)")
+    for file in (ROOT / "src").rglob("*.py"):
+        for name in named.findall(file.read_text()):
+            assert (DOCS / f"{name}.md").is_file(), f"{file.name}: docs/{name}"
 
 
 def test_commands_for_make_exist() -> None:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import re
 from pathlib import Path
 
 import pytest
 
 from congenial import read
-from congenial.publication.demo_population import PLAN, STATES
-from congenial.publication.plan import Plan
-from congenial.publication.workflow import check
 from tests.docs.pages import (
     DOCS,
     PAGES,
-    ROOT,
     RSCRIPT,
     Block,
     blocks,
@@ -54,24 +48,3 @@ def test_a_wrong_block_is_noticed(folder: Path) -> None:
     page.write_text("```python run\nassert 1 + 1 == 3\n```\n")
     with pytest.raises(AssertionError):
         run_page(page)
-
-
-def test_readme_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with Path("people.csv").open("w", newline="") as file:
-        rows = [("AB"[i % 2], 7 * i % 90) for i in range(400)]
-        csv.writer(file).writerows([("county", "age"), *rows])
-    names = run_page(ROOT / "README.md")
-    assert names["release"].count("age >= 18") == sum(age >= 18 for _, age in rows)
-    example = next(block for block in blocks(ROOT / "README.md") if block.language == "python")
-    assert len(example.text.splitlines()) <= 13
-
-
-def test_readme_promise_is_the_one_printed(tmp_path: Path) -> None:
-    pairs = [f"{county},{state}" for state, counties in STATES.items() for county in counties]
-    (tmp_path / "counties.csv").write_text("county,state\n" + "\n".join(pairs))
-    first = check(Plan.parse(PLAN, tmp_path)).releases[0]
-    printed = first.guarantee.explain("rho = 0.1 of rho = 0.5")
-    quoted = re.search(r"^> (.+)$", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert quoted is not None
-    assert quoted[1] == printed

@@ -4,7 +4,7 @@ If everything is right, the true parameter is as likely at any place among draws
 at any other. Chains are long enough to forget where they began, and only their last states are
 used, one from each: independent draws, so that ranks are uniform without thinning.
 
-    python -m tests.inference.calibration    prints the table of docs/how-to/infer-from-a-release.md
+    python -m tests.inference.calibration    every setting of docs/how-to/infer-from-a-release.md
 """
 
 from __future__ import annotations
