@@ -58,8 +58,11 @@ def _entry(ledger: Ledger, release: str, claim: Claim) -> Entry:
     if found is None or found.status not in ("drawn", "committed"):
         told = "is not in this ledger" if found is None else f"is {found.status} in the ledger"
         raise BundleError(
-            f"what is kept in '{claim.kept}' {told}: it cannot be recorded as published.",
-            remedy="Name the ledger it was drawn under; remove the file if it was given up.",
+            f"what is saved in '{claim.kept}' {told}, so it cannot be recorded as published.",
+            remedy=(
+                "Name the ledger in which it was drawn. Delete the file if the release was given "
+                "up."
+            ),
         )
     return found
 
@@ -71,7 +74,7 @@ def _written(ledger: Ledger, claim: Claim, drawn: Any, report: Report) -> str:
         files = {name: bundle.sha256(text) for name, text in bundle.drawn_files(drawn).items()}
         if any(there.get(name) != digest for name, digest in files.items()):
             raise BundleError(
-                f"'{claim.folder}' holds something else.",
+                f"'{claim.folder}' contains other files.",
                 remedy="Move it away, then finish again.",
             )
         return bundle.sha256(bundle.read_bytes(claim.folder / bundle.INDEX))

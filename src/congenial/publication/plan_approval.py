@@ -32,7 +32,7 @@ class PlanStanding:
     def words(self) -> str:
         """One sentence about it."""
         said = {
-            "not proposed": "It is not proposed for review.",
+            "not proposed": "It has not been proposed for review.",
             "proposed": f"Proposed by {_names(self.proposers)}; nobody has reviewed it yet.",
             "approved": f"Approved by {_names(self._who('approve'))}.",
             "refused": f"Refused by {_names(self._who('refuse'))}.",
@@ -115,8 +115,8 @@ def _known(plan: Plan) -> Ledger:
     ledger = open_ledger(plan, create=False)
     if ledger is None:
         raise LedgerError(
-            f"there is no ledger at '{plan.ledger}' yet, so nothing was proposed.",
-            remedy="Whoever wrote the plan runs `congenial propose PLAN`.",
+            f"there is no ledger at '{plan.ledger}' yet, so no plan has been proposed.",
+            remedy="The author of the plan runs `congenial propose PLAN` first.",
         )
     return ledger
 

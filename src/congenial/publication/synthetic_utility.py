@@ -37,11 +37,11 @@ NOTES = (
     "by the promise of a release.",
 )
 OVERLAP = (
-    "Overlap: the mean share of the two 95 % intervals that they have in common; 1 if they are the "
-    "same, 0 if they just touch, and below 0 if they are apart, by how far in lengths of an "
-    "interval."
+    "Overlap: how much of the two 95 % intervals is common to both, on average: 1 if they are "
+    "the same, 0 if they just touch, below 0 if they are apart (by that many lengths of an "
+    "interval)."
 )
-SETTLED = "its totals are published, so no parameter is drawn from its records and none weighs."
+SETTLED = "its totals are published, so its records need no weights."
 LOCAL_DRAWS, LOCAL_SEED = 1000, 20200101  # of the posterior; the seed only repeats the numbers
 LOCAL_WORDS = (
     "The weights and epsilon of the pseudo-posterior paper for these data (weights by min-max of "
@@ -60,8 +60,8 @@ def examine(
     """
     if plan.schema.digest != release.schema.digest:
         raise PlanError(
-            f"the bundle '{release.name}' has another schema than the plan.",
-            remedy="Give the plan it was made with.",
+            f"the bundle '{release.name}' has a schema that differs from the plan's.",
+            remedy="Give the plan from which it was released.",
         )
     pairs: Any = release.guarantee.adjacency
     made = Synthesizer.from_dict(pairs, release.description.law)
@@ -138,8 +138,8 @@ def _open_levels(made: Synthesizer, name: str) -> list[str]:
         elif high is None and low is not None:
             found.append((level, written(low)))
     return [
-        f"{name}: everybody in the open class '{level}' is written as {number}, so quantiles that "
-        "fall into it cannot agree with those of the data."
+        f"{name}: everybody in the open class '{level}' is recorded as {number}, so quantiles in "
+        "that class can differ from those of the data."
         for level, number in found
     ]
 
