@@ -32,6 +32,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=os.environ.get("CONGENIAL_SHARED"),
         help="folder with data/, real data; tests that need it skip without it",
     )
+    parser.addoption(
+        "--rewrite-golden", action="store_true", help="write tests/golden again from what is said"
+    )
     parser.addoption("--attempts", help="file to write what the audit attempted to, for its table")
 
 

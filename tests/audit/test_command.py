@@ -79,7 +79,11 @@ def test_pictures_and_files(plan: Path, tmp_path: Path) -> None:
     assert one["curve"]["columns"] == ["1 - type I error", "promised", "measured", "low", "high"]
     assert "whole band" in one["curve"]["words"]
     drawn = (place / "audit-summary.svg").read_text()
-    for words in ("type II error", "1 - type I error", "a breach only if the whole 95 % band is"):
+    for words in (
+        "type II error",
+        "1 - type I error",
+        "the promise is broken only if the whole 95 % band is",
+    ):
         assert words in drawn
 
 

@@ -62,15 +62,20 @@ def test_people_see_the_method_and_the_notes(run: Callable[..., Any], finished: 
         "--jointly",
     )
     assert ran.code == 0
-    for words in ("Method: Fieller", "all together", "without an edge", "Test: the share of"):
+    for words in (
+        "Method: Fieller",
+        "for all intervals together",
+        "without an edge",
+        "Test: the share of",
+    ):
         assert words in ran.out
 
 
 def test_refusals(run: Callable[..., Any], finished: Path, tmp_path: Path) -> None:
     bundle = finished.parent / "bundles" / "detail"
     for words, message in (
-        ((), "nothing is asked for"),
-        (("--of", "count(age >= 20)"), "cuts the bin"),
+        ((), "there is no question"),
+        (("--of", "count(age >= 20)"), "cuts the class"),
         (("--of", "count()", "--level", "2"), "not between 0 and 1"),
         (("--of", "count()", "--out", tmp_path / "no" / "out.csv"), "cannot write"),
         (("--of", "growth(count())"), "two bundles"),

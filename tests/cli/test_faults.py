@@ -57,7 +57,7 @@ def leftovers(plan: Path) -> list[str]:
         ("epsilon = 1.0", "", "exactly one of epsilon, rho, mu"),
         ("epsilon = 2.0", "epsilon = -2.0", "must be positive"),
         ('"age"]', '"wage"]', "wage"),
-        ('"age >= 18"', '"age >= 19"', "cuts the bin"),
+        ('"age >= 18"', '"age >= 19"', "cuts the class"),
         ('levels = ["f", "m"]', 'levels = ["f", "f"]', "'f'"),
         ("[0, 18, 30, 65]", "[0, 30, 18, 65]", "age"),
     ],
@@ -237,7 +237,7 @@ def test_an_unexpected_error_says_only_its_type(
     monkeypatch.setattr(workflow, "check", fail)
     ran = run("check", plan)
     assert ran.code == 70
-    assert ran.err == "unexpected error: ValueError; run with --debug\n"
+    assert ran.err == "unexpected error (ValueError). Run it again with `congenial --debug`.\n"
     assert isinstance(run("--debug", "check", plan).exception, ValueError)
 
 
@@ -261,17 +261,21 @@ def test_an_unexpected_error_after_the_draw_says_what_is_spent(
     monkeypatch.undo()
     assert ran.code == 70
     assert ran.err.startswith(
-        "unexpected error: ValueError; run with --debug\n'detail' (epsilon = 1) is "
+        "unexpected error (ValueError). Run it again with `congenial --debug`.\n"
+        "'detail' (epsilon = 1) "
     )
     assert MARKER not in ran.err
     told = " ".join(ran.err.split())
     if when == "write":
-        assert "is drawn and spent, and kept in" in told
+        assert "was drawn and its cost is spent. It is saved in" in told
         assert "congenial ledger finish PLAN" in told
         assert run("ledger", "finish", plan).code == 0
         assert run("verify", plan.parent / "bundles" / "detail").code == 0
     else:
-        assert "is spent, since its noise may have been drawn, and could not be kept" in told
+        assert (
+            "counts as spent, because its noise may have been drawn, and it could not be saved"
+            in told
+        )
         assert "congenial ledger pending" in told
 
 
@@ -299,7 +303,10 @@ def test_clean_up_that_fails_hides_no_spent_draw(
     monkeypatch.undo()
     assert ran.code == (70 if isinstance(clean_up, OSError) else 3)
     told = " ".join(ran.err.split())
-    assert told.count("'detail' (epsilon = 1) is spent, since its noise may have been drawn") == 1
+    assert (
+        told.count("'detail' (epsilon = 1) counts as spent, because its noise may have been drawn")
+        == 1
+    )
     assert "No space left on device" in told
 
 
@@ -455,7 +462,7 @@ def test_a_ledger_that_went_missing_is_no_fresh_budget(run: Callable[..., Any], 
     for command in ("publish", "release"):
         ran = run(command, plan)
         assert ran.code == 4
-        assert "what was spent is unknown" in " ".join(ran.err.split())
+        assert "how much budget is spent is unknown" in " ".join(ran.err.split())
 
 
 def test_the_unit_of_the_ledger_is_the_unit_of_the_plan(

@@ -164,5 +164,5 @@ def test_a_second_control_c_says_what_is_spent(
     ran = run("release", plan, "--name", "detail")
     assert ran.code == 130
     told = " ".join(ran.err.split())
-    assert "'detail' (epsilon = 1) is spent, since its noise may have been drawn" in told
+    assert "'detail' (epsilon = 1) counts as spent, because its noise may have been drawn" in told
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -12,7 +12,7 @@ import pytest
 
 from congenial.data.advance import Advance, telling
 
-AGAIN = "working out again what it says"
+AGAIN = "computing the report again"
 COMMANDS = {
     "verify": ((), {"comparing files with their digests", AGAIN}),
     "explain": ((), {"comparing files with their digests", AGAIN}),

@@ -64,8 +64,8 @@ def test_rows_that_are_no_units(
     ("rows", "homes", "told"),
     [
         ("", f"{MARKER},1,own\n", "has units without rows"),
-        (f"{MARKER},0-17\n", "", "lacks units that the file of rows names"),
-        ("", "h1,1,own\n", "names a unit twice"),
+        (f"{MARKER},0-17\n", "", "does not list all units of the file of rows"),
+        ("", "h1,1,own\n", "lists a unit twice"),
     ],
     ids=["units without rows", "rows without a unit", "a unit named twice"],
 )

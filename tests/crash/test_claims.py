@@ -134,7 +134,7 @@ def full(*_: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-SPENT = rf"'late' \(epsilon = {float(EACH):g}\) is drawn and spent.*ledger finish"
+SPENT = rf"'late' \(epsilon = {float(EACH):g}\) was drawn and its cost is spent.*ledger finish"
 
 
 def test_a_disk_that_fills_after_the_draw(

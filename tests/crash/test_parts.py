@@ -173,7 +173,7 @@ def test_a_power_cut_changes_nothing(
         for path, how in cut:
             harm(here / path, how)
         if stage == "after the commit":
-            with pytest.raises(BundleError, match="already there"):
+            with pytest.raises(BundleError, match="already exists"):
                 released(here)
             assert numbers_in(here / "bundles" / "nation") == undisturbed
         else:
@@ -254,7 +254,9 @@ def test_a_paid_run_is_kept_when_another_ledger_is_named(
     here = copied(begun, tmp_path / "here")
     before, text = files_of(here), (here / "plan.toml").read_text()
     (here / "plan.toml").write_text(text.replace("[budget]", '[budget]\nledger = "other.sqlite"'))
-    with pytest.raises(BundleError, match=r"no such release.*nothing was removed") as reason:
+    with pytest.raises(
+        BundleError, match=r"no such release.*Nothing was drawn or removed"
+    ) as reason:
         released(here)
     assert "ledger.sqlite" in reason.value.what
     assert "other.sqlite" in reason.value.what
@@ -273,7 +275,7 @@ def test_a_paid_run_is_kept_when_the_ledger_is_an_older_copy(
     before = files_of(here)
     (here / "ledger.sqlite").rename(here / "newer.sqlite")
     shutil.copy2(ready / "ledger.sqlite", here / "ledger.sqlite")
-    with pytest.raises(BundleError, match=r"older copy.*nothing was removed"):
+    with pytest.raises(BundleError, match=r"older copy.*Nothing was drawn or removed"):
         released(here)
     assert files_of(here) == before
     (here / "newer.sqlite").replace(here / "ledger.sqlite")
@@ -285,7 +287,9 @@ def test_a_paid_run_whose_record_is_damaged_is_kept(begun: Path, tmp_path: Path,
     here = copied(begun, tmp_path / "here")
     (here / RUN / "run.json").write_text(text)
     before = files_of(here)
-    with pytest.raises(BundleError, match=r"run\.json' is lost or damaged.*nothing was removed"):
+    with pytest.raises(
+        BundleError, match=r"run\.json' is missing or damaged.*Nothing was drawn or removed"
+    ):
         released(here)
     assert files_of(here) == before
 
@@ -329,12 +333,12 @@ def test_a_folder_that_cannot_be_removed_is_said(
 
     with monkeypatch.context() as broken:
         broken.setattr(drawing_by_parts, "shutil", refusing)
-        with pytest.raises(BundleError, match=r"is published.*runs/nation' cannot be removed"):
+        with pytest.raises(BundleError, match=r"is published.*runs/nation' cannot be deleted"):
             released(here)
     assert spent(Plan.load(here / "plan.toml")) == ["committed"]
     assert numbers_in(here / "bundles" / "nation") == expected
     assert (here / RUN / "run.json").exists()
-    with pytest.raises(BundleError, match="already there"):
+    with pytest.raises(BundleError, match="already exists"):
         released(here)
     assert not (here / RUN).exists()
 

@@ -210,7 +210,7 @@ def test_the_label_of_the_top_is_a_value(tmp_path: Path) -> None:
     check = check_data(PlannedSource(path), schema, Unit(), examples=3)
     assert found(check) == {("age", "not a number"): 1}
     (problem,), (line,) = check.problems, check.lines
-    assert (problem.pattern, problem.examples[0].meant) == ("everything from a number on", "90+")
+    assert (problem.pattern, problem.examples[0].meant) == ("an open class, such as 85+", "90+")
     assert str(line) == 'age = { recode = "age", to = { ">= 90" = "90+" } }'
     recoded = PlannedSource(path, derivations=(Recoded("age", "age", {">= 90": "90+"}),))
     with Microdata.open(recoded, schema) as data:
@@ -219,7 +219,7 @@ def test_the_label_of_the_top_is_a_value(tmp_path: Path) -> None:
     check = check_data(PlannedSource(path), other, Unit())
     assert (check.lines, check.problems[0].pattern) == (
         (),
-        "everything from a number on: end the edges there, and give top that label",
+        "an open class, such as 85+: end the edges at its number, and give its label as top",
     )
 
 
@@ -253,7 +253,6 @@ def test_a_repeated_id_is_explained(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught, Microdata.open(path, schema, Unit("id")) as data:
         data.tabulate()
     for remedy in (problem.remedy, caught.value.remedy):
-        assert "by mistake" in remedy
-        assert "remove the duplicates" in remedy
-        assert "leave unit out" in remedy
+        assert "Duplicates: remove them" in remedy
+        assert "leave out unit" in remedy
         assert "max_rows" in remedy

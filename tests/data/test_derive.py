@@ -125,7 +125,7 @@ def test_texts_are_written_as_levels_are(tmp_path: Path) -> None:
     spec = {"levels": ["Nord", "Süd"], "other": "other"}
     step = Tidied("region", "region", trim=True, case="levels", levels=("Nord", "Süd"))
     assert counted(path, "region", spec, step) == {"Nord": 2, "Süd": 2, "other": 1}
-    with pytest.raises(DataError, match="alike but for their case"):
+    with pytest.raises(DataError, match="differ only in upper and lower case"):
         Tidied("c", "c", case="levels", levels=("a", "A"))
 
 
@@ -201,7 +201,10 @@ def test_the_wrong_encoding_is_refused_without_a_value(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "match"),
-    [({"separator": '"'}, "separates no fields"), ({"encoding": "rot13"}, "no encoding")],
+    [
+        ({"separator": '"'}, "cannot separate fields"),
+        ({"encoding": "rot13"}, "not a known encoding"),
+    ],
 )
 def test_formats_that_mean_nothing(words: dict[str, str], match: str) -> None:
     with pytest.raises(DataError, match=match):

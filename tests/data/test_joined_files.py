@@ -58,13 +58,13 @@ def test_keys_may_be_stored_in_different_types(tmp_path: Path) -> None:
     ("homes", "people", "words"),
     [
         (HOMES + "9,own\n", PEOPLE, "has units without rows"),
-        (HOMES + "2,own\n", PEOPLE, "names a unit twice"),
-        (HOMES + ",own\n", PEOPLE, "has rows without their key"),
-        (HOMES, PEOPLE + "9,20\n", "lacks units that the file of rows names"),
+        (HOMES + "2,own\n", PEOPLE, "lists a unit twice"),
+        (HOMES + ",own\n", PEOPLE, "has rows without a key"),
+        (HOMES, PEOPLE + "9,20\n", "does not list all units of the file of rows"),
         (
             "home,tenure,age\n1,own,3\n",
             PEOPLE,
-            "'age' is in the file of rows and in the file of units",
+            "'age' is both in the file of rows and in the file of units",
         ),
         ("house,tenure\n1,own\n", PEOPLE, "no column 'home'"),
         ("home\n1\n2\n3\n", PEOPLE, "no column 'tenure'"),

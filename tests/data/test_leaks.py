@@ -88,7 +88,7 @@ def failing_reader(folder: Path) -> Any:
 
 HEADER = "sex,age,size\n"
 CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "level outside": (arrow(sex=["f", MARK]), "column 'sex' has levels that are not in"),
+    "level outside": (arrow(sex=["f", MARK]), "column 'sex' has values that are not in"),
     "number outside": (arrow(age=[3, NUMBER]), "column 'age' has values between or beyond"),
     "integer outside": (arrow(size=[1, NUMBER]), "column 'size' has values between or beyond"),
     "integer between": (arrow(size=[1.0, 1.5]), "column 'size' has values between or beyond"),
@@ -107,7 +107,10 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda f: pa.table({"SEX": [MARK], "AGE": [1], "SIZE": [1]}),
         "Did you mean 'SEX' for 'sex', 'AGE' for 'age', 'SIZE' for 'size'?",
     ),
-    "an index": (lambda f: pd.DataFrame(GOOD).set_index("age"), "'age': the frame has it as its"),
+    "an index": (
+        lambda f: pd.DataFrame(GOOD).set_index("age"),
+        "'age': it is the index of the frame",
+    ),
     "several absent": (lambda f: pa.table({"sex": [MARK]}), "no column 'age', 'size'"),
     "twice": (
         lambda f: pa.table([[MARK], [1], [1], [1]], names=["sex", "age", "size", "sex"]),
@@ -123,7 +126,7 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
         csv(HEADER + "f,3,1\n" * 30_000 + f"f,{MARK},1\n"),
         "column 'age' holds text that is not a number",
     ),
-    "csv level": (csv(HEADER + f"{MARK},3,1\n"), "column 'sex' has levels"),
+    "csv level": (csv(HEADER + f"{MARK},3,1\n"), "column 'sex' has values"),
     "csv ragged": (csv(HEADER + f"f,3,1\n{MARK}\n"), "cannot be read to the end"),
     "csv long row": (csv(HEADER + f"f,3,1,{MARK}\n"), "cannot be read to the end"),
     "csv quote": (csv(HEADER + f'"{MARK},3,1\n'), "cannot be read to the end"),
@@ -132,17 +135,17 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
         "cannot be read",
     ),
     "csv no header": (csv(f"{MARK},3,1\n"), "no column 'sex', 'age', 'size'"),
-    "csv same names": (csv("sex,age,size,x,X\n"), "differ at most in case"),
+    "csv same names": (csv("sex,age,size,x,X\n"), "the same name twice"),
     "csv empty": (csv(""), "is empty"),
     "csv header only": (csv(HEADER), "no records"),
     "parquet broken": (raw(MARK.encode(), "p.parquet"), "cannot be read as parquet"),
     "parquet cut": (raw(b"PAR1" + MARK.encode() * 9 + b"PAR1", "p.parquet"), "cannot be read"),
-    "kind unknown": (raw(MARK.encode(), "p.docx"), "neither CSV nor Parquet"),
+    "kind unknown": (raw(MARK.encode(), "p.docx"), "name of a CSV, Parquet or Excel"),
     "no file": (lambda f: f / "none.csv", "no file or folder"),
     "network": (lambda f: "https://example.org/people.csv", "no file or folder"),
-    "empty folder": (lambda f: f, "holds no files"),
-    "mixed folder": (mixed_folder, "mixes kinds of files"),
-    "nested folder": (nested_folder, "holds folders"),
+    "empty folder": (lambda f: f, "has no files"),
+    "mixed folder": (mixed_folder, "has files of different kinds"),
+    "nested folder": (nested_folder, "has folders inside"),
     "relation": (failing_relation, "cannot be read to the end"),
     "closed relation": (closed_relation, "cannot be read"),
     "no table": (lambda f: (duckdb.connect(), "nothing"), "no table 'nothing'"),
@@ -188,8 +191,8 @@ LEVELS = f"county,state\n{MARK},{MARK}-P\n{MARK}-2,{MARK}-Q\n"
 @pytest.mark.parametrize(
     ("text", "condition", "words"),
     [
-        (LEVELS, f"county = '{MARK[:-1]}'", "2 levels"),
-        (LEVELS, "state in ('Q', 'P')", "2 levels"),
+        (LEVELS, f"county = '{MARK[:-1]}'", "2 categories"),
+        (LEVELS, "state in ('Q', 'P')", "2 categories"),
         (LEVELS + f"{MARK},x\n{MARK}-2,x\n", "", "have the same level"),
         (LEVELS + f"{MARK}\x07,x\n", "", "row 4 of 'levels.csv'"),
         (LEVELS + f"x,{MARK}\x07\n", "", "row 4 of 'levels.csv'"),

@@ -399,7 +399,7 @@ def test_private_folder_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_the_remedy_for_several_rows_can_be_followed() -> None:
     schema = Schema.from_dict({"s": {"levels": ["a", "b"]}})
     data = pa.table({"s": ["a", "b", "a"], "id": [1, 1, 1]})
-    with pytest.raises(DataError, match="several rows on purpose, say how many"):
+    with pytest.raises(DataError, match="Several rows per person on purpose: give the maximum"):
         tabulate(data, schema, unit=Unit("id"))
     with pytest.raises(DataError, match="Keep at most 2 per unit, raise max_rows, or"):
         tabulate(data, schema, unit=Unit("id", 2))
@@ -417,5 +417,5 @@ def test_thousands_of_levels_with_any_text_are_found() -> None:
     assert found.counts.tolist() == [picked.count(level) for level in levels]
     coarse = tabulate(pa.table({"area": picked}), schema, ["parent"])
     assert coarse.counts.sum() == len(picked)
-    with pytest.raises(DataError, match="levels that are not in the schema"):
+    with pytest.raises(DataError, match="values that are not in the schema"):
         tabulate(pa.table({"area": ["area 1", "area 1500"]}), schema)

@@ -117,5 +117,5 @@ def test_a_column_named_as_the_query_names_its_own(tmp_path: Path) -> None:
 
 def test_truncation_needs_a_unit_and_its_rows() -> None:
     for wrong in ({"column": "home"}, {"max_rows": 2}):
-        with pytest.raises(DataError, match="unit or max_rows is missing"):
+        with pytest.raises(DataError, match="truncate needs a unit and max_rows"):
             Unit(**wrong, truncate=True)

@@ -188,5 +188,5 @@ def test_errors_list_a_handful_of_columns(tmp_path: Path) -> None:
         read_sheets([path], wanted, None)
     assert len(str(caught.value)) < 2000
     write_workbook(path, {"people": [[None] * 4000 + ["last"], [1] * 4001]})
-    with pytest.raises(DataError, match="and 3992 more without a name"):
+    with pytest.raises(DataError, match="and 3992 more"):
         write_draft(path, tmp_path / "plan.toml")

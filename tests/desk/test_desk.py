@@ -359,7 +359,7 @@ publish.One.count = "id = '{MARKER}'"
 budget.epsilon = 1
 """
     told = me.client.post("/plan/plan.toml/check", json={"text": people}, headers=head).json()
-    assert "60 levels, which are listed in a file" in told["words"]
+    assert "60 categories, which are listed in a file" in told["words"]
     assert f"{MARKER}-" not in str(told)
     rows = (folder / "people.csv").read_text().replace(",A,", f",{MARKER}-A,")
     (folder / "people.csv").write_text(rows)
@@ -367,7 +367,7 @@ budget.epsilon = 1
     sure = {"sure": "publish", "digest": me.digest()}
     assert wait(me, me.post("/plan/plan.toml/publish", sure))["state"] == "done"
     price = me.get("/plan/plan.toml/price?suppose=county+%3D+%27A%27").text
-    assert "3 levels, which are listed in a file" in price
+    assert "3 categories, which are listed in a file" in price
     assert MARKER not in price
 
 

@@ -34,13 +34,13 @@ def test_the_result_stands_in_the_review(folder: Path, monkeypatch: pytest.Monke
     assert attack(me, folder, monkeypatch)["then"] == REVIEW
     page = me.get(REVIEW).text
     assert "No event tells neighbours apart better than promised" in page
-    assert "before a change" not in page
+    assert "changed since then" not in page
     plan = Plan.load(folder / "plan.toml")
     sent = review_html(plan, examine(plan), PLAN, "plan.toml")
     assert "No event tells neighbours apart better than promised" in sent
     assert "Table over county, sex." in sent
     (folder / "plan.toml").write_text(PLAN.replace("1.0", "1.5"))
-    assert "of the plan as it was before a change" in me.get(REVIEW).text
+    assert "The plan has changed since then" in me.get(REVIEW).text
     assert not (folder / "ledger.sqlite").exists()  # nothing is spent
 
 
@@ -75,5 +75,5 @@ def test_a_kind_without_an_attack_says_so(folder: Path) -> None:
     text = PLAN.replace('table = ["county", "sex"]', 'tables = [["county", "sex"], ["sex"]]')
     (folder / "plan.toml").write_text(text)
     page = entered(folder).get(REVIEW).text
-    assert "No attack is named for this kind of release" in page
+    assert "The automatic attack test does not cover this kind of release" in page
     assert "Try to break" not in page

@@ -158,9 +158,9 @@ def test_spark_sources_that_are_not_there(spark: Any, tmp_path: Path) -> None:
     refused("spark:nobody", "no table 'nobody'")
     refused(f"spark:{tmp_path}/nobody", "cannot read the path")
     (tmp_path / "a.xlsx").write_text("x")
-    refused(f"spark:{tmp_path}", "Spark reads no Excel files")
+    refused(f"spark:{tmp_path}", "Spark cannot read Excel files")
     (tmp_path / "a.xlsx").rename(tmp_path / "a.json")
-    refused(f"spark:{tmp_path}", "neither CSV nor Parquet")
+    refused(f"spark:{tmp_path}", "name of a CSV, Parquet or Excel")
     (tmp_path / "a.json").rename(tmp_path / "a.parquet")
     refused(f"spark:{tmp_path}", "cannot read the path")
 

@@ -178,7 +178,7 @@ def test_the_command(tmp_path: Path, exported):
     assert "NOT FOR PUBLICATION" in ran.stdout
     again = CliRunner().invoke(app, words)
     assert again.exit_code == 6
-    assert "already there" in again.stderr
+    assert "already exists" in again.stderr
     assert CliRunner().invoke(app, [*words[:-1], "x", "--level", "7"]).exit_code == 2
 
 

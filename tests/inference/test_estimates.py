@@ -301,9 +301,9 @@ FEW = drawn(np.ones((3, 2, 4), dtype=int), seed=11, figures=())
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("count(age >= 20)", "cuts the bin"),
+        ("count(age >= 20)", "cuts the class"),
         ("count(hair = 'red')", "hair"),
-        ("count(rooms = 1)", "does not show"),
+        ("count(rooms = 1)", "does not have"),
         ("median(county)", "labels, not numbers.*Ask for age or rooms"),
         ("quantile(age, 1.5)", "not between 0 and 1"),
         ("gini(age)", "has no edge.*gini\\(age, 90\\)"),
@@ -316,8 +316,8 @@ FEW = drawn(np.ones((3, 2, 4), dtype=int), seed=11, figures=())
         ("mean(age)", "one of count, share"),
         ("count() / 0", "divides by 0"),
         ("count() / count(age < 0)", "is 0 whatever the table holds"),
-        ("count() by rooms", "'draw-1' does not show rooms.*is over county, sex, age"),
-        ("median(rooms)", "'draw-1' does not show rooms.*a bundle that shows it"),
+        ("count() by rooms", "'draw-1' does not have rooms.*is over county, sex, age"),
+        ("median(rooms)", "'draw-1' does not have rooms.*a bundle that shows it"),
         ("count() +", "a number"),
         ("count() by", "an axis"),
         ("count() by hair", "hair"),

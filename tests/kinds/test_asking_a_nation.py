@@ -99,7 +99,7 @@ def test_what_has_no_law_is_refused_with_what_can_be_asked(nation: PartedRelease
         nation.intervals(["county", "sex"], LEVEL)
     with pytest.raises(InferenceError, match="not cut into parts"):
         nation.intervals(["sex", "age"], LEVEL, part="s0")
-    with pytest.raises(PredicateError, match="resolution the table shows"):
+    with pytest.raises(PredicateError, match="in this table"):
         congenial.estimate(nation, "count(block = 'b1')")
 
 

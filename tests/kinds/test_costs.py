@@ -70,7 +70,7 @@ def test_a_figure_that_seems_to_help_is_explained():
         tables_document._cost_note(vars(one) | {"trivial": one.trivial})
         for one in figure_costs(mechanism)
     ]
-    helps = "less noise, less protected"
+    helps = "less noise, less protection"
     assert notes == [helps, helps]
 
 

@@ -288,7 +288,7 @@ def test_an_l2_release_says_that_it_is_a_chain(folder: Path) -> None:
         (PRIOR, PRIOR.replace("july", "june"), "cannot be read", 3),
         ("epsilon = 1\n", 'epsilon = 1\nloss = "l3"\n', "loss", 2),
         ("epsilon = 1\n", "epsilon = 1\ndelta = 0.1\n", "without delta", 2),
-        ("epsilon = 1\n", 'epsilon = 1\nmechanism = "congenial"\n', "does not take scenarios", 2),
+        ("epsilon = 1\n", 'epsilon = 1\nmechanism = "congenial"\n', "cannot use scenarios", 2),
         ("epsilon = 1\n", "epsilon = 1\nloose = 1\n", "Did you mean 'loss'?", 2),
         (BELIEF, 'scenarios = { distance = 2 }\nbasis = "theorem"', "asks for basis", 2),
         ("[publish]\n", '[publish]\n"D" = { count = "died = \'yes\'" }\n', "not independent", 2),
@@ -304,7 +304,7 @@ def test_several_rows_per_person_are_refused_for_that_reason(folder: Path) -> No
     figures = '[publish]\n"Cases" = { total = true, because = "bulletin" }\n'
     several = ('unit = "case"', 'unit = "case"\nmax_rows = 2')
     path = plan(folder, (figures, ""), several, (PRIOR, 'base_measure = "naive"'))
-    assert "scenarios are about one record per person" in refused(path).replace("\n", " ")
+    assert "scenarios need one record per person" in refused(path).replace("\n", " ")
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_nothing_is_drawn_from_other_data(folder: Path) -> None:
     bare = plan(folder, (PRIOR, ""), ('"Cases" = { total = true, because = "bulletin" }', ""))
     assert "in no published sum" in refused(bare)
     path = plan(folder)
-    assert "not yet published" in refused(path, "release")
+    assert "not published yet" in refused(path, "release")
     run("publish", path)
     with (folder / "cases.csv").open("a", newline="") as file:
         file.write("900,Adams,no\r\n")

@@ -315,8 +315,8 @@ def test_draws_are_double_geometric_around_the_mean_in_units():
 @pytest.mark.parametrize(
     ("scenarios", "why"),
     [
-        ('{ believe = "normal records", people = 300 }', "beside an estimate must be"),
-        ('{ believe = "independent records" }', "beside an estimate must be"),
+        ('{ believe = "normal records", people = 300 }', "with an estimate must be"),
+        ('{ believe = "independent records" }', "with an estimate must be"),
         ('{ believe = "independent records", people = 301 }', "another number"),
         (NORMAL.replace("people = 300, error", "people = 301, error"), "separate groups"),
         (NORMAL.replace("error = 0.5", "error = 0"), "must be positive"),
@@ -329,7 +329,7 @@ def test_what_cannot_be_believed_is_refused_in_words(folder, scenarios, why):
 
 def test_other_estimates_and_other_releases_beside_it_are_refused(folder):
     median = ('{ mean = "age",', '{ quantile = "age", at = 0.5,')
-    assert "a mean or a sum and no other" in refused(write_plan(folder, PLAN, median))
+    assert "only a mean or a sum can be bounded" in refused(write_plan(folder, PLAN, median))
     alone = ('{ mean = "age",', '{ sum = "age",'), (f"scenarios = {NORMAL}\n", "")
     assert "number of records is public" in refused(write_plan(folder, PLAN, *alone))
     second = '[[release]]\nname = "t"\ntable = ["sex"]\nepsilon = 1\n[budget]'

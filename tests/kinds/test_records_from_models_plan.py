@@ -231,7 +231,7 @@ def test_figures_come_first(tmp_path):
     path = write(tmp_path)
     refused = run("release", path)
     assert refused.exit_code == MandateError.exit_code
-    assert "not yet published: By region" in refused.stderr
+    assert "not published yet: By region" in refused.stderr
     assert not (tmp_path / "ledger.sqlite").exists()
 
 
@@ -266,16 +266,16 @@ def test_rows_of_a_person(tmp_path):
         ("epsilon = 8", "M = -1", "must be positive"),
         ("epsilon = 8", "epsilon = 8\ndelta = 1e-6", "leave delta out"),
         ("epsilon = 8", "epsilon = 8\nrecords = 10", "cannot agree with figures"),
-        ("epsilon = 8", 'epsilon = 8\nmechanism = "local"', "only certified synthesis"),
+        ("epsilon = 8", 'epsilon = 8\nmechanism = "local"', "have a proof"),
         ("epsilon = 8", 'epsilon = 8\ntable = ["region"]', "goes with model"),
         ("epsilon = 8", 'epsilon = 8\npublic = ["kids"]', "named twice, or is public"),
         ('scale = "root", share = 2', 'weighting = "min-max"', "min-max"),
-        ('kind = "normal", scale = "root"', 'kind = "mixture"', "has no certificate"),
+        ('kind = "normal", scale = "root"', 'kind = "mixture"', "has no proof"),
         ('kind = "normal"', 'kind = "norml"', "norml"),
         ("mean = [0.2, 5.0, 20]", 'mean = ["a", 5, 20]', "not a range"),
-        ("floor = 0.02", 'floor = "a"', "of type str"),
+        ("floor = 0.02", 'floor = "a"', "has type str"),
         ("mean = [0.2, 5.0, 20]", "mean = [5, 0.2, 20]", "low < high"),
-        ("kids = { share", "kid = { share", "theta names 'kid'"),
+        ("kids = { share", "kid = { share", "theta has 'kid'"),
         ('given = ["region"]', 'given = ["income"]', "neither public nor"),
         ('levels = ["north", "<b>south</b>", "west"]', 'levels = ["north"]', "one level only"),
         (PUBLISH, PUBLISH.replace("region", "kids"), "cannot be kept"),

@@ -125,7 +125,7 @@ def test_editors_know_what_may_be_written(scenarios):
 def test_a_public_rule_that_does_not_hold_is_refused_without_the_count(tmp_path):
     plan = write(tmp_path, ANONYMOUS, ill=2)
     workflow.publish(plan)
-    with pytest.raises(DataError, match="does not hold for these data") as refusal:
+    with pytest.raises(DataError, match="is not true for these data") as refusal:
         workflow.release(plan, "t", randomness=SeededRandomness(3))
     assert " 2 " not in str(refusal.value)
 
@@ -134,7 +134,7 @@ def test_a_public_rule_that_does_not_hold_is_refused_without_the_count(tmp_path)
     ("scenarios", "why"),
     [
         (ANONYMOUS.replace("40", "41"), "41 people, and 40 are published"),
-        (ANONYMOUS.replace('"yes"', '"perhaps"'), "one question with two answers"),
+        (ANONYMOUS.replace('"yes"', '"perhaps"'), "a question with two answers"),
         (ANONYMOUS.replace("3 }", "21 }"), "no count of 40 people satisfies"),
     ],
 )

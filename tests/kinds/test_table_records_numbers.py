@@ -117,11 +117,11 @@ def test_check_warns_of_open_ends_and_columns_without_variation(tmp_path: Path) 
     )
     written(tmp_path, text)
     shown = " ".join(run("check", tmp_path / "plan.toml", "--full").split())
-    assert "Open levels of income are written as their ends" in shown
+    assert "Open classes of income are written as their limits" in shown
     assert "job: one level only" in shown
     stated = text.replace("rounds = 3", "rounds = 3\ntails = { income = { top = 90000 } }")
     written(tmp_path, stated)
-    assert "Open levels" not in run("check", tmp_path / "plan.toml", "--full")
+    assert "Open classes" not in run("check", tmp_path / "plan.toml", "--full")
 
 
 def test_a_figure_about_a_cut_column_is_refused(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_from_rows_of_patients_to_verified_records(folder: Path) -> None:
     told = run("check", path, "--json")["releases"][0]
     assert (told["noun"], told["people"]) == ("rows", 199)
     assert told["not_kept"] == ["Patients"]
-    assert "which do not say which of them belong to one unit" in run("check", path, "--full")
+    assert "do not show which rows belong to one unit" in run("check", path, "--full")
     run("release", path)
     run("verify", folder / "bundles" / "visits")
     release = congenial.read(folder / "bundles" / "visits")

@@ -27,9 +27,9 @@ from tests.tables.settings import dense
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
-PRINTED = "printed counts follow from the tables as drawn"
+PRINTED = "the printed counts follow from the drawn tables"
 TABLES = 'tables = [["county", "sex", "age"], ["state", "age"], ["county", "sex"], ["age"]]'
-WRITTEN = "every table reads back as written"
+WRITTEN = "every table can be read as written"
 
 
 @pytest.fixture(scope="module")
@@ -314,7 +314,7 @@ def test_accuracies_find_the_least_epsilon(tmp_path: Path, delta: str) -> None:
 def test_want_about_a_column_that_no_table_has_is_refused(tmp_path: Path) -> None:
     plan = written(tmp_path, SECTION.replace(TABLES, 'tables = [["age"]]'))
     said = refused(plan, extra=("--want", "margin('sex') within 4 at 95%"))
-    assert "no release of the plan shows that" in said
+    assert "no release of the plan shows this table" in said
     said = refused(plan, extra=("--want", "margin('height') within 4 at 95%"))
     assert "has no attribute or coarser name 'height'" in said
 

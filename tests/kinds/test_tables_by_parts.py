@@ -295,7 +295,7 @@ def test_a_killed_worker_costs_nothing(
     dying = {"draw_part": nation_plan.dies_drawing, "finish_part": nation_plan.dies_finishing}
     monkeypatch.setattr(parted_run, step, dying[step])
     monkeypatch.setattr(parted_run, "SMALL", 0)
-    with pytest.raises(BundleError, match=r"begun and paid for.*killed") as reason:
+    with pytest.raises(BundleError, match=r"its cost is recorded.*killed") as reason:
         workflow.release(plan, "nation")
     assert "release` again" in str(reason.value.remedy)
     assert spent(plan) == ["drawn"]
@@ -372,7 +372,7 @@ def test_other_data_do_not_go_on_and_the_folder_is_private(plan: Plan, tmp_path:
     assert (folder / "run.json").stat().st_mode & 0o077 == 0
     with (tmp_path / "people.csv").open("a") as file:
         file.write("\n")
-    with pytest.raises(BundleError, match="other data than now"):
+    with pytest.raises(BundleError, match="another plan or other data"):
         workflow.release(plan, "nation")
     assert spent(plan) == ["drawn"]
 
@@ -405,7 +405,7 @@ def test_a_disk_that_is_full_for_one_part_costs_nothing(
         full() if fails and task.number == 1 else real(task, keys)
 
     monkeypatch.setattr(parted_run, "draw_part", partial(draw, fails=True))
-    with pytest.raises(BundleError, match=r"begun and paid for.*No space left") as reason:
+    with pytest.raises(BundleError, match=r"its cost is recorded.*No space left") as reason:
         workflow.release(plan, "nation")
     assert "release` again" in str(reason.value.remedy)
     monkeypatch.setattr(parted_run, "draw_part", partial(draw, fails=False))

@@ -61,7 +61,7 @@ def plan(tmp_path: Path) -> Path:
 def test_from_a_plan_to_a_verified_bundle(plan: Path) -> None:
     before = run("check", plan, "--json")["releases"][0]
     assert before["power"] is None
-    assert "once the margins are published" in run("check", plan, "--full").replace("\n", " ")
+    assert "once the exact figures are published" in run("check", plan, "--full").replace("\n", " ")
     run("publish", plan)
     now = run("check", plan, "--json")["releases"][0]
     assert [one["odds_ratio"] for one in now["power"]] == [2, 3]

@@ -98,7 +98,7 @@ def parquet_forgeries(table: Any) -> Iterator[tuple[str, bytes]]:
     yield "a column less", written(table.drop_columns(table.column_names[-1]))
     yield "other order", written(table.select(table.column_names[::-1]))
     yield "a row more", written(pa.concat_tables([table, table.slice(0, 1)]))
-    yield "words in its footer", written(table.replace_schema_metadata({"note": "epsilon is 0"}))
+    yield "text in its footer", written(table.replace_schema_metadata({"note": "epsilon is 0"}))
     content = written(table)
     for which in (slice(0, 1), slice(1, 2), slice(0, None)):
         for rows in (0, 1, 2**20 - 1):

@@ -125,4 +125,4 @@ def test_a_bundle_that_nobody_can_mean_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="epsilon is above 500"):
         bundle.read(tmp_path / "out")
     failed = [one for one in verify(tmp_path / "out") if not one.holds]
-    assert ["cannot be meant" in one.detail for one in failed] == [True]
+    assert ["promise is not possible" in one.detail for one in failed] == [True]

@@ -59,7 +59,7 @@ def law_of(index):
 
 NOT_OURS = "report.html says nothing else"
 AGREES = "tables as drawn keep the figures they were drawn given"
-READS_BACK = "every table reads back as written"
+READS_BACK = "every table can be read as written"
 RELEASES = {
     "mandated": lambda: release_of(Guarantee.pure(1, MANDATED)),
     "as drawn": lambda: release_of(Guarantee.pure(1, MANDATED), whole=False),
@@ -193,7 +193,7 @@ def test_a_seeded_draw_fails_verification(written):
 
 def test_nothing_is_overwritten_and_nothing_half_written(written, tmp_path):
     written(RELEASES["mandated"]())
-    with pytest.raises(BundleError, match="already there"):
+    with pytest.raises(BundleError, match="already exists"):
         written(RELEASES["mandated"]())
     (tmp_path / "file").write_text("")
     with pytest.raises(BundleError):
@@ -379,7 +379,7 @@ def test_values_off_the_grid_are_noticed(written, mandated):
     moved = release.drawn[0].copy()
     moved[0, 1:] += np.array([1, -1]) * release.description.only_law.grid / 2
     forged = with_values(release, moved).to_arrow()
-    assert _forged_table(folder, forged) == {"values as drawn lie on the grid of the law"}
+    assert _forged_table(folder, forged) == {"the drawn values lie on the grid of the noise"}
 
 
 def _wrong_sums(release):

@@ -135,6 +135,6 @@ def as_often_as_stated(shares: NDArray[np.float64]) -> bool:
 
 def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("")
-    with pytest.raises(BundleError, match="already there"):
+    with pytest.raises(BundleError, match="already exists"):
         write_demo(tmp_path, SEED)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]

@@ -98,13 +98,13 @@ def test_never_in_a_bundle(tmp_path: Path) -> None:
     [
         ('{ year = "a", month = "b" }', "exactly one of"),
         ('{ age = "born" }', "at = 2020-04-01"),
-        ('{ age = "born", at = "soon" }', "a day such as"),
-        ('{ year = "born", at = 2020-04-01 }', "does not go with year"),
+        ('{ age = "born", at = "soon" }', "a date such as"),
+        ('{ year = "born", at = 2020-04-01 }', "cannot be used with year"),
         ('{ join = ["a"] }', "two or more"),
-        ('{ recode = "a" }', "needs either"),
+        ('{ recode = "a" }', "recode needs"),
         ('{ tidy = "a" }', "trim, case or width"),
         ('{ tidy = "a", case = "levels", width = 2 }', "leave out width"),
-        ('{ number = "a", decimal = ",", thousands = "," }', "different marks"),
+        ('{ number = "a", decimal = ",", thousands = "," }', "different characters"),
         ('{ yeer = "a" }', "Did you mean 'year'"),
         ('{ recode = "a", to_file = "none.csv" }', "cannot be read"),
         ('{ recode = "a", to_file = "three.csv" }', "two columns"),
@@ -120,7 +120,11 @@ def test_entries_that_derive_nothing(tmp_path: Path, entry: str, match: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("key", "match"), [('encoding = "klingon"', "no encoding"), ('separator = ""', "no fields")]
+    ("key", "match"),
+    [
+        ('encoding = "klingon"', "not a known encoding"),
+        ('separator = ""', "cannot separate fields"),
+    ],
 )
 def test_formats_in_a_plan(key: str, match: str) -> None:
     with pytest.raises(PlanError, match=match):

@@ -142,7 +142,7 @@ def test_a_file_that_is_not_in_utf_8_is_drafted_with_its_encoding(
 
 def test_a_column_without_a_name_is_said_by_its_place(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text(f"id;;sex; \n1;{MARKER};f;x\n")
-    with pytest.raises(DataError, match=r"header of 'people.csv' leaves column 2, 4 without"):
+    with pytest.raises(DataError, match=r"header of 'people.csv' gives no name to column 2, 4"):
         write_draft(tmp_path / "people.csv", tmp_path / "plan.toml")
 
 
@@ -161,7 +161,7 @@ def test_a_folder_is_read_by_its_first_file(people: Path) -> None:
 def test_nothing_is_overwritten(people: Path, tmp_path: Path) -> None:
     out = tmp_path / "plan.toml"
     out.write_text("mine")
-    with pytest.raises(PlanError, match="already there"):
+    with pytest.raises(PlanError, match="already exists"):
         write_draft(people, out)
     assert out.read_text() == "mine"
 
@@ -234,7 +234,7 @@ def test_an_id_is_never_in_a_table(tmp_path: Path, kind: str) -> None:
     income = () if kind == "parquet" else ("income",)
     assert tuple(plan.schema_) == ("sex", "ward", *income)
     assert plan.release[0].table == ["sex", "ward"]
-    assert "# Fallnummer: left out, it looks like an id" in (tmp_path / "plan.toml").read_text()
+    assert "# Fallnummer: left out: it looks like an id" in (tmp_path / "plan.toml").read_text()
     write_draft(path, tmp_path / "case.toml", "Fallnummer")
     plan = Plan.load(tmp_path / "case.toml")
     assert (plan.data.unit, plan.release[0].table) == ("Fallnummer", ["sex", "ward"])
@@ -245,7 +245,7 @@ def test_two_ids_are_for_the_curator_to_choose_from(tmp_path: Path) -> None:
     write_draft(tmp_path / "people.csv", tmp_path / "plan.toml")
     plan = Plan.load(tmp_path / "plan.toml")
     assert (plan.data.unit, plan.release[0].table) == (None, ["sex"])
-    assert "names a person: admission_id, patient_id?" in (tmp_path / "plan.toml").read_text()
+    assert "identifies a person: admission_id, patient_id?" in (tmp_path / "plan.toml").read_text()
 
 
 def test_a_messy_file_from_draft_to_bundle(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_a_messy_file_from_draft_to_bundle(tmp_path: Path) -> None:
         ("Patient", "unit repeated", 2),
     }
     words = refused(plan, "release", 3)
-    assert "twice by mistake" in words
+    assert "Duplicates: remove them" in words
     assert "P058" not in words
     change("[derive]", '[derive]\nGeschlecht = { tidy = "Geschlecht", case = "lower" }')
     change("unit =", 'unit = "Patient"\nmax_rows = 2')

@@ -36,7 +36,7 @@ def test_figures_recorded_in_a_ledger_refuse_a_fresh_one(tmp_path: Path, again: 
         lambda: workflow.release(plan, "first"),
         lambda: workflow.refuse_excess(plan, ["first", "first"]),
     ):
-        with pytest.raises(LedgerError, match="what was spent is unknown"):
+        with pytest.raises(LedgerError, match="how much budget is spent is unknown"):
             call()
     assert not (folder / again).exists()
 

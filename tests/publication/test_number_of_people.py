@@ -156,7 +156,7 @@ def test_it_is_stated_only_where_the_figures_do_not_tell_it(
     path = plan(folder, figures, finer)
     assert labels(path) == expected
     if len(expected) == 2:  # figures of the plan are published first, with the number of people
-        assert "not yet published: A." in refused(path, "release", MandateError.exit_code)
+        assert "not published yet: A." in refused(path, "release", MandateError.exit_code)
     run("publish", path)
     assert labels(path) == expected
     run("release", path)
@@ -241,7 +241,7 @@ def test_who_may_not_publish_is_sent_to_somebody_who_may(
     ledger.grant("ada", "owner")
     monkeypatch.setattr("getpass.getuser", lambda: "ben")
     said = refused(path, "release", MandateError.exit_code)
-    assert "not yet published: Number of people. Run `congenial publish`" in said
+    assert "not published yet: Number of people. Run `congenial publish`" in said
     monkeypatch.setattr("getpass.getuser", lambda: "ada")
     run("publish", path)
     monkeypatch.setattr("getpass.getuser", lambda: "ben")

@@ -83,11 +83,11 @@ def test_rows_per_person():
         ("epsilon = 0.1", "epsilon = true", "must be a number"),
         ("epsilon = 0.1", "", "exactly one of epsilon, rho, mu"),
         ("epsilon = 0.1", "epsilon = 1\nrho = 1", "exactly one of epsilon, rho, mu"),
-        ("epsilon = 0.1", "rho = 1\ndelta = 0.1", "delta goes with epsilon"),
+        ("epsilon = 0.1", "rho = 1\ndelta = 0.1", "delta needs epsilon"),
         ("epsilon = 0.1", "epsilon = 1\ndelta = 1", "delta must be below 1"),
         ("epsilon = 0.1", 'rho = 1\nnonnegative = "condition"', "use 'project', which is free"),
         ("epsilon = 0.1", "epsilom = 0.1", "Did you mean 'epsilon'?"),
-        ('name = "t"', 'name = "../t"', 'name = "../t": must be a letter or digit, then'),
+        ('name = "t"', 'name = "../t"', 'name = "../t": must begin with a letter or digit'),
         ('name = "t"', "", "release number 1: name: missing"),
         ("epsilon = 0.1", "", "release 't': must have exactly one of epsilon"),
         ('table = ["sex", "age"]', "table = []", "release 't': table"),
@@ -95,7 +95,7 @@ def test_rows_per_person():
         (
             "total = true",
             "total = false",
-            "publish.All.total = false: must be true; otherwise leave",
+            "publish.All.total = false: must be true, or leave",
         ),
         ("total = true", 'total = true, count = "age >= 18"', "exactly one of total"),
         ("total = true", "by = []", "exactly one of total"),
@@ -111,6 +111,35 @@ def test_errors_name_key_value_rule_and_remedy(old, new, says):
     assert old in PLAN
     with pytest.raises(PlanError) as error:
         parse(PLAN.replace(old, new, 1))
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("place", "line", "says"),
+    [
+        ("epsilon = 0.1", "round_to = 5", "rounding adds error and protects nobody"),
+        ("epsilon = 0.1", "rounding = 3", "round the released tables for print"),
+        ("epsilon = 0.1", "suppress_below = 10", "congenial publish --dry-run --fewer-than 10"),
+        ("epsilon = 0.1", "threshold = 10", "no count is left out for being small"),
+        ("epsilon = 0.1", "min_count = 3", "no count is left out for being small"),
+        ("epsilon = 0.1", 'weight = "w"', "without survey weights"),
+        ('source = "people.parquet"', 'weight = "w"', "release counts of records"),
+        ("epsilon = 0.1", "k_anonymity = 5", "State a promise instead: epsilon, rho or mu"),
+        ("epsilon = 0.1", "top_code = 85", 'top = "65+"'),
+        ("epsilon = 0.1", 'noise = "laplace"', "`congenial check` shows the margins of error"),
+        ("epsilon = 0.1", "sensitivity = 1", "max_rows in [data]"),
+        ("epsilon = 0.1", "seed = 1", "`congenial release --seed 1`"),
+        ('"All" = { total = true', ", round_to = 5", "an exact figure is published as it is"),
+        ('"All" = { total = true', ", threshold = 5", "an exact figure is published as it is"),
+    ],
+)
+def test_keys_of_other_tools_are_answered(place, line, says):
+    """What people look for and a plan has not: why, and what to do instead."""
+    assert place in PLAN
+    between = "" if line.startswith(",") else "\n"
+    with pytest.raises(PlanError) as error:
+        parse(PLAN.replace(place, place + between + line, 1))
+    assert "unknown key" in str(error.value)
     assert says in str(error.value)
 
 
@@ -153,5 +182,5 @@ def test_a_plan_may_publish_and_release_nothing(tmp_path: Path) -> None:
     quiet = PLAN[:start] + PLAN[end:]
     assert Plan.parse(quiet, tmp_path).release == []
     silent = quiet[: quiet.index("[publish]")] + quiet[quiet.index("[budget]") :]
-    with pytest.raises(PlanError, match="must publish or release something"):
+    with pytest.raises(PlanError, match=r"must have \[publish\] or \[\[release\]\]"):
         Plan.parse(silent, tmp_path)

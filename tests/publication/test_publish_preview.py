@@ -52,7 +52,7 @@ def test_a_dry_run_shows_everything_and_records_nothing(plan: Path) -> None:
     assert sorted(one.name for one in plan.parent.iterdir()) == ["people.csv", "plan.toml"]
     screen = run("publish", plan, "--dry-run")
     assert "CONFIDENTIAL" in screen
-    assert "they tell each person's answer" in " ".join(screen.split())
+    assert "they reveal each person's answer" in " ".join(screen.split())
 
 
 def test_the_threshold_is_the_curators(plan: Path) -> None:

@@ -159,7 +159,7 @@ def test_what_is_not_understood_before_a_key_is_refused(tmp_path: Path, before: 
     write_key(tmp_path)
     key = (tmp_path / "key.pub").read_text()
     (tmp_path / "allowed").write_text(f"# signers\noffice {key}{before} {key}")
-    with pytest.raises(BundleError, match=r"line 3 of .*not understood.*public key alone"):
+    with pytest.raises(BundleError, match=r"line 3 of .*cannot be read.*only the public key"):
         public_keys(tmp_path / "allowed")
 
 

@@ -120,7 +120,7 @@ def test_what_is_no_table_of_units_is_refused(
 
 def test_units_need_several_rows_under_figures(tmp_path: Path) -> None:
     text = UNITS[: UNITS.index("[publish]")] + UNITS[UNITS.index("[[release]]") :]
-    with pytest.raises(CongenialError, match="units = true is for units that own several rows"):
+    with pytest.raises(CongenialError, match="units = true is for units with several rows"):
         workflow.check(written(tmp_path, text))
 
 

@@ -138,7 +138,7 @@ def test_a_household_in_two_blocks_is_refused(tmp_path: Path) -> None:
         ('by = ["block"], units', 'by = ["age"], units', "counts units by 'age'"),
         ('"People by county" = { total = true, by = ["county"] }', "", "number of rows"),
         ('by = ["block"], units', 'by = ["tenure"], units', "how many units of each class"),
-        ('of = "unit", within', 'of = "house", within', "names no owner"),
+        ('of = "unit", within', 'of = "house", within', "not a value that `of` can have"),
     ],
 )
 def test_what_is_not_covered_is_refused_before_anything_is_public(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from congenial.cli.command_options import Json, with_examples
-from congenial.cli.output import Document, emit, heading, line, paragraph, table, working
+from congenial.cli.output import Document, emit, say, working
 from congenial.errors import PlanError
 
 if TYPE_CHECKING:
@@ -30,18 +30,19 @@ def audit(
     whole: Annotated[
         bool,
         typer.Option(
-            "--property", help="Guess what the whole dataset is like from released statistics."
+            "--property", help="Attack statistics that hide a property of the whole dataset."
         ),
     ] = False,
     draws: Annotated[int, typer.Option(min=400, help="Draws for each pair.")] = 1_000_000,
-    pairs: Annotated[int, typer.Option(min=1, max=100, help="Pairs of neighbours to try.")] = 6,
+    pairs: Annotated[int, typer.Option(min=1, max=100, help="Pairs of datasets to try.")] = 6,
     delta: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Where epsilon is bounded; by default as promised."),
+        typer.Option(min=0, max=1, help="Bound epsilon at this delta [default: the promised one]."),
     ] = None,
     name: Annotated[list[str] | None, typer.Option(help="Only this release.")] = None,
     repetitions: Annotated[
-        int, typer.Option(min=1, help="How often --property is trained and tested.")
+        int,
+        typer.Option(min=1, help="With --property: how often the attack is trained and tested."),
     ] = 50,
     out: Annotated[
         Path | None,
@@ -49,13 +50,14 @@ def audit(
             help="Write tables and pictures to this folder; those of --property are CONFIDENTIAL."
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeat the same attack.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed, to repeat the same attack.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Attack what a plan would release, or what a bundle says was released. Tables are drawn for
-    made-up neighbours that agree with every published figure; no data are read, except modelling
-    data with --property. Spends nothing. Exit code 1 if an attack does better than the promise
-    allows.
+    """Attack a release and see whether the promise holds.
+
+    Draws tables for made-up datasets that agree with every published figure. Reads no data, except
+    modelling data with --property; spends nothing. Exit code 1 if an attack does better than the
+    promise allows.
     """
     if whole:
         with working("attacking"):
@@ -86,7 +88,7 @@ def attack(plan: Plan, repetitions: int, out: Path | None, seed: int | None) -> 
     if not sections:
         raise PlanError(
             "the plan releases no statistics that hide a property.",
-            remedy="A property is hidden by a [[release]] with statistics and protect.",
+            remedy="Add a [[release]] with `statistics` and `protect`, or leave out --property.",
         )
     section = sections[0]
     found = KIND.check(plan, section, exact_figures(plan, open_ledger(plan, create=False)))
@@ -171,15 +173,15 @@ def _write(
             "kind": "points",
             "x": "statistics",
             "y": "accuracy",
-            "y_title": "right guesses, with 95 % intervals",
+            "y_title": "correct guesses, with 95 % intervals",
             "low": "95 % from",
             "high": "95 % to",
-            "rule": {"the most that the promise allows": allowed},
+            "rule": {"the most the promise allows": allowed},
             "facet": "pair" if len(attacks) > 1 else "",
         },
     }
     assumed = {
-        "title": f"The laws that '{name}' rests on",
+        "title": f"Distributions assumed by '{name}'",
         "source": f"{FOR_CURATOR} Sampled statistics beside the fitted laws",
         "item": "assumptions",
         **histograms(found.fit),
@@ -196,26 +198,14 @@ def show(document: Document) -> None:
     """The attack for people."""
     from congenial.privacy.numbers import percent
 
-    heading(f"Property inference against '{document['name']}' ({document['mechanism']})")
-    rows = []
-    for one in document["attacks"]:
-        before, after = one["before"], one["after"]
-        rows.append(
-            (
-                " against ".join(one["scenarios"]),
-                _accuracy(before),
-                _accuracy(after),
-                percent(one["allowed"]),
-            )
-        )
-    table(("scenarios", "without noise", "as released", "allowed"), rows)
-    paragraph("How often a guess between the two is right, with 95 % intervals; 50 % is chance.")
-    paragraph(f"The fit: {document['diagnosis']}")
-    if any(one["violated"] for one in document["attacks"]):
-        paragraph("The attack does better than the promise allows: do not release.", style="red")
-    for path in document.get("files", ()):
-        line("Wrote (CONFIDENTIAL)", path)
+    say(
+        "audit_property.txt",
+        **{"files": []} | document,
+        violated=any(attack["violated"] for attack in document["attacks"]),
+        accuracy=_accuracy,
+        percent=percent,
+    )
 
 
-def _accuracy(one: Document) -> str:
-    return f"{one['value']:.1%} ({one['low']:.1%} to {one['high']:.1%})"
+def _accuracy(share: Document) -> str:
+    return f"{share['value']:.1%} ({share['low']:.1%} to {share['high']:.1%})"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-FOR_CURATOR = "CONFIDENTIAL: made from modelling data, for the curator alone."
+FOR_CURATOR = "CONFIDENTIAL: computed from the modelling data, for the curator only."
 WIDTH = 560
-BARS = "Bars: sampled statistics; lines: the Gaussian laws fitted to them."
+BARS = "Bars: sampled statistics; lines: the normal distributions fitted to them."
 
 
 def save(chart: Any, folder: Path, stem: str) -> list[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from congenial.cli.output import Document, heading, line, paragraph, table, working
+from congenial.cli.output import Document, say, working
 
 if TYPE_CHECKING:
     from congenial.publication.table_audit import AuditEffort
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def attack(source: Path, names: tuple[str, ...], effort: AuditEffort, out: Path | None) -> Document:
     """The attack on every table, as plain data."""
-    with working("looking for neighbours to attack") as progress:
+    with working("choosing pairs of datasets to attack") as progress:
         from congenial.publication.plan import Plan
         from congenial.publication.table_audit import attack_bundle, attack_plan
 
@@ -52,8 +52,8 @@ def chart(one: Document) -> Any:
     alt = altair()
     keys = ("alpha", "promised", "measured", "low", "high")
     rows = [dict(zip(keys, row, strict=True)) for row in one["curve"]["rows"]]
-    promise = "the promise: no test is below this line"
-    attacked = "the attack: an estimate; a breach only if the whole 95 % band is below"
+    promise = "the promise: no test can be below this line"
+    attacked = "the attack, estimated: the promise is broken only if the whole 95 % band is below"
     lines = [
         {"alpha": row["alpha"], "f": row[key], "which": which}
         for row in rows
@@ -75,10 +75,10 @@ def chart(one: Document) -> Any:
     curves = chart_of(lines).mark_line(strokeWidth=1.6)
     drawn = alt.layer(band, curves.encode(x=x, y=y, color=colour))
     title = alt.Title(
-        f"{one['name']}: telling two neighbours apart",
+        f"{one['name']}: distinguishing two datasets",
         subtitle=[
             f"{one['mechanism']}, {one['promised']}; {one['draws']:,} draws of each pair.",
-            "Type I error: one neighbour is taken for the other; type II error: the reverse.",
+            "Type I error: the first dataset is taken for the second; type II error: the reverse.",
         ],
         anchor="start",
         offset=12,
@@ -91,21 +91,21 @@ def chart(one: Document) -> Any:
 
 def show(document: Document) -> None:
     """The attack for people."""
-    for one in document["audits"]:
-        heading(f"Telling neighbours apart by '{one['name']}' ({one['mechanism']})")
-        rows = []
-        for pair in one["pairs"]:
-            values = {f["aim"]: f["value"] for f in pair["findings"]}
-            score = next((f["score"] for f in pair["findings"]), "")
-            found = [f"{values[aim]:.3f}" if aim in values else "" for aim in one["proved"]]
-            rows.append((pair["pair"], score, *found))
-        rows.append(("promised", "", *(_number(one["allowed"].get(a)) for a in one["proved"])))
-        table(("pair", "told apart by", *(f"{aim} >=" for aim in one["proved"])), rows)
-        paragraph(one["words"], style="red" if one["violated"] else "")
-        if one["violated"]:
-            paragraph("Do not release, and tell the makers of this software.", style="red")
-    for path in document.get("files", ()):
-        line("Wrote", path)
+    audits = [one | _findings(one) for one in document["audits"]]
+    say("audit.txt", audits=audits, files=document.get("files", ()))
+
+
+def _findings(one: Document) -> Document:
+    """A row for each pair, with what the attack found, and one with what is promised."""
+    rows = []
+    for pair in one["pairs"]:
+        values = {f["aim"]: f["value"] for f in pair["findings"]}
+        score = next((f["score"] for f in pair["findings"]), "")
+        found = [f"{values[aim]:.3f}" if aim in values else "" for aim in one["proved"]]
+        rows.append((pair["pair"], score, *found))
+    rows.append(("promised", "", *(_number(one["allowed"].get(aim)) for aim in one["proved"])))
+    columns = ("pair", "distinguished by", *(f"{aim} at least" for aim in one["proved"]))
+    return {"columns": columns, "rows": rows}
 
 
 def _number(value: float | None) -> str:

@@ -26,26 +26,29 @@ def check(
     plan: PlanFile,
     want: Annotated[
         str | None,
-        typer.Option(help="An accuracy you need; the smallest budget that meets it is worked out."),
+        typer.Option(help="An accuracy you need; shows the smallest budget that gives it."),
     ] = None,
     suppose: Annotated[
         list[str] | None,
         typer.Option(
-            help="A count that an attacker may know besides, such as \"sex = 'f'\". Treated as one "
-            "more exact figure."
+            help=(
+                "A count that an attacker may also know, such as \"sex = 'f'\"; treated as one "
+                "more exact figure."
+            )
         ),
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option(help="Also write everything as one page, to send to a reviewer."),
+        typer.Option(help="Also write everything to one page for a reviewer."),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Everything, not only what matters most.")
+        bool, typer.Option("--full", help="Show everything, not only what matters most.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Say what a plan promises and how accurate it is. Reads no data, except modelling data of a
-    release with `statistics`; spends nothing.
+    """Show what a plan promises and how accurate it is.
+
+    Reads no data, except the modelling data of a release with `statistics`; spends nothing.
     """
     with working("checking the plan") as tell:
         from congenial.publication import workflow

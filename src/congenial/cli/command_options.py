@@ -17,9 +17,11 @@ SyntheticName = Annotated[
 ]
 NationPart = Annotated[
     str | None,
-    typer.Option("--part", help="Of a nation drawn by parts: the part to ask, such as a state."),
+    typer.Option(
+        "--part", help="The part to read, such as a state, if the bundle was released by parts."
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Command = TypeVar("Command", bound=Callable[..., None])
 _ENDS: dict[Callable[..., None], str] = {}
 
@@ -40,10 +42,10 @@ def with_examples(*lines: str) -> Callable[[Command], Command]:
     return add
 
 
-def add_to(app: typer.Typer, *commands: Callable[..., None]) -> None:
-    """Register commands, in the order in which the help lists them."""
+def add_to(app: typer.Typer, panel: str, *commands: Callable[..., None]) -> None:
+    """Register commands, in the order in which the help lists them under the name of a panel."""
     for command in commands:
-        app.command(epilog=_ENDS[command])(command)
+        app.command(epilog=_ENDS[command], rich_help_panel=panel)(command)
 
 
 def asked_part(release: Any, part: str | None) -> Any:
@@ -52,6 +54,6 @@ def asked_part(release: Any, part: str | None) -> Any:
         return release
     if not callable(getattr(release, "of_part", None)):
         raise InferenceError(
-            f"a bundle of kind '{release.kind}' is not cut into parts.", remedy="Leave out --part."
+            f"a bundle of '{release.kind}' has no parts.", remedy="Leave out --part."
         )
     return release.of_part(part)

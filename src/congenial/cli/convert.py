@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from congenial.cli.command_options import Json, with_examples
-from congenial.cli.output import Document, emit, paragraph, table
+from congenial.cli.output import Document, emit, say
 from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
 
@@ -24,19 +24,28 @@ KINDS = ("epsilon", "rho", "mu", "total variation")
     "congenial convert --rho 2.56 --delta 1e-10 --to epsilon",
 )
 def convert(
-    epsilon: Annotated[str | None, typer.Option(help="Pure epsilon, or with --delta.")] = None,
-    rho: Annotated[str | None, typer.Option(help="rho of zero-concentrated privacy.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="epsilon, alone or with --delta.")] = None,
+    rho: Annotated[
+        str | None, typer.Option(help="rho of zero-concentrated differential privacy.")
+    ] = None,
     mu: Annotated[str | None, typer.Option(help="mu of Gaussian differential privacy.")] = None,
     delta: Annotated[
         str | None,
-        typer.Option(help="Part of the promise with --epsilon; else where epsilon is wanted."),
+        typer.Option(
+            help=(
+                "With --epsilon part of the promise; otherwise the delta at which epsilon is shown."
+            )
+        ),
     ] = None,
     to: Annotated[
         str | None, typer.Option(help=f"One of: {', '.join(KINDS)} [default: all that exist].")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Convert a privacy parameter: the tightest known formula, then the classical one."""
+    """Convert epsilon, rho and mu into each other.
+
+    Shows the tightest known formula, then the classical one.
+    """
     source = _source(epsilon, rho, mu, delta)
     from congenial.privacy.numbers import above
 
@@ -50,7 +59,8 @@ def _source(epsilon: str | None, rho: str | None, mu: str | None, delta: str | N
 
     if sum(value is not None for value in (epsilon, rho, mu)) != 1:
         raise GuaranteeError(
-            "a conversion starts from one parameter.", remedy="Give --epsilon, --rho or --mu."
+            "there is nothing to convert: give exactly one of --epsilon, --rho and --mu.",
+            remedy="For example: congenial convert --epsilon 1.",
         )
     if rho is not None:
         return ZeroConcentrated(_number("rho", rho))
@@ -96,13 +106,4 @@ def _convert(source: Tradeoff, to: str | None, at: float | None) -> Document:
 
 def show(document: Document) -> None:
     """The conversions for people."""
-    from congenial.privacy.numbers import number
-
-    paragraph(f"From {document['source']}:")
-    rows = [
-        (row["name"], number(row["value"]), row["formula"], row["note"])
-        for row in document["conversions"]
-    ]
-    table(("parameter", "value", "formula", "note"), rows, numbers=("value",))
-    for reason in document["not_implied"]:
-        paragraph(reason)
+    say("convert.txt", **document)

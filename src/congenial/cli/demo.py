@@ -30,7 +30,7 @@ class Engine(StrEnum):
     "congenial demo --areas 10000 --engine spark --out nation",
 )
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder to make; never overwritten.")] = Path(
+    out: Annotated[Path, typer.Option(help="The folder to create; never overwritten.")] = Path(
         "demo"
     ),
     seed_data: Annotated[
@@ -39,7 +39,9 @@ def demo(
     areas: Annotated[
         int | None,
         typer.Option(
-            min=100, max=10_000_000, help="A nation of so many areas instead, released by parts."
+            min=100,
+            max=10_000_000,
+            help="Generate a nation with this many areas, released by parts.",
         ),
     ] = None,
     engine: Annotated[
@@ -47,7 +49,10 @@ def demo(
     ] = Engine.DUCKDB,
     as_json: Json = False,
 ) -> None:
-    """Generate about 300,000 people and run check, publish, release and verify on them."""
+    """Try everything on 300,000 generated people.
+
+    Writes a population and a plan, then runs check, publish, release and verify on them.
+    """
     with working("generating a population"):
         from congenial.publication.check_document import examine, words
         from congenial.publication.plan import Plan
@@ -79,7 +84,7 @@ def _written(out: Path, seed: int, areas: int | None, engine: Engine) -> Path:
     if areas is None:
         if engine is not Engine.DUCKDB:
             raise PlanError(
-                f"--engine {engine} is for a nation only.", remedy="Add for example --areas 10000."
+                f"--engine {engine} needs --areas.", remedy="Add, for example, --areas 10000."
             )
         from congenial.publication.demo_population import write_demo
 

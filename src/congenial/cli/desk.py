@@ -15,15 +15,15 @@ from congenial.errors import PlanError
 @with_examples("congenial desk", "congenial desk releases --port 8765")
 def desk(
     folder: Annotated[Path, typer.Argument(help="The folder with plans and data.")] = Path(),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 0,
     browse: Annotated[
-        bool, typer.Option("--browse", help="Open the link in the browser of this machine.")
+        bool, typer.Option("--browse", help="Open the link in this computer's browser.")
     ] = False,
 ) -> None:
-    """Open the desk: a web application on this machine, by a link that works once.
+    """Open the commands as pages in your browser.
 
-    Everything it does can be done by commands, and it calls the same functions. It needs the extra
-    `desk`: pip install 'congenial[desk]'.
+    The desk runs on this computer and prints a link that works once. It does what the commands do.
+    It needs the extra `desk`: pip install 'congenial[desk]'.
     """
     try:
         from congenial.desk.desk_settings import DeskSettings

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from congenial.cli.command_options import Json, NationPart, asked_part, with_examples
-from congenial.cli.output import Document, emit, heading, line, paragraph, table, working
+from congenial.cli.output import Document, emit, say, working
 from congenial.errors import InferenceError
 
 _MOST_ROWS = 60
@@ -29,13 +29,15 @@ def estimate(
         list[Path],
         typer.Argument(
             metavar="BUNDLE...",
-            help="Folders of bundles. Several of one population are combined into one best "
-            "estimate; change(...) and growth(...) compare two, the earlier first.",
+            help=(
+                "Folders of bundles. Several of the same population give one combined estimate; "
+                "change(...) and growth(...) compare two, the earlier first."
+            ),
         ),
     ],
     of: Annotated[
         list[str] | None,
-        typer.Option(help="What to estimate; may be given several times."),
+        typer.Option(help="What to estimate; repeatable."),
     ] = None,
     test: Annotated[
         list[str] | None,
@@ -46,27 +48,33 @@ def estimate(
     ] = None,
     level: Annotated[float, typer.Option(help="Level of the intervals, such as 0.95.")] = 0.95,
     jointly: Annotated[
-        bool, typer.Option("--jointly", help="All intervals hold together at the level.")
+        bool, typer.Option("--jointly", help="Make all intervals hold together at the level.")
     ] = False,
     outside: Annotated[
-        Path | None, typer.Option(help="A CSV file with the column that rate(...) is against.")
+        Path | None, typer.Option(help="A CSV file with the denominators of rate(...).")
     ] = None,
     same_population: Annotated[
         bool,
         typer.Option(
             "--same-population",
-            help="Combine bundles although no exact figure shows that they are of one population.",
+            help=(
+                "Combine bundles even if no exact figure shows that they are of the same "
+                "population."
+            ),
         ),
     ] = False,
     part: NationPart = None,
     out: Annotated[Path | None, typer.Option(help="Write the estimates to this CSV file.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Estimates with intervals and tests from bundles alone, with the law of the noise in them.
-    Spends nothing.
+    """Estimate counts, shares and tests from bundles, with intervals.
+
+    Reads bundles only, and takes their noise into account; spends nothing.
     """
     if not of and not test:
-        raise InferenceError("nothing is asked for.", remedy="Give --of or --test; see --help.")
+        raise InferenceError(
+            "there is no question.", remedy="Ask one with --of or --test; see --help for examples."
+        )
     with working("estimating"), _without_collecting():
         from congenial.data.advance import one_by_one
         from congenial.inference.estimates.estimating import estimate as answer
@@ -135,33 +143,24 @@ def _write(found: Any, out: Path) -> None:
 
 
 def _show(document: Document) -> None:
-    together = "all together" if document["jointly"] else "each"
     rows = document["estimates"]
-    for of in dict.fromkeys(row["of"] for row in rows):
-        mine = [row for row in rows if row["of"] == of]
-        heading(of)
-        _table(mine)
-        for method in dict.fromkeys(row["method"] for row in mine):
-            paragraph(f"Method: {method}.")
-    if rows:
-        paragraph(f"The intervals hold with at least {document['level']:.4g}, {together}.")
-    for one in document["tests"]:
-        heading(f"Test: {one['null']}")
-        paragraph(f"p = {one['p_value']:.4g} ({one['method']}).")
-    if "file" in document:
-        line("Wrote", document["file"])
+    asked = dict.fromkeys(row["of"] for row in rows)
+    answers = [_answer(of, [row for row in rows if row["of"] == of]) for of in asked]
+    say("estimate.txt", **{"file": None} | document, answers=answers, most=_MOST_ROWS)
 
 
-def _table(rows: list[Document]) -> None:
+def _answer(of: str, rows: list[Document]) -> Document:
     from congenial.inference.estimates.answers import NOT_GROUPS
 
     names = [name for name in rows[0] if name not in NOT_GROUPS]
     noted = any(row["note"] for row in rows)
     columns = (*names, "value", "low", "high", "note")[: None if noted else -1]
-    shown = [[_text(row[column]) for column in columns] for row in rows[:_MOST_ROWS]]
-    table(columns, shown, numbers=("value", "low", "high"))
-    if len(rows) > _MOST_ROWS:
-        paragraph(f"... {len(rows) - _MOST_ROWS} more; --json or --out has them all.")
+    return {
+        "of": of,
+        "columns": columns,
+        "rows": [[_text(row[column]) for column in columns] for row in rows],
+        "methods": dict.fromkeys(row["method"] for row in rows),
+    }
 
 
 def _text(value: Any) -> str:

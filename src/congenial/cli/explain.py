@@ -24,15 +24,15 @@ def explain(
     reader: Annotated[
         str | None,
         typer.Option(
-            "--for", help="With a bundle: analyst, journalist or engineer; in words for them."
+            "--for", help="Explain a bundle to this reader: analyst, journalist or engineer."
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """What a plan would promise, or what a bundle promises, in words."""
+    """Explain in words what a plan or a bundle promises."""
     if reader is not None and not what.is_dir():
         raise BundleError(
-            f"'{what}' is not a bundle, and --for is about bundles.",
+            f"'{what}' is not a bundle, and --for needs one.",
             remedy="Give a bundle's folder, or leave out --for.",
         )
     with working("reading") as tell:

@@ -24,11 +24,16 @@ def export(
     level: Annotated[float, typer.Option(help="Level of the intervals of cells.")] = 0.95,
     part: Annotated[
         str | None,
-        typer.Option(help="The tables of one part; without it those above the parts."),
+        typer.Option(
+            help="Export the tables of this part; without it, the tables above the parts."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write a bundle's tables, with intervals of every cell, for other tools. Spends nothing."""
+    """Write a bundle's tables for Excel, SDMX and other tools.
+
+    Every cell comes with an interval. Spends nothing.
+    """
     if not 0 < level < 1:
         raise InferenceError(f"level {level:g} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
     with working("reading the bundle") as tell:
@@ -58,7 +63,7 @@ def _write(files: dict[str, bytes], out: Path) -> list[Path]:
     paths = {out / name: content for name, content in files.items()}
     there = [path for path in paths if path.exists()]
     if there:
-        raise BundleError(f"'{there[0]}' is already there.", remedy="Choose another --out.")
+        raise BundleError(f"'{there[0]}' already exists.", remedy="Choose another --out.")
     try:
         out.mkdir(parents=True, exist_ok=True)
         for path, content in paths.items():

@@ -15,10 +15,8 @@ from congenial.cli.output import (
     Document,
     complain,
     emit,
-    heading,
     line,
-    paragraph,
-    table,
+    say,
     warn,
     working,
 )
@@ -57,12 +55,14 @@ def infer(
         bool,
         typer.Option(
             "--naive",
-            help="Show what taking the release for the truth gives, and how often its intervals "
-            "cover in simulated releases like this one.",
+            help=(
+                "Also show the analysis that ignores the noise, and how often its intervals "
+                "contain the truth in simulated releases."
+            ),
         ),
     ] = False,
     simulations: Annotated[
-        int, typer.Option(min=0, help="With --naive: how many releases are simulated; 0 for none.")
+        int, typer.Option(min=0, help="With --naive: how many releases to simulate; 0 for none.")
     ] = SIMULATED,
     part: NationPart = None,
     out: Annotated[
@@ -70,8 +70,10 @@ def infer(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Posterior of a model from a bundle alone, with the exact law of the noise in the likelihood.
-    Spends nothing.
+    """Fit a statistical model to a bundle, noise included.
+
+    Draws from the posterior, with the exact noise of the release in the likelihood. Reads the
+    bundle only; spends nothing.
     """
     given = dict(_pair(one) for one in options or [])
     if not 0 < level < 1:
@@ -153,8 +155,8 @@ def _read(bundle: Path, part: str | None) -> Any:
     instead = by_name(release.kind).instead
     if instead:
         raise InferenceError(
-            f"'{bundle}' holds {release.kind}, no protected table.",
-            remedy=f"congenial infer works on protected tables. {instead}",
+            f"'{bundle}' holds {release.kind}, not protected tables.",
+            remedy=f"`congenial infer` needs protected tables. {instead}",
         )
     return release
 
@@ -174,7 +176,7 @@ def _naive(
     if not simulations:
         return taken, None
     if release.kind == "tables":
-        return taken, {"why_not": "coverage is simulated for releases of one table."}
+        return taken, {"why_not": "simulation works for releases of one table only."}
     try:
         found = coverage(
             release,
@@ -200,7 +202,9 @@ def _naive(
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise InferenceError(f"--set {text!r} is not KEY=VALUE.", remedy="Try --set by=county.")
+        raise InferenceError(
+            f"--set {text!r} is not of the form KEY=VALUE.", remedy="For example: --set by=county."
+        )
     return key.strip(), value.strip()
 
 
@@ -240,29 +244,24 @@ def _write(posterior: Any, taken: Any, document: Document, folder: Path) -> list
 
 
 def _show(document: Document, schema: Schema) -> None:
-    heading(f"Posterior under '{document['model']}' ({document['method']})")
-    _summary(document["summary"], schema)
-    for note in document["notes"]:
-        paragraph(f"- {note}")
-    if document["naive"] is not None:
-        heading("The naive analysis, for comparison: the release taken for the truth")
-        _summary(document["naive"], schema)
-    covered = document["coverage"]
-    if covered is not None:
-        paragraph(covered.get("words") or f"Coverage is not simulated: {covered['why_not']}")
+    shown = {
+        key: None if document[key] is None else _summary(document[key], schema)
+        for key in ("summary", "naive")
+    }
+    say("infer.txt", **document | shown, numbers=_SHOWN, most=_MOST_ROWS)
     for one in document["warnings"]:
         warn(one)
 
 
-def _summary(rows: list[Document], schema: Schema) -> None:
+def _summary(rows: list[Document], schema: Schema) -> Document:
     labels = [key for key in rows[0] if key not in (*_SHOWN, "standard_error")]
-    shown = [
-        [*(_label(schema, key, row) for key in labels), *(f"{row[key]:.4g}" for key in _SHOWN)]
-        for row in rows[:_MOST_ROWS]
-    ]
-    table((*labels, *_SHOWN), shown, numbers=_SHOWN)
-    if len(rows) > _MOST_ROWS:
-        paragraph(f"... {len(rows) - _MOST_ROWS} more; --json or --out has them all.")
+    return {
+        "columns": (*labels, *_SHOWN),
+        "rows": [
+            [*(_label(schema, key, row) for key in labels), *(f"{row[key]:.4g}" for key in _SHOWN)]
+            for row in rows
+        ],
+    }
 
 
 def _label(schema: Schema, key: str, row: Document) -> str:

@@ -11,14 +11,14 @@ from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import emit, line, paragraph, warn, working
 
 DISCLOSURE = (
-    "the levels were read from the data. The plan and everything made with it show which values "
-    "occur, and no promise covers that: replace them by a code list fixed without the data, or "
-    "make sure that this may be known."
+    "the categories were read from the data, so the plan and every release show which values "
+    "occur. No promise covers that: replace them with a public code list, or make sure that this "
+    "may be known."
 )
 
 
 @with_examples(
-    "congenial init people.parquet",
+    "congenial init people.parquet --out draft.toml",
     "congenial init people.csv --unit person --out survey/plan.toml",
 )
 def init(
@@ -28,18 +28,24 @@ def init(
     ),
     unit: Annotated[
         str | None,
-        typer.Option(help="The column that names a person  [default: the only one called ..._id]."),
+        typer.Option(
+            help="The column that identifies a person [default: the only one called ..._id]."
+        ),
     ] = None,
     levels_from_data: Annotated[
         bool,
-        typer.Option("--levels-from-data", help="List the levels that occur: a publication."),
+        typer.Option(
+            "--levels-from-data",
+            help="List the categories that occur in the data; this publishes them.",
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Draft a plan from column names and types alone; then edit it and run `congenial check`.
+    """Draft a plan from the columns of a file; then edit it.
 
-    The first row of a CSV file must be the names; one that looks like a record is refused. Columns
-    in which (nearly) every row has its own value are taken for ids and left out.
+    Reads only the names and types of the columns. The first row of a CSV file must be their names;
+    a first row that looks like a record is refused. Columns in which nearly every row has its own
+    value are taken for ids and left out.
     """
     with working("reading the columns"):
         from congenial.publication.draft import write_draft
@@ -51,9 +57,9 @@ def init(
         emit({"plan": str(out), "columns": columns, "levels_from_data": levels_from_data})
         return
     line("Plan", out)
-    paragraph("Fill in the places marked FILL IN, then run `congenial check` on it.")
+    paragraph("Fill in the places marked FILL IN, then run `congenial check`.")
     if file.suffix.lower() != ".parquet":
         paragraph(
-            "Its column names are the first row of the file: if that is a record, delete the plan, "
-            "which shows it."
+            "The column names come from the first row of the file. If that row is a record, "
+            "delete the plan: it shows that record."
         )

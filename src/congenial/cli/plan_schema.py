@@ -8,7 +8,7 @@ from congenial.cli.output import emit
 
 @with_examples("congenial schema > plan.schema.json")
 def schema() -> None:
-    """Print the plan file's JSON Schema, with which editors complete and check keys."""
+    """Print the JSON Schema of plans, for editors that check keys."""
     from congenial.publication.json_schema import plan_schema
 
     emit(plan_schema())

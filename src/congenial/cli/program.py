@@ -52,6 +52,19 @@ INTERRUPTED = 130
 class Program(TyperGroup):
     """Turns errors into one line and an exit code; `--debug` lets the traceback through."""
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer calls it
+        """The help lists the commands by what they are for."""
+        longest = max(map(len, self.commands))
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            panel = str(getattr(command, "rich_help_panel", ""))
+            panels.setdefault(panel, []).append(
+                (name, command.get_short_help_str(formatter.width - 6 - longest))
+            )
+        for panel, rows in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl([(name.ljust(longest), words) for name, words in rows])
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
         try:
@@ -70,7 +83,8 @@ class Program(TyperGroup):
             if ctx.params.get("debug") or _belongs_to_the_parser(error):
                 raise
             # Its text stays out: it may quote a record.
-            complain(f"unexpected error: {type(error).__name__}; run with --debug", lead="")
+            kind = type(error).__name__
+            complain(f"unexpected error ({kind}). Run it again with `congenial --debug`.", lead="")
             _say_spent(error)
             raise typer.Exit(UNEXPECTED) from None
 
@@ -94,13 +108,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
-    epilog=examples("congenial demo", "congenial check plan.toml", "congenial check --help"),
+    epilog=examples("congenial demo", "congenial check demo/plan.toml", "congenial check --help"),
 )
 
-add_to(app, init, schema, data, check, compare, propose, approve, publish, release)
-add_to(app, sign, verify, explain, audit)
-app.add_typer(ledger.app, name="ledger")
-add_to(app, reassess, estimate, export, infer, curve, utility, reproduce, convert, demo, desk)
+add_to(app, "Plan", init, data, check, compare, schema)
+add_to(app, "Publish", propose, approve, publish, release, sign)
+add_to(app, "Read a release", verify, explain, estimate, infer, export)
+add_to(app, "Study", demo, audit, utility, curve, convert, reproduce)
+app.add_typer(ledger.app, name="ledger", rich_help_panel="Manage")
+add_to(app, "Manage", reassess, desk)
 
 
 def _version(wanted: bool) -> None:
@@ -121,9 +137,8 @@ def program(
 ) -> None:
     """Publish what you must, exactly. Protect everything else, provably.
 
-    A plan file says what is protected, what is published exactly and what is released. `check` it,
-    `publish` the mandated figures, `release` the protected tables; `verify` and `explain` what came
-    out.
+    A plan file names the data, the exact figures and the protected tables. `check` the plan,
+    `publish` the exact figures, `release` the protected tables; `verify` and `explain` the result.
     """
 
 

@@ -38,31 +38,32 @@ SHOWN = 12  # numbers per figure on the screen; published.csv has them all
 def publish(
     plan: PlanFile,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the figures [default: published, by the plan].")
+        Path | None,
+        typer.Option(help="Folder for the figures [default: published, beside the plan]."),
     ] = None,
     accept_weaker: Annotated[
         bool,
-        typer.Option("--accept-weaker", help="Publish even if earlier releases then promise less."),
+        typer.Option(
+            "--accept-weaker", help="Publish even if earlier releases would then promise less."
+        ),
     ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
             "--dry-run",
-            help="Only show what would be published. CONFIDENTIAL until it is; records nothing.",
+            help="Only show what would be published (CONFIDENTIAL); records nothing.",
         ),
     ] = False,
     fewer_than: Annotated[
         int,
         typer.Option(min=0, help="With --dry-run: point out figures about fewer people than this."),
     ] = 3,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask; without a terminal nothing is asked.")
-    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Compute the exact figures, record them and write them. They are public from then on.
+    """Compute, record and write the exact figures.
 
-    On a terminal it shows them first and asks.
+    They are public from then on. On a terminal it shows them first and asks.
     """
     from congenial.publication.plan import Plan
     from congenial.publication.plan_ledger import open_ledger
@@ -118,7 +119,7 @@ def _ask(plan: Plan, found: PublishPreview) -> None:
     if not found.new:
         return
     show_preview(_previewed(plan, found, FEWER_THAN), plan.schema)
-    typer.confirm("Publish these figures? This cannot be taken back.", abort=True)
+    typer.confirm("Publish these figures? This cannot be undone.", abort=True)
 
 
 def carry_out(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from congenial.cli.command_options import Json, with_examples
-from congenial.cli.output import Document, emit, paragraph, table, working
+from congenial.cli.output import Document, emit, say, working
 from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
 
@@ -23,23 +23,24 @@ if TYPE_CHECKING:
     "congenial reassess plan.toml",
 )
 def reassess(
-    plan: Annotated[Path, typer.Argument(help="Plan with the schema and the published figures.")],
-    bundle: Annotated[
-        list[Path] | None, typer.Option(help="An old release; may be given several times.")
-    ] = None,
+    plan: Annotated[
+        Path, typer.Argument(help="The plan with the schema and the figures to publish.")
+    ],
+    bundle: Annotated[list[Path] | None, typer.Option(help="An old release; repeatable.")] = None,
     epsilon: Annotated[str | None, typer.Option(help="An old promise: epsilon.")] = None,
     rho: Annotated[str | None, typer.Option(help="An old promise: rho (zCDP).")] = None,
     mu: Annotated[str | None, typer.Option(help="An old promise: mu (Gaussian).")] = None,
-    delta: Annotated[float | None, typer.Option(help="Show epsilon at this delta too.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Also show epsilon at this delta.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what old releases promise once figures are published. Needs no data, spends nothing.
+    """Show what earlier releases promise once figures are published.
 
-    Old releases are bundles, bare promises, or by default those of the plan's own ledger.
+    Reads no data, spends nothing. Earlier releases are bundles, bare promises, or by default those
+    of the plan's own ledger.
     """
     with working("reassessing"):
         document = examine(plan, bundle or [], {"epsilon": epsilon, "rho": rho, "mu": mu}, delta)
-    emit(document) if as_json else show(document)
+    emit(document) if as_json else say("reassess.txt", **document)
 
 
 def examine(
@@ -68,7 +69,7 @@ def examine(
                 _add(old, entry.name, EarlierRelease.recorded(entry), entry.guarantee["basis"])
     if not old:
         raise GuaranteeError(
-            "there is no old release to reassess.",
+            "there is no earlier release to reassess.",
             remedy="Give --bundle, or --epsilon, --rho or --mu.",
         )
     found = work_out(old, figures)
@@ -99,30 +100,3 @@ def _promise(kind: str, value: str) -> Earlier:
     if kind == "epsilon":
         return Pure(amount)
     return ZeroConcentrated(amount) if kind == "rho" else Gaussian(amount)
-
-
-HEADS = {"records": "records that differ", "footing": "how that is known"}
-
-
-def show(document: Document) -> None:
-    """The result for people."""
-    figures = "; ".join(document["mandates"]) or "nothing"
-    paragraph(f"Published exactly: {figures}.")
-    if not document["values_published"] and document["mandates"]:
-        paragraph("Their values are not known here: bounds valid for every value.")
-    columns = ["release", "reading", "records", "footing", "promise"]
-    if document["delta"] is not None:
-        columns.append("epsilon")
-    rows = [
-        [
-            f"{row[key]:.5g}" if key == "epsilon" else "-" if row[key] is None else row[key]
-            for key in columns
-        ]
-        for row in document["rows"]
-    ]
-    table([HEADS.get(key, key) for key in columns], rows)
-    paragraph(
-        "Robust: any two datasets that agree with the figures, at most that many records apart. "
-        "Existential: some such dataset with a nearby table exists for each person; it protects "
-        "nobody from someone who knows all but two records."
-    )

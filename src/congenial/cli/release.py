@@ -25,10 +25,11 @@ def release(
         list[str] | None, typer.Option(help="A release of the plan; repeatable [default: all].")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the bundles [default: bundles, by the plan].")
+        Path | None,
+        typer.Option(help="Folder for the bundles [default: bundles, beside the plan]."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="For tests and studies only: NOT FOR PUBLICATION.")
+        int | None, typer.Option(help="Repeatable noise, for tests only: NOT FOR PUBLICATION.")
     ] = None,
     sign: Annotated[
         Path | None, typer.Option(help="Ed25519 private key to sign the bundles with.")
@@ -36,7 +37,10 @@ def release(
     passphrase_file: PassphraseFile = None,
     as_json: Json = False,
 ) -> None:
-    """Draw the releases of a plan, record what they spend, and write one bundle for each."""
+    """Draw the releases of a plan and spend their budget.
+
+    Records what each release costs, then writes a folder (a bundle) for each.
+    """
     from congenial.publication import bundle, signature
     from congenial.publication.claim import begun
     from congenial.publication.plan import Plan
@@ -61,7 +65,7 @@ def release(
             if not as_json:
                 show(done[-1])
     except KeyboardInterrupt:
-        warn("what was drawn stays spent; `congenial ledger finish` completes it.")
+        warn("the cost of what was drawn stays spent; `congenial ledger finish` completes it.")
         raise
     finally:
         if as_json and done:
@@ -80,7 +84,10 @@ def carry_out(plan: Plan, name: str, out: Path | None = None, seed: int | None =
 
         randomness = None if seed is None else SeededRandomness(seed)
         if randomness is not None:
-            warn(f"NOT FOR PUBLICATION: '{name}' is drawn from a seed that anyone can repeat.")
+            warn(
+                f"NOT FOR PUBLICATION: '{name}' is drawn from a seed: whoever knows it can remove "
+                "the noise."
+            )
         result = workflow.release(
             plan, name, _folder(plan, out, name), randomness=randomness, progress=progress
         )

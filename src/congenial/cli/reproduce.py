@@ -21,10 +21,12 @@ _MOST_ROWS = 40  # rows of a result shown on the screen
     "congenial reproduce semi-dp --page --out pages",
 )
 def reproduce(
-    paper: Annotated[str | None, typer.Argument(help="One of the papers; see --list.")] = None,
-    item: Annotated[str | None, typer.Argument(help="A table, figure or study of it.")] = None,
+    paper: Annotated[str | None, typer.Argument(help="The paper; --list names them.")] = None,
+    item: Annotated[
+        str | None, typer.Argument(help="A table, figure or study of the paper [default: all].")
+    ] = None,
     listed: Annotated[
-        bool, typer.Option("--list", help="Name every item, its source and the files it reads.")
+        bool, typer.Option("--list", help="List every item, its source and the files it reads.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Write JSON, CSV and pictures to this folder.")
@@ -33,15 +35,23 @@ def reproduce(
     seed: Annotated[int, typer.Option(help="Seed of every draw.")] = 0,
     quick: Annotated[
         bool | None,
-        typer.Option(help="A reduced version; the notes say how.", show_default="only with --page"),
+        typer.Option(
+            help="A smaller version; the notes say what is smaller.",
+            show_default="only with --page",
+        ),
     ] = None,
     page: Annotated[
         bool,
-        typer.Option(help="Write one page of the paper: printed numbers beside ours, pictures."),
+        typer.Option(
+            help="Write one page for the paper: printed numbers beside ours, with pictures."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run one item of a paper, or all of them. Studies only: nothing here protects your data."""
+    """Repeat a table, figure or study of the papers.
+
+    For study only: nothing here protects your data.
+    """
     from congenial.papers import catalogue
     from congenial.papers.item import Study
 
@@ -50,9 +60,11 @@ def reproduce(
         emit({"items": rows}) if as_json else _list(rows)
         return
     if paper is None:
-        raise CongenialError("no paper is named.", remedy="Name one; --list shows them.")
+        raise CongenialError(
+            "which paper?", remedy="Name one; `congenial reproduce --list` shows them."
+        )
     if page and item is not None:
-        raise CongenialError("a page is of a whole paper.", remedy=f"Leave out '{item}'.")
+        raise CongenialError("--page is for a whole paper.", remedy=f"Leave out '{item}'.")
     quick = page if quick is None else quick
     names = [item] if item is not None else list(catalogue.items(paper))
     results, failed = [], []

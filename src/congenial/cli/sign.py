@@ -27,7 +27,7 @@ def sign(
     passphrase_file: PassphraseFile = None,
     as_json: Json = False,
 ) -> None:
-    """Sign a bundle, so that `verify --signer` can tell it from a forged one."""
+    """Sign a bundle, so that `verify --signer` detects a forged one."""
     from congenial.publication import signature
 
     made = str(signature.sign(bundle, open_key(key, passphrase_file)))

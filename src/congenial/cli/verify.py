@@ -23,7 +23,7 @@ FAILED = 1
 def verify(
     bundles: Annotated[
         list[Path],
-        typer.Argument(metavar="BUNDLE...", help="Folders of bundles, each checked by itself."),
+        typer.Argument(metavar="BUNDLE...", help="Folders of bundles; each is checked separately."),
     ],
     digest: Annotated[
         str | None, typer.Option(help="The digest its publisher announced elsewhere.")
@@ -33,11 +33,17 @@ def verify(
         typer.Option(help="The publisher's public key (.pub), or a file of allowed signers."),
     ] = None,
     part: Annotated[
-        str | None, typer.Option(help="Look into the files of one part of a large bundle only.")
+        str | None,
+        typer.Option(
+            help="Check only the files of this part, if the bundle was released by parts."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check bundles: files, exact figures, numbers, promise. Exit code 1 if a check fails."""
+    """Check bundles: files, exact figures, numbers, promise.
+
+    Exit code 1 if a check fails.
+    """
     if len(bundles) > 1:
         return _verify_each(bundles, digest, signer, part, as_json)
     with working("checking the bundle") as tell:
@@ -52,7 +58,7 @@ def _verify_each(
     """One bundle after the other; one that cannot be read does not keep the others from it."""
     if digest is not None:
         raise BundleError(
-            f"--digest is that of one bundle, and {len(bundles)} are given.",
+            f"--digest belongs to one bundle, but {len(bundles)} are given.",
             remedy="Give one bundle, or ask for signatures with --signer.",
         )
     documents, worst = [], 0

@@ -60,7 +60,7 @@ class About:
         """Inverse of `to_dict`."""
         if not isinstance(mapping, Mapping) or not set(mapping) <= set(cls.__annotations__):
             raise SchemaError(
-                "what the data are about is not told in the known keys.",
+                "the description of the data ([about]) has an unknown key.",
                 remedy=f"Use {', '.join(cls.__annotations__)}.",
             )
         words = {key: value for key, value in mapping.items() if key != "map"}

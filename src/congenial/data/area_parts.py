@@ -40,16 +40,20 @@ class AreaParts:
         attribute = self.schema.attribute(self.schema.axis(self.parts).base)
         if self.parts == attribute.name:
             raise SchemaError(
-                f"parts = {self.parts!r} is the finest geography: every part would be one area.",
+                f"parts = {self.parts!r} is the finest geography, so every part would be a single "
+                "area.",
                 remedy=f"Name a coarser one. {near(self.parts, attribute.coarser)}"
                 if attribute.coarser
                 else f"Give {self.parts!r} coarser names with within or a levels_file.",
             )
         if (attribute.missing, attribute.other) != (REFUSE, REFUSE):
             raise SchemaError(
-                f"attribute {attribute.name!r} has a level for missing or other values, and that "
-                "lies in no part.",
-                remedy="Leave missing and other out, or list such an area with its parents.",
+                f"attribute {attribute.name!r} has a category for missing or other values, which "
+                "belongs to no part.",
+                remedy=(
+                    "Leave out missing and other, or list that category as an area with its "
+                    "parents."
+                ),
             )
 
     @cached_property
@@ -119,9 +123,11 @@ class AreaParts:
                 self.schema.axis(coarse).map_from(self.schema.axis(fine))
             except SchemaError:
                 raise SchemaError(
-                    f"the geography is no tree: some {fine} lies in two of {coarse!r}.",
-                    remedy="Give every area one parent; make names unique within a nation, for "
-                    "example by the parent's code in front.",
+                    f"the geography is not nested: some {fine} lies in two of {coarse!r}.",
+                    remedy=(
+                        "Give every area one parent, and make names unique, for example with the "
+                        "parent's code in front."
+                    ),
                 ) from None
         return tuple(ordered)
 

@@ -180,7 +180,7 @@ number between 0 and 1.
         if name in given and not wanted.holds(given[name]):
             value = given[name]
             shown = f"{name} = {value!r}" if _finite(value) else f"{name}"
-            kind = "" if _finite(value) else f" but of type {type(value).__name__}"
+            kind = "" if _finite(value) else f" but has type {type(value).__name__}"
             raise error(
                 f"{where}: {shown} is not {wanted.words}{kind}.", remedy=f"Give {wanted.words}."
             )

@@ -35,7 +35,7 @@ def expect(
     """
     wanted = kinds if isinstance(kinds, tuple) else (kinds,)
     if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
-        raise error(f"{what} is of type {type(value).__name__}.", remedy=remedy)
+        raise error(f"{what} has type {type(value).__name__}.", remedy=remedy)
 
 
 def texts(
@@ -75,4 +75,4 @@ def numbers(value: object, what: str, error: type[CongenialError]) -> NDArray[np
     try:
         return np.asarray(value, dtype=float)
     except (ValueError, TypeError, OverflowError):
-        raise error(f"{what} does not consist of numbers.", remedy="Give numbers.") from None
+        raise error(f"{what} has values that are not numbers.", remedy="Give numbers.") from None

@@ -143,9 +143,12 @@ class Attribute:
         self._refuse_foreign_fields()
         if self.of not in OWNERS:
             raise SchemaError(
-                f"attribute {self.name!r}: of = {str(self.of)[:40]!r} names no owner.",
-                remedy='Write of = "unit" for what all rows of a unit share, of = "unit size" for '
-                "how many they are, or leave it out.",
+                f"attribute {self.name!r}: of = {str(self.of)[:40]!r} is not a value that `of` "
+                "can have.",
+                remedy=(
+                    'Write of = "unit" for what all rows of a unit share, of = "unit size" '
+                    "for the number of its rows, or leave it out."
+                ),
             )
         if self.of == "unit size" and self.kind == "categorical":
             raise SchemaError(
@@ -181,8 +184,12 @@ class Attribute:
             check_name(label, f"attribute {self.name!r}: label")
             if level not in known:
                 raise SchemaError(
-                    f"attribute {self.name!r}: labels names {level!r}, which is no level of it.",
-                    remedy="Name levels, or levels of a coarser name, as the schema writes them.",
+                    f"attribute {self.name!r}: labels names {level!r}, which is not one of its "
+                    "categories.",
+                    remedy=(
+                        "Name categories as the schema writes them, its own or those of a "
+                        "coarser name."
+                    ),
                 )
         for levels in (self.levels, *(dict.fromkeys(one) for one in self.coarser.values())):
             shown = [self.labels.get(level, level) for level in levels]
@@ -213,7 +220,7 @@ class Attribute:
         try:
             return self.levels.index(label)
         except ValueError:
-            raise SchemaError(f"attribute {self.name!r} has no level {label!r}.") from None
+            raise SchemaError(f"attribute {self.name!r} has no category {label!r}.") from None
 
     def _refuse_foreign_fields(self) -> None:
         allowed = {
@@ -240,8 +247,8 @@ class Attribute:
     def _refuse_broken_edges(self) -> None:
         if self.whole_values and not self.whole:
             raise SchemaError(
-                f"attribute {self.name!r} has edges that are not whole, and says whole = true.",
-                remedy="Use whole edges, or leave whole out.",
+                f"attribute {self.name!r} has whole = true and edges that are not whole numbers.",
+                remedy="Use whole numbers as edges, or leave out whole.",
             )
 
     def _bin_intervals(self) -> tuple[Interval, ...]:
@@ -280,14 +287,14 @@ class Attribute:
         ends = (self.low, self.high)
         if any(not isinstance(end, int) or isinstance(end, bool) for end in ends):
             raise SchemaError(
-                f"attribute {self.name!r} needs two whole numbers for its range.",
+                f"attribute {self.name!r} needs two whole numbers as its range.",
                 remedy="Write for example integers = [1, 8].",
             )
         low, high = int(self.low or 0), int(self.high or 0)
         if low > high or high - low >= MAX_LEVELS or max(abs(low), abs(high)) >= 2**62:
             raise SchemaError(
                 f"attribute {self.name!r} has the range {low} to {high}.",
-                remedy=f"Give low <= high below 2^62 and at most {MAX_LEVELS} levels.",
+                remedy=f"Give low <= high below 2^62 and at most {MAX_LEVELS:,} categories.",
             )
         return low, high
 
@@ -298,7 +305,7 @@ class Attribute:
             refuse_repeats(levels, f"attribute {self.name!r}: level")
         if not levels:
             raise SchemaError(
-                f"attribute {self.name!r} has no levels.", remedy="List at least one level."
+                f"attribute {self.name!r} has no categories.", remedy="List at least one category."
             )
         for rule in (self.missing, self.other):
             check_name(rule, f"attribute {self.name!r}: level")
@@ -306,11 +313,11 @@ class Attribute:
                 levels.append(rule)
         if self.kind != "categorical" and self.levels not in ((), tuple(levels)):
             raise SchemaError(
-                f"attribute {self.name!r}: its levels follow from its numbers.",
+                f"attribute {self.name!r}: its categories follow from its numbers.",
                 remedy="Leave out levels.",
             )
         if len(levels) > MAX_LEVELS:
-            raise SchemaError(f"attribute {self.name!r} has more than {MAX_LEVELS} levels.")
+            raise SchemaError(f"attribute {self.name!r} has more than {MAX_LEVELS} categories.")
         _set(self, "levels", tuple(levels))
 
     def _parents(self, declared: int) -> dict[str, tuple[str, ...]]:
@@ -320,9 +327,9 @@ class Attribute:
             check_names(parents, f"{name!r}: level")
             if len(parents) not in (declared, self.size):
                 raise SchemaError(
-                    f"{name!r} gives {len(parents)} parents for the {declared} levels of "
+                    f"{name!r} gives {len(parents)} parents for the {declared} categories of "
                     f"{self.name!r}.",
-                    remedy="Give one parent per level, in the same order.",
+                    remedy="Give one parent per category, in the same order.",
                 )
             result[name] = shared((*parents, *self.levels[len(parents) :]))
         return result
@@ -381,13 +388,15 @@ class Axis:
         Raises SchemaError when a level of `finer` straddles two levels of this axis.
         """
         if finer.base != self.base or len(finer.of_base) != len(self.of_base):
-            raise SchemaError(f"{self.name!r} and {finer.name!r} are not of the same attribute.")
+            raise SchemaError(
+                f"{self.name!r} and {finer.name!r} do not belong to the same attribute."
+            )
         result = np.empty(finer.size, dtype=np.int64)
         result[finer.of_base] = self.of_base
         if not np.array_equal(result[finer.of_base], self.of_base):
             raise SchemaError(
-                f"{self.name!r} cannot be summed from {finer.name!r}: a level of "
-                f"{finer.name!r} lies in two levels of {self.name!r}.",
+                f"{self.name!r} cannot be summed from {finer.name!r}: a category of "
+                f"{finer.name!r} belongs to two categories of {self.name!r}.",
                 remedy=f"Start from {self.base!r}.",
             )
         return result

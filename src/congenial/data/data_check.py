@@ -53,7 +53,7 @@ def check_data(
     wanted = [*schema.columns]
     if unit.column is not None and unit.column not in wanted:
         wanted.append(unit.column)
-    progress("looking at the files")
+    progress("reading the files")
     files = _look(source, needed(wanted, source.derivations), examples)
     if files.columns is None:
         return DataCheck(None, files.problems, files.lines, tuple(wanted))
@@ -158,7 +158,7 @@ class _Check:
             again = self._read(there, files, even=True)
         except DataError:
             return unreadable, None
-        words, remedy = "lines end in more than one way", "Save the file with one kind of line end."
+        words, remedy = "lines end in different ways", "Save the file with one kind of line ending."
         return DataProblem("line ends", "", None, words, remedy), again
 
     def _present(self, wanted: Sequence[str], columns: Sequence[str]) -> list[str]:
@@ -167,9 +167,12 @@ class _Check:
         for name in absent:
             like = _like(name, columns)
             words = "the data have no such column"
-            remedy = "Check the names in the header, or make it from other columns in [derive]."
+            remedy = "Check the names in the header, or derive the column from others in [derive]."
             if like:
-                remedy = f"The data have {like!r}: use one name in both, or derive it from that."
+                remedy = (
+                    f"The data have {like!r}: use the same name in both, or derive one from the "
+                    "other."
+                )
             self.problems.append(DataProblem("column absent", name, None, words, remedy))
         derivations = self.planned.derivations
         return [one for one in wanted if not set(needed([one], derivations)) & set(absent)]
@@ -204,7 +207,7 @@ class _Check:
             for reason in Refusal:
                 count = counts[name, reason]
                 if count:
-                    with self._telling(records, f"looking at column {name!r}"):
+                    with self._telling(records, f"checking column {name!r}"):
                         found = refused_values(
                             records, self.schema, name, reason, count, self.examples
                         )
@@ -268,7 +271,7 @@ def _malformed(opened: Source, examples: int) -> list[DataProblem]:
         "GROUP BY error_type ORDER BY error_type"
     )
     try:
-        rows = guarded(lambda: connection.sql(query).fetchall(), "nothing was passed over.")
+        rows = guarded(lambda: connection.sql(query).fetchall(), "no row was skipped.")
     except DataError:
         return []  # no CSV file was read
     return [
@@ -283,7 +286,9 @@ def _malformed(opened: Source, examples: int) -> list[DataProblem]:
 _MALFORMED = {
     "MISSING COLUMNS": "rows with fewer fields than the header",
     "TOO MANY COLUMNS": "rows with more fields than the header",
-    "UNQUOTED VALUE": "rows with a quotation mark that does not end, or ends too early",
+    "UNQUOTED VALUE": "rows with a quotation mark that is not closed, or closed too early",
 }
 _OTHERWISE = "rows that cannot be read"
-_MEND = "Correct the file: a field with the separator, a quote or a line end stands in quotes."
+_MEND = (
+    "Correct the file: put a field that contains the separator, a quote or a line end in quotes."
+)

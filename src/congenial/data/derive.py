@@ -88,8 +88,8 @@ class DatePart(OfOneColumn):
         read = dialect.read_date(column, self.layout) if stored.kind == "text" else ""
         if not read:
             raise DataError(
-                f"column {self.column!r}, from which {self.name!r} is derived, holds no dates that "
-                "can be read there.",
+                f"column {self.column!r}, from which {self.name!r} is derived, has no readable "
+                "dates there.",
                 remedy="Store it as a date; text in this form is read from CSV, Excel and Parquet "
                 "files.",
             )
@@ -164,8 +164,9 @@ class Tidied(OfOneColumn):
     def __post_init__(self) -> None:
         if self.case == "levels" and len({one.lower() for one in self.levels}) < len(self.levels):
             raise DataError(
-                f"derive.{self.name}: two levels of {self.name!r} are alike but for their case.",
-                remedy="Use recode, which says which value is which level.",
+                f"derive.{self.name}: two categories of {self.name!r} differ only in upper and "
+                "lower case.",
+                remedy="Use recode, which assigns each value to a category.",
             )
 
     def made(self, types: Mapping[str, ColumnType], dialect: Dialect) -> DerivedColumn:
@@ -200,7 +201,7 @@ class NumberWritten(OfOneColumn):
         if types[self.column].kind != "text":
             raise DataError(
                 f"column {self.column!r}, from which {self.name!r} is derived, is not text.",
-                remedy="Leave the derivation out: its numbers are stored as numbers.",
+                remedy="Leave out the derivation: the column is stored as numbers already.",
             )
         text = _text(self.column, types, dialect)
         for mark, instead in ((self.thousands, ""), (self.decimal, ".")):
@@ -213,7 +214,7 @@ def _text(name: str, types: Mapping[str, ColumnType], dialect: Dialect) -> str:
     stored = types[name]
     if stored.kind in ("float", "double", "nested"):
         raise DataError(
-            f"column {name!r} is stored in a form whose text is not unique, and a column is "
+            f"column {name!r} is stored in a type that has no unique text, and a column is "
             "derived from its text.",
             remedy="Store it as text or whole numbers (in pandas, astype('Int64')).",
         )

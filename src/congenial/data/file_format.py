@@ -33,12 +33,12 @@ class FileFormat:
         mark = self.separator
         if mark is not None and (not 1 <= len(mark) <= 4 or set(mark) & {'"', "\n", "\r"}):
             raise DataError(
-                f"the separator {mark!r} separates no fields.",
+                f"the separator {mark!r} cannot separate fields.",
                 remedy="Give one to four characters, none of them a quote or a line end.",
             )
         if self.encoding is not None and codec(self.encoding) is None:
             raise DataError(
-                f"{self.encoding!r} is no encoding that Python knows.",
+                f"{self.encoding!r} is not a known encoding.",
                 remedy='Write for example "cp1252", "latin-1", "utf-16" or "shift_jis".',
             )
 

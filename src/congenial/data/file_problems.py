@@ -102,7 +102,7 @@ def _encoding(files: Sequence[Path], file_format: FileFormat, examples: int) -> 
         "",
         len(lines) + more,
         f"{bad[0].name!r} is not written in {declared}.",
-        f"It can be read as {guess}: look at the words it then holds before you rely on it.",
+        f"It can be read as {guess}; check that names and places then look right.",
         examples=(Example(None, len(lines), tuple(lines[:examples])),) if examples else (),
     )
     line = PlanLine("data", "encoding", f'"{guess}"')
@@ -171,8 +171,8 @@ def _header(files: Sequence[Path], found: FilesFound, wanted: Sequence[str]) -> 
         "separator",
         "",
         None,
-        f"the fields of {files[0].name!r} are not separated as the plan says.",
-        "Name the separator in [data].",
+        f"the fields of {files[0].name!r} are not separated by the character in the plan.",
+        "Name the right separator in [data].",
     )
     return FilesFound(
         best[1],

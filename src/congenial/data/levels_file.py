@@ -34,14 +34,16 @@ def read_columns(
         ) from None
     if not columns:
         raise SchemaError(
-            f"attribute {name!r}: {key} {value!r} has no levels.",
-            remedy="Give a header row and one row per level.",
+            f"attribute {name!r}: {key} {value!r} has no categories.",
+            remedy="Write a header row, then one row per category.",
         )
     if key == "labels_file" and len(columns) < 2:
         raise SchemaError(
             f"attribute {name!r}: labels_file {value!r} has one column.",
-            remedy="Give levels in the first column and their labels in the second, or use "
-            "levels_file.",
+            remedy=(
+                "Write categories in the first column and their labels in the second, or use "
+                "levels_file."
+            ),
         )
     refuse_fields(name, value, "level", columns[0], once=True)
     labelled = key == "labels_file"

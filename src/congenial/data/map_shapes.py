@@ -91,8 +91,8 @@ def read_map(path: Path, name: str, key: str, axis: str, levels: Sequence[str]) 
     found = {level: found[level] for level in levels if found.get(level)}
     if not found:
         raise SchemaError(
-            f"no feature of '{name}' has a level of '{axis}' in its property '{key}'.",
-            remedy="Name the property that holds the codes, as about.map.property.",
+            f"no feature of '{name}' has a category of '{axis}' in its property '{key}'.",
+            remedy="Name the property with the codes in about.map.property.",
         )
     return _on_a_grid(found, axis)
 
@@ -123,7 +123,7 @@ def _document(path: Path, name: str) -> Any:
     except OSError as reason:
         raise SchemaError(
             f"'{name}' cannot be read: {reason.strerror}.",
-            remedy="Put it where the plan says; its path starts at the plan's folder.",
+            remedy="Check the path; it is relative to the plan's folder.",
         ) from None
     except (ValueError, RecursionError):
         raise _no_geojson(name) from None
@@ -131,7 +131,7 @@ def _document(path: Path, name: str) -> Any:
 
 def _no_geojson(name: str) -> SchemaError:
     return SchemaError(
-        f"'{name}' is no GeoJSON file.", remedy="Give a FeatureCollection of areas in UTF-8."
+        f"'{name}' is not a GeoJSON file.", remedy="Give a FeatureCollection of areas in UTF-8."
     )
 
 
@@ -168,7 +168,7 @@ def _outlines(geometry: Any, budget: _Budget) -> list[list[tuple[float, float]]]
         read = [[(math.nan, math.nan)]]
     if not all(abs(x) < 1e12 and abs(y) < 1e12 for ring in read for x, y in ring):
         raise SchemaError(
-            f"'{budget.name}' has coordinates that are no numbers.", remedy="Check the file."
+            f"'{budget.name}' has coordinates that are not numbers.", remedy="Check the file."
         )
     return [ring for ring in read if len(ring) >= _FEW]
 
@@ -189,7 +189,9 @@ def _on_a_grid(
     wide, tall = (right - left) * squeeze, high - low
     scale = min(WIDTH / wide if wide else math.inf, HEIGHT / tall if tall else math.inf)
     if not math.isfinite(scale):
-        raise SchemaError(f"the areas of '{axis}' are one point.", remedy="Check the map's file.")
+        raise SchemaError(
+            f"the areas of '{axis}' are all one point.", remedy="Check the map's file."
+        )
 
     def rings_of(step: int) -> dict[str, tuple[Ring, ...]]:
         def place(x: float, y: float) -> Point:

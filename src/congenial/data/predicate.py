@@ -288,7 +288,7 @@ class _Parser:
         high = _number(self.need("a number", "number").value)
         if low > high:
             raise PredicateError(
-                f"between {written(low)} and {written(high)} holds for nothing.",
+                f"between {written(low)} and {written(high)} is never true.",
                 remedy="Write the smaller number first.",
             )
         return subject.compare(">=", low) & subject.compare("<=", high)
@@ -324,7 +324,7 @@ class _Subject:
             return self._unequal(value)
         if isinstance(value, str):
             raise PredicateError(
-                f"{self.name} {symbol} {value[:80]!r}: labels have no order.",
+                f"{self.name} {symbol} {value[:80]!r}: text categories have no order.",
                 remedy="Use =, != or in, or compare with a number.",
             )
         cut = self._place(symbol, value)
@@ -354,9 +354,9 @@ class _Subject:
 
     def _code(self, label: str) -> int:
         if label not in self.codes:
-            file = f"Use one of its {self.axis.size} levels, which are listed in a file."
+            file = f"Use one of its {self.axis.size} categories, which are listed in a file."
             remedy = file if self.attribute.from_file else near(label, self.axis.levels)
-            raise PredicateError(f"{self.name!r} has no level {label[:80]!r}.", remedy=remedy)
+            raise PredicateError(f"{self.name!r} has no category {label[:80]!r}.", remedy=remedy)
         return self.codes[label]
 
     def _place(self, symbol: str, value: Number) -> int:
@@ -367,12 +367,12 @@ class _Subject:
         shown = f"{self.name} {symbol} {written(value)}"
         if not self.uppers:
             raise PredicateError(
-                f"{shown}: the levels of {self.name!r} are labels, not numbers.",
-                remedy=f"Write {self.name} = '{written(value)}' if that is a label.",
+                f"{shown}: the categories of {self.name!r} are text, not numbers.",
+                remedy=f"Write {self.name} = '{written(value)}' if that is a category.",
             )
         if self.attribute.whole and not isinstance(value, int):
             raise PredicateError(
-                f"{shown}: {self.name!r} has whole edges and holds whole numbers.",
+                f"{shown}: {self.name!r} has whole numbers only.",
                 remedy=f"Use {math.floor(value)} or {math.ceil(value)}.",
             )
         included = symbol in ("<=", ">")
@@ -391,7 +391,7 @@ class _Subject:
         below = "has no lower edge" if lower is None else f"starts at {written(lower)}"
         above = "has no upper edge" if upper is None else f"ends before {written(upper)}"
         raise PredicateError(
-            f"{shown} cuts the bin {self.attribute.levels[code]!r} of {self.name!r}, which "
+            f"{shown} cuts the class {self.attribute.levels[code]!r} of {self.name!r}, which "
             f"{below} and {above}.",
             remedy=f"Compare with < or >= at the edge {' or '.join(ends)}, or add an edge.",
         )

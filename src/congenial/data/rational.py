@@ -33,7 +33,7 @@ def fraction(value: Fraction | int | float | str | Decimal) -> Fraction:
     elif isinstance(value, str):
         exponent = _EXPONENT.search(value)
         if len(value) > MAX_DIGITS or (exponent and abs(int(exponent[1])) > MAX_DIGITS):
-            raise ValueError("the number is too long or its exponent out of range")
+            raise ValueError("the number is too long, or its exponent is out of range")
     found = Fraction(value)
     if found and not LARGEST > abs(found) > Fraction(1, LARGEST):
         raise ValueError("the number is not between 1e-300 and 1e300")

@@ -181,16 +181,19 @@ def refuses_broken(attribute: Attribute) -> bool:
 def not_whole(column: str) -> DataError:
     """The error for a column of whole numbers that has others."""
     return DataError(
-        f"column {column!r} has numbers that are not whole, and the schema says that all are.",
-        remedy="Correct the data, or declare it with edges and without whole = true.",
+        f"column {column!r} has numbers that are not whole, but the schema says whole = true.",
+        remedy="Correct the data, or leave out whole = true.",
     )
 
 
 def without_number(column: str) -> DataError:
     """The error for a column in which a mean or quantile finds no number."""
     return DataError(
-        f"column {column!r} lacks a number in some record.",
-        remedy="A mean or quantile needs one in each: correct the data or select records first.",
+        f"column {column!r} has no number in some records.",
+        remedy=(
+            "A mean or quantile needs a number in every record: correct the data, or select "
+            "records first."
+        ),
     )
 
 

@@ -162,8 +162,8 @@ class Schema:
             return same
         if sum(min(_integers(one), MAX_LEVELS) for one in mapping.values()) > MAX_LEVELS:
             raise SchemaError(
-                f"the schema has more than {MAX_LEVELS} levels in all.",
-                remedy="Use bins (edges) for wide ranges.",
+                f"the schema has more than {MAX_LEVELS} categories in all.",
+                remedy="Use classes (edges) for wide ranges.",
             )
         about = About.from_dict(mapping.get(KEY, {}))
         specs = {name: spec for name, spec in mapping.items() if name != KEY}
@@ -305,7 +305,7 @@ def _label(value: object, name: str) -> str:
         return "true" if value else "false"
     if isinstance(value, (str, int)):
         return str(value)
-    raise SchemaError(f"attribute {name!r}: level {value!r} is not text.", remedy="Quote it.")
+    raise SchemaError(f"attribute {name!r}: category {value!r} is not text.", remedy="Quote it.")
 
 
 def _level_labels(value: object, name: str) -> dict[str, str]:
@@ -389,7 +389,7 @@ class Unit:
             raise DataError("truncate is neither true nor false.", remedy="Give True or False.")
         if self.truncate and (self.max_rows is None or self.column is None):
             raise DataError(
-                "rows are left out beyond max_rows of a unit, and the unit or max_rows is missing.",
+                "truncate needs a unit and max_rows.",
                 remedy='Give both, for example Unit("household", max_rows=8, truncate=True).',
             )
         if self.column is not None and (not isinstance(self.column, str) or not self.column):
@@ -411,14 +411,13 @@ class Unit:
         """What to do about a unit with more rows than it may have."""
         if self.max_rows is None:
             return (
-                "If a person is there twice by mistake, remove the duplicates first. If a person "
-                "has several rows on purpose, say how many at most: max_rows = 5 (tables and "
-                "records from tables; not with scenarios). If each row is a person of its own and "
-                "the column names something else, name another column or leave unit out."
+                "Duplicates: remove them. Several rows per person on purpose: give the maximum, "
+                "max_rows = 5 (for tables and records from tables, without scenarios). If each "
+                "row is a different person: name another column, or leave out unit."
             )
         return (
-            f"Keep at most {self.rows} per unit, raise max_rows, or count the first {self.rows} of "
-            'each only: truncate = "column order".'
+            f"Keep at most {self.rows} per unit, raise max_rows, or count only the first "
+            f'{self.rows} of each: truncate = "column order".'
         )
 
     @property

@@ -28,7 +28,7 @@ def refuse_unconfirmed(address: str) -> None:
     for key in NOT_IN_A_PLAN:
         if key in settings:
             raise PlanError(
-                f"a plan must not name {key}: it would say where passwords go.",
+                f"a plan must not name {key}: it would decide where passwords are sent.",
                 remedy="Leave it out of the address, and set it where you work (PGHOSTADDR, "
                 "PGPASSFILE, PGSERVICEFILE).",
             )

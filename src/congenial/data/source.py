@@ -64,7 +64,7 @@ class Source(ABC):
         `beside` is an Arrow table that the query reads, under the name that it is called with.
         """
         raise DataError(
-            "a release by parts reads files, frames, DuckDB tables and Spark only.",
+            "a release by parts can read only files, frames, DuckDB tables and Spark.",
             remedy="Export the records to Parquet files, or leave out parts.",
         )
 
@@ -184,7 +184,9 @@ def check_columns(wanted: Sequence[str], found: Sequence[object]) -> None:
         )
     twice = [name for name in wanted if names.count(name) > 1]
     if twice:
-        raise DataError(f"the data have column {twice[0]!r} twice.", remedy="Rename one of them.")
+        raise DataError(
+            f"the data have column {twice[0]!r} twice.", remedy="Rename one of the columns."
+        )
 
 
 def _absent(absent: Sequence[str], wanted: Sequence[str], names: Sequence[str]) -> str:
@@ -214,9 +216,11 @@ def kind_of_file(path: PurePath) -> str:
     )
     if suffix not in KINDS_OF_FILE:
         raise DataError(
-            f"{path.name!r} is neither CSV nor Parquet nor Excel by its name.",
-            remedy="Use a name ending in .csv, .tsv, .csv.gz, .parquet or .xlsx, or say how a "
-            "text file is written with separator in [data].",
+            f"{path.name!r} does not have the name of a CSV, Parquet or Excel file.",
+            remedy=(
+                "Use a name that ends in .csv, .tsv, .csv.gz, .parquet or .xlsx; for other text "
+                "files give separator in [data]."
+            ),
         )
     return KINDS_OF_FILE[suffix]
 
@@ -226,7 +230,8 @@ def one_kind(files: Sequence[PurePath], folder: str) -> str:
     kind = kind_of_file(files[0])
     if any(kind_of_file(file) != kind for file in files):
         raise DataError(
-            f"folder {folder!r} mixes kinds of files.", remedy="Keep one kind per folder."
+            f"folder {folder!r} has files of different kinds.",
+            remedy="Keep one kind of file per folder.",
         )
     return kind
 
@@ -263,6 +268,7 @@ def refuse_header(file: str, names: Sequence[str]) -> None:
     folded = [name.casefold() for name in names]
     if len(set(folded)) != len(folded) or not all(names):
         raise DataError(
-            f"{file!r} has an unnamed column, or two names that differ at most in case.",
+            f"{file!r} has a column without a name, or the same name twice (in upper or lower "
+            "case).",
             remedy="Name every column in the header.",
         )

@@ -426,12 +426,12 @@ def check_type(attribute: Attribute, stored: ColumnType) -> None:
         if stored.kind in ("float", "double", "nested"):
             raise DataError(
                 f"column {attribute.name!r} is stored as {_STORED[stored.kind]}, but the schema "
-                "lists labels for it.",
+                "lists text categories for it.",
                 remedy="Store it as text or whole numbers (in pandas, astype('Int64')).",
             )
     elif stored.kind in ("boolean", "date", "nested"):
         raise DataError(
             f"column {attribute.name!r} is stored as {_STORED[stored.kind]}, but the schema "
             "compares it with numbers.",
-            remedy="Store it as numbers, or list its levels.",
+            remedy="Store it as numbers, or list its categories (levels).",
         )

@@ -56,7 +56,7 @@ def for_levels(column: str, levels: Sequence[str], strangers: Mapping[str, int])
         "derive", _key(column), f"{{ recode = {quoted(column)}, to = {{ {pairs} }} }}", True
     )
     some = "all of them look" if len(meant) == len(strangers) else f"{len(meant)} of them look"
-    return Suggestion(f"{some} like a level written otherwise", meant, (line,))
+    return Suggestion(f"{some} like a category in another spelling", meant, (line,))
 
 
 def _tidied(column: str, levels: Sequence[str], strangers: Mapping[str, int]) -> Suggestion | None:
@@ -184,11 +184,11 @@ _AND_MORE = re.compile(
 
 def _from_a_number_on(attribute: Attribute, values: Sequence[str]) -> Suggestion:
     """Text such as "90+": it is a value where the schema has it as its label."""
-    pattern = "everything from a number on"
+    pattern = "an open class, such as 85+"
     last = attribute.edges[-1] if attribute.edges else 0
     own = [value for value in values if re.findall(r"[0-9.]+", value) == [written(last)]]
     if attribute.top is None or len(own) != len(values):
-        return Suggestion(f"{pattern}: end the edges there, and give top that label", {})
+        return Suggestion(f"{pattern}: end the edges at its number, and give its label as top", {})
     pairs = ", ".join(f"{quoted(value)} = {quoted(attribute.top)}" for value in own)
     value = f"{{ recode = {quoted(attribute.name)}, to = {{ {pairs} }} }}"
     line = PlanLine("derive", _key(attribute.name), value, True)

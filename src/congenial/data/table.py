@@ -162,7 +162,7 @@ def _whole_counts(counts: ArrayLike) -> NDArray[np.int64]:
     if _sum(array) > _LARGEST:
         raise DataError(
             "the counts sum to more than 2^63 - 1, the largest 64-bit integer.",
-            remedy="Tabulate a part of the data at a time.",
+            remedy="Tabulate a part of the data.",
         )
     return array.astype(np.int64)  # always a copy: the caller keeps no way to change it
 
@@ -194,8 +194,8 @@ def select(condition: str, schema: Schema, names: tuple[str, ...]) -> Any:
     hidden = [base for base in predicate.bases if base not in shown]
     if hidden:
         raise PredicateError(
-            f"'{condition}' needs {', '.join(hidden)}, which the table over "
-            f"{', '.join(names)} does not show.",
+            f"'{condition}' needs {', '.join(hidden)}, which the table over {', '.join(names)} "
+            "does not have.",
             remedy="Use the table's own axes.",
         )
     mask = predicate.mask().astype(np.int64)
@@ -218,7 +218,7 @@ def _coarsen(mask: Any, position: int, of_base: Any, levels: int, condition: str
     np.maximum.at(high, of_base, moved)
     if np.any(low < high):
         raise PredicateError(
-            f"'{condition}' cuts a level of '{name}', the resolution the table shows.",
+            f"'{condition}' cuts a category of '{name}' in this table.",
             remedy=f"State the condition in terms of '{name}'.",
         )
     return np.moveaxis(high, 0, position)

@@ -39,7 +39,7 @@ MAX_CELLS = 2**30
 SPILT = 10_000_000  # cells of a table above which a query's groups may go to disk
 UnitClasses = tuple[tuple[str, ...], tuple[Any, ...], NDArray[np.int64]]
 NO_NUMBER = (
-    "`congenial data` lists it. A label of the schema is a value too, such as the one in top; "
+    "`congenial data` lists it. Labels of the schema, such as the one in top, are allowed; "
     "recode other text in [derive]."
 )
 _UNREADABLE = "the records cannot be read to the end."
@@ -223,11 +223,11 @@ class Microdata:
         if found["missing"].to_numpy().any():
             raise DataError(
                 f"unit column {column!r} has missing values.",
-                remedy="Give every record its unit.",
+                remedy="Every record needs a value that identifies its unit.",
             )
         if not self.unit.truncate and (found["largest"].to_numpy() > limit).any():
             raise DataError(
-                f"a value of unit column {column!r} has more than {limit} "
+                f"in unit column {column!r} a value occurs in more than {limit} "
                 f"row{'s' if limit > 1 else ''}.",
                 remedy=self.unit.remedy,
             )
@@ -259,14 +259,18 @@ class Microdata:
     def _refuse_axes_of_rows(self, axes: Sequence[Axis]) -> None:
         if self.unit.column is None:
             raise DataError(
-                "no column says which rows belong to one unit.",
+                "no column identifies the unit of a row.",
                 remedy='Name it, for example Unit("household", max_rows=8).',
             )
         for axis in axes:
             if axis.base not in self.schema.of_units:
                 raise DataError(
-                    f"units cannot be counted by {axis.name!r}, in which their rows may differ.",
-                    remedy='Say of = "unit" in its schema if they share it, or count rows.',
+                    f"units cannot be counted by {axis.name!r}, because the rows of a unit may "
+                    "differ in it.",
+                    remedy=(
+                        'Write of = "unit" in the schema if all rows of a unit share it, or '
+                        "count rows."
+                    ),
                 )
 
     def _coded_units(
@@ -286,8 +290,8 @@ class Microdata:
             refuse(axis, codes[at], self.schema)
             if found[f"d{at}"].to_numpy().any():
                 raise DataError(
-                    f"column {axis.base!r} differs between rows of one unit, and the schema says "
-                    "that it is of the unit.",
+                    f"column {axis.base!r} differs between rows of one unit, but the schema says "
+                    'of = "unit".',
                     remedy='Correct the file, or leave of = "unit" out.',
                 )
         return codes, found["n"].to_numpy()
@@ -344,7 +348,8 @@ class Microdata:
 def _refuse_sizes_of_nobody(schema: Schema, unit: Unit) -> None:
     if schema.sizes and unit.column is None:
         raise DataError(
-            f"{schema.sizes[0]!r} is the number of rows of a unit, and no column names the unit.",
+            f"{schema.sizes[0]!r} is the number of rows of a unit, but no column identifies the "
+            "unit.",
             remedy='Name it, for example Unit("household", max_rows=8).',
         )
 
@@ -386,7 +391,7 @@ def refuse(axis: Axis, codes: NDArray[Any], schema: Schema) -> None:
     if (codes >= axis.size).any():  # the engine trusts what a file says of its own values
         raise DataError(
             f"column {axis.base!r} cannot be counted: the file's own statistics of it are wrong.",
-            remedy="The file is damaged: write it anew from its source.",
+            remedy="The file is damaged: export it again from its source.",
         )
     if not (codes < 0).any():
         return
@@ -398,12 +403,14 @@ def refuse(axis: Axis, codes: NDArray[Any], schema: Schema) -> None:
         )
     if (codes == Refusal.MISSING).any():
         raise DataError(
-            f"column {name!r} has missing values, which the schema refuses.",
-            remedy='Declare a level for them, for example missing = "unknown".',
+            f"column {name!r} has missing values, and the schema has no category for them.",
+            remedy='Add a category for them in the schema, for example missing = "unknown".',
         )
     raise DataError(
         f"column {name!r} has {_strangers(schema.attribute(name))} that are not in the schema.",
-        remedy='Add them to the schema, or declare a level for them, for example other = "other".',
+        remedy=(
+            'Add them to the schema, or put them into one category, for example other = "other".'
+        ),
     )
 
 
@@ -411,4 +418,4 @@ def _strangers(attribute: Attribute) -> str:
     """What a column may hold that has no level."""
     if attribute.kind == "bins" and attribute.whole_values:
         return "numbers that are not whole, or lie beyond its edges,"
-    return "values between or beyond its numbers" if attribute.intervals else "levels"
+    return "values between or beyond its numbers" if attribute.intervals else "values"

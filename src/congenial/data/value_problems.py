@@ -150,21 +150,23 @@ def _suggestion(attribute: Attribute, reason: Refusal, values: Mapping[str, int]
 
 def _words(attribute: Attribute, reason: Refusal) -> tuple[str, str]:
     if reason is Refusal.MISSING:
-        return "empty, and the schema refuses that", (
-            'Declare a level for them in the schema: missing = "unknown".'
+        return "empty, and the schema has no category for it", (
+            'Add a category for them in the schema: missing = "unknown".'
         )
     if reason is Refusal.NOT_A_NUMBER:
         return "text that is not a number", (
-            "A label of the schema is a value too: where text means a group of numbers, name it in "
-            "top or bottom, or recode it to a label. Recode text for a missing value to the empty "
-            "text, with missing in the schema."
+            "Where text means an open class, such as 85+, give that label as top or bottom in "
+            "the schema. Recode text for a missing value to empty text, and give missing in the "
+            "schema."
         )
     if attribute.kind == "categorical":
         return "values that are not a category of the schema", (
-            'Recode them in [derive], add levels, or take them together: other = "other".'
+            "Recode them in [derive], add categories, or put them into one category: other = "
+            '"other".'
         )
     return "numbers between or beyond those of the schema", (
-        'Widen edges or integers, add top or bottom, or take them together: other = "other".'
+        "Widen edges or integers, add top or bottom, or put them into one category: other = "
+        '"other".'
     )
 
 
@@ -210,7 +212,7 @@ def blank_rows(
     count = records.count(f"SELECT 1 AS n FROM {records.name} AS src WHERE {blank}")
     if not count:
         return None, ()
-    words = "rows that are empty throughout"
+    words = "rows that are completely empty"
     remedy = "Delete them in the file, or leave them out: skip_blank_rows = true in [data]."
     line = PlanLine("data", "skip_blank_rows", "true")
     return DataProblem("blank rows", "", count, words, remedy), (line,)
@@ -229,8 +231,8 @@ def unit_problems(records: OpenedRecords, unit: Unit, examples: int) -> list[Dat
     ).to_pylist()[0]
     found = []
     if sums["missing"]:
-        words = "rows that name no unit"
-        remedy = "Give every record its unit."
+        words = "rows without a value for the unit"
+        remedy = "Every record needs a value that identifies its unit."
         missing = int(sums["missing"])
         found.append(DataProblem("unit missing", unit.column, missing, words, remedy))
     if sums["many"] and not unit.truncate:

@@ -66,7 +66,7 @@ class Statistic:
         if self.between is not None and not self.between[0] < self.between[1]:
             low, high = map(written, self.between)
             raise SchemaError(
-                f"{self.name!r}: between {low} and {high} is no range.",
+                f"{self.name!r}: between {low} and {high} is not a range.",
                 remedy="Give the smaller number first.",
             )
 
@@ -322,7 +322,7 @@ class Statistics:
 def _numeric(attribute: Attribute, name: str) -> None:
     if attribute.kind == "categorical":
         raise SchemaError(
-            f"{name!r} needs numbers, and the levels of {attribute.name!r} are labels.",
+            f"{name!r} needs numbers, but the categories of {attribute.name!r} are text.",
             remedy="Declare the column with integers or edges.",
         )
 
@@ -368,5 +368,5 @@ def _aggregate_query(parts: Sequence[Statistic], source: Source) -> str:
 def _outside(column: str) -> DataError:
     return DataError(
         f"column {column!r} has numbers outside the schema's range.",
-        remedy="Widen the schema; or cut the values with between, where they may be cut.",
+        remedy="Widen the range in the schema, or limit the values with between.",
     )

@@ -39,7 +39,7 @@ class Partition:
         array = self.array
         if not array.size or array.min() < 0 or not np.bincount(array).all():
             raise SchemaError(
-                "the blocks of a partition are not numbered 0, 1, ... without a gap.",
+                "the blocks of a partition are not numbered 0, 1, ... without gaps.",
                 remedy="Number them in order, one number for each level.",
             )
 

@@ -50,9 +50,9 @@ AnyEstimate = GradientEstimate | GivenPublic
 
 INDEPENDENT, NORMAL = "independent records", "normal records"
 GRAMMAR = (
-    f"beside an estimate must be {{ believe = '{INDEPENDENT}', people = 400 }} or "
-    f"{{ believe = '{NORMAL}', people = 400, variance = 90, means = {{ 'last year' = {{ people = "
-    "400, error = 0.5 } } }; means may be left out"
+    f"with an estimate must be {{ believe = '{INDEPENDENT}', people = 400 }} or {{ believe = "
+    f"'{NORMAL}', people = 400, variance = 90, means = {{ 'last year' = {{ people = 400, error = "
+    "0.5 } } }; means may be left out"
 )
 _COUNT = {"type": "integer", "minimum": 1}
 _NUMBER = {"type": "number", "exclusiveMinimum": 0}
@@ -130,14 +130,18 @@ class EstimateSection(NamedSection):
         if self.delta is not None:
             raise ValueError("an estimate promises epsilon without delta; leave delta out")
         if self.mechanism not in ("auto", self._own):
-            raise ValueError(f"mechanism = {self.mechanism!r} makes no such estimate; write 'auto'")
+            raise ValueError(
+                f"mechanism = {self.mechanism!r} cannot make this estimate; write 'auto'"
+            )
         if self.scenarios is None and self.given:
-            raise ValueError("given says what is public to those who hold a belief: add scenarios")
+            raise ValueError(
+                "given needs scenarios: it lists what the people with those beliefs already know"
+            )
         normal = self.scenarios is not None and self.scenarios.variance is not None
         if normal and not self._adds_up:
             raise ValueError(
-                f"given '{NORMAL}' every number of the data moves with one answer, which bounds a "
-                f"mean or a sum and no other estimate; believe = '{INDEPENDENT}'"
+                f"given '{NORMAL}' one answer moves every number of the data, and only a mean or "
+                f"a sum can be bounded; write believe = '{INDEPENDENT}'"
             )
         return self
 
@@ -157,9 +161,9 @@ class EstimateSection(NamedSection):
         if self.scenarios is None or self.scenarios.variance is None or not others:
             return super().refused_beside(publishes, others)
         return (
-            f"release '{self.name}' is calibrated to the law of its own mean, and such a promise "
-            f"does not add up with any other release from the same data; believe = '{INDEPENDENT}' "
-            "does"
+            f"release '{self.name}' rests on the distribution of its own mean, and such a promise "
+            "cannot be combined with other releases from the same data; write believe = "
+            f"'{INDEPENDENT}'"
         )
 
 
@@ -181,7 +185,9 @@ class EstimateKind(Kind[EstimateSection]):
     section = EstimateSection
     words = "check_estimate.txt"
     release_class = EstimateRelease
-    instead: ClassVar[str] = "Its law is in release.json: see docs/how-to/estimate-a-statistic."
+    instead: ClassVar[str] = (
+        "Its noise is described in release.json: see docs/how-to/estimate-a-statistic."
+    )
 
     # ---- from the plan to a draw ---------------------------------------------------------------
 
@@ -190,8 +196,8 @@ class EstimateKind(Kind[EstimateSection]):
         adjacency = plan.adjacency(figures)
         if not isinstance(adjacency, SemiAdjacent):
             raise GuaranteeError(
-                f"release '{section.name}': an estimate is about one record per person.",
-                remedy="Leave max_rows out.",
+                f"release '{section.name}': an estimate needs one record per person.",
+                remedy="Leave out max_rows.",
             )
         spec = EstimateSpec.read(section.estimate)
         if section.scenarios is None:
@@ -250,7 +256,7 @@ class EstimateKind(Kind[EstimateSection]):
         values = table(
             [PageColumn("what"), PageColumn("released value", number=True)],
             [list(row) for row in zip(release.spec.names, release.values, strict=True)],
-            "A draw near the best value for these data, on a public grid.",
+            "A random value near the best one for these data, on a public grid.",
         )
         persons = self.further_promise(release)
         return release_page(

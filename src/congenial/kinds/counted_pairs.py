@@ -31,8 +31,10 @@ def pairs_of(plan: Setting, section: CountingSection, figures: Invariants) -> Ad
 
     if not isinstance(pairs, SeveralRows):
         raise PlanError(
-            f"release '{section.name}': units = true is for units that own several rows, under "
-            "exact figures.",
-            remedy="Give data.unit, data.max_rows and a figure with units = true, or leave it out.",
+            f"release '{section.name}': units = true is for units with several rows and exact "
+            "figures.",
+            remedy=(
+                "Give data.unit, data.max_rows and a figure with units = true, or leave out units."
+            ),
         )
     return pairs.tables_of_units

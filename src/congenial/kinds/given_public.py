@@ -254,9 +254,7 @@ class ScenariosSection(NamedSection):
         if self.delta is not None:
             raise ValueError("scenarios promise epsilon without delta; leave delta out")
         if self.mechanism not in ("auto", "wasserstein_exponential"):
-            raise ValueError(
-                f"mechanism = {self.mechanism!r} does not take scenarios; write 'auto'"
-            )
+            raise ValueError(f"mechanism = {self.mechanism!r} cannot use scenarios; write 'auto'")
         return self
 
     def refused_beside(self, publishes: bool, others: int) -> str:
@@ -264,8 +262,8 @@ class ScenariosSection(NamedSection):
         if self.scenarios.distance is None or not others:
             return super().refused_beside(publishes, others)
         return (
-            f"release '{self.name}' assumes its distance, and such a promise does not add up "
-            "with any other release from the same data; believe = 'independent records' does"
+            f"release '{self.name}' assumes its distance, and such a promise cannot be combined "
+            "with other releases from the same data; write believe = 'independent records'"
         )
 
 
@@ -298,8 +296,8 @@ class GivenPublic(Kind[ScenariosSection]):
         """The mechanism of one section given `figures`, with or without their figures."""
         if plan.unit.max_rows is not None:
             raise GuaranteeError(
-                f"release '{section.name}': scenarios are about one record per person.",
-                remedy="Leave max_rows out, or release a table without scenarios.",
+                f"release '{section.name}': scenarios need one record per person.",
+                remedy="Leave out max_rows, or release a table without scenarios.",
             )
         pairs = _pairs(plan, section, figures)
         mechanism = WassersteinExponential(
@@ -315,7 +313,7 @@ class GivenPublic(Kind[ScenariosSection]):
             raise GuaranteeError(
                 f"release '{section.name}' asks for basis = 'theorem', and its promise is an "
                 f"{mechanism.guarantee.basis}.",
-                remedy="Use loss = 'l1' and scenarios that give the distance; or leave basis out.",
+                remedy="Use loss = 'l1' and scenarios that give the distance, or leave out basis.",
             )
         return mechanism
 
@@ -438,8 +436,8 @@ def _promised_to_persons(release: ValuesRelease) -> Guarantee:
     persons = further_promise(release)
     if persons is None:
         raise BundleError(
-            f"release '{release.name}' promises nothing about persons, and no plan makes such a "
-            "release.",
+            f"release '{release.name}' promises nothing about individual people, which a plan "
+            "cannot release.",
             remedy="Write its report from Python.",
         )
     return persons
@@ -506,10 +504,12 @@ def _refuse_other_question(plan: Setting, section: ScenariosSection, of: str) ->
     axes = plan.schema.axes(section.table)
     if len(axes) != 1 or len(axes[0].levels) != 2 or of not in axes[0].levels:
         raise GuaranteeError(
-            f"release '{section.name}': these scenarios are about one question with two answers, "
-            f"of which '{of}' is one.",
-            remedy="Release the table of one attribute with two levels and name one of them; or "
-            "believe = 'independent records'.",
+            f"release '{section.name}': these scenarios need a question with two answers, one of "
+            f"which is '{of}'.",
+            remedy=(
+                "Release the table of an attribute with two categories and name one of them, or "
+                "write believe = 'independent records'."
+            ),
         )
 
 
@@ -520,18 +520,18 @@ def _refuse_false(plan: Setting, section: ScenariosSection, truth: Any) -> None:
         return
     if int(truth.sum()) != believed.people:
         raise DataError(
-            f"release '{section.name}': scenarios are about {believed.people} people, and the data "
-            "have another number.",
-            remedy="Give the number that is public.",
+            f"release '{section.name}': scenarios are about {believed.people} people, but the "
+            "data have a different number.",
+            remedy="Give the published number.",
         )
     if isinstance(believed, RuleBelieved):
         rule, levels = _rule(believed), plan.schema.axis(section.table[0]).levels
         low, high = rule.range(believed.people)
         if not low <= int(truth[list(levels).index(believed.of)]) <= high:
             raise DataError(
-                f"release '{section.name}': '{rule.label}' is named as public, and it does not "
-                "hold for these data.",
-                remedy="Leave the rule out: { believe = 'independent records' }.",
+                f"release '{section.name}': '{rule.label}' is listed as known, but it is not true "
+                "for these data.",
+                remedy="Leave it out: { believe = 'independent records' }.",
             )
 
 
@@ -542,7 +542,7 @@ def _listed(
     axis = plan.schema.axis(section.table[0])
     if len(section.table) != 1:
         raise GuaranteeError(
-            f"release '{section.name}': listed databases hold one answer for each person.",
+            f"release '{section.name}': listed databases have one answer for each person.",
             remedy="Release the table of one attribute.",
         )
     rows = _listed_rows(plan.folder / address, address)
@@ -561,7 +561,7 @@ def _listed(
     if not all(sum(weighed.values()) for weighed in weights.values()):
         raise DataError(
             f"scenarios.file: '{address}' has a scenario in which every weight is zero.",
-            remedy="Give one of its databases a weight, or leave the scenario out.",
+            remedy="Give one of its databases a weight, or leave out the scenario.",
         )
     databases = sorted({database for weighed in weights.values() for database in weighed})
     scenarios = FiniteScenarios.of(
@@ -615,9 +615,9 @@ def _refuse_impossible(
     for database in scenarios.possible:
         if not published.agrees([database.count(cell) for cell in range(cells)]):
             raise DataError(
-                f"scenarios.file: '{address}' lists a database that does not agree with the "
-                "published figures.",
-                remedy="List databases that are possible given them.",
+                f"scenarios.file: '{address}' lists a database that contradicts the published "
+                "figures.",
+                remedy="List only databases that agree with them.",
             )
 
 
@@ -671,7 +671,7 @@ def _earlier_counts(plan: Setting, section: ScenariosSection, address: str) -> t
     missing = plan.schema.size(tuple(section.table)) - len(counts)
     if missing:
         raise DataError(
-            f"base_measure.prior: '{address}' lacks {missing} cells of the table.",
+            f"base_measure.prior: '{address}' has no row for {missing} cells of the table.",
             remedy="Give each cell of the table once; a count of 0 is written as 0.",
         )
     return tuple(counts[cell] for cell in product(*(axis.levels for axis in axes)))
@@ -696,7 +696,7 @@ def _earlier_rows(
     wanted = [*labels, "count"]
     if not rows or any(name not in rows[0] for name in wanted):
         raise DataError(
-            f"base_measure.prior: '{address}' lacks rows or one of the columns "
+            f"base_measure.prior: '{address}' has no rows, or lacks one of the columns "
             f"{', '.join(wanted)}.",
             remedy="Give one row per cell of the table, with its labels and its count.",
         )

@@ -28,11 +28,11 @@ from congenial.transport.delta_z import meaning
 MOST_CELLS = 40  # that can be labelled one under the other
 CAPTIONS = (  # without and with earlier counts
     "The released counts.",
-    "The released counts, and those that were public before and that they lean on.",
+    "The released counts, and the earlier public counts that they were drawn towards.",
 )
 BASES = {
-    "naive": "every table of whole numbers, all alike",
-    "congenial": "tables of counts with the published sums, all alike",
+    "naive": "all tables of whole numbers, equally likely",
+    "congenial": "tables of counts with the published sums, equally likely",
     "prior-congenial": "tables of counts with the published sums, weighted by the earlier counts "
     "(Dirichlet-multinomial)",
 }

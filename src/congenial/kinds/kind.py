@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 def exact(value: Any) -> Any:
     """A positive finite number as an exact fraction."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal | Fraction):
-        raise ValueError("must be a number; write 0.5 or 1")
+        raise ValueError("must be a number such as 0.5 or 1")
     if isinstance(value, Decimal) and not value.is_finite():
-        raise ValueError("must be finite; infinity and NaN promise nothing")
+        raise ValueError("must be finite; infinity and NaN would promise nothing")
     if value <= 0:
         raise ValueError("must be positive")
     try:
@@ -102,8 +102,8 @@ class NamedSection(Section):
         if not self.alone or not (publishes or others):
             return ""
         return (
-            f"release '{self.name}' promises something about the whole dataset, which nothing "
-            "else from the same data may be released beside; put all statistics into it"
+            f"release '{self.name}' hides a property of the whole dataset, so nothing else may be "
+            "released from the same data; put all statistics into it"
         )
 
 
@@ -266,7 +266,7 @@ class Kind(ABC, Generic[S]):
     name: ClassVar[str]
     section: type[S]
     given_figures: ClassVar[bool] = True
-    instead: ClassVar[str] = "Its law is in release.json, under description."
+    instead: ClassVar[str] = "Its noise is described in release.json, under description."
     words: ClassVar[str] = "check_kind.txt"
 
     # ---- from the plan to a draw ---------------------------------------------------------------
@@ -359,16 +359,16 @@ class Kind(ABC, Generic[S]):
         try:
             found = release.checks()
         except (CongenialError, KeyError, TypeError, ValueError):
-            found = {"what it says of itself makes sense": False}
+            found = {"its description is consistent": False}
         return [
-            Check("what was released reads back as written", same),
+            Check("the released values can be read as written", same),
             *(Check(what, holds) for what, holds in found.items()),
         ]
 
     def part_file(self, files: Files, part: str) -> str:  # noqa: ARG002
         """The name that the file of a part has in every folder of a bundle."""
         raise BundleError(
-            f"a bundle of the kind '{self.name}' is not cut into parts.",
+            f"a bundle of the kind '{self.name}' has no parts.",
             remedy="Verify it as a whole: leave out --part.",
         )
 
@@ -427,12 +427,12 @@ def planned(guarantee: Guarantee, plan: Setting, delta: Any = None) -> Guarantee
 def unit_words(plan: Setting, noun: str = "person") -> str:
     """What the plan assumes about who is one person, or one unit."""
     if plan.unit.column is None:
-        return "each row of the data is one person (no unit column was given to check it)"
+        return "each row of the data is one person (the plan names no column to check this)"
     if plan.unit.truncate:
         return (
             f"of each {noun} ('{plan.unit.column}') only the first {plan.unit.max_rows} rows are "
-            "counted, in the order of the columns: exact figures and released tables are of the "
-            "rows that are kept"
+            "counted, in the order of the columns; exact figures and released tables count only "
+            "those rows"
         )
     if plan.unit.max_rows is not None:
         return f"a {noun} has at most {plan.unit.max_rows} rows (checked in '{plan.unit.column}')"
@@ -443,7 +443,7 @@ def looked_into(looks: Mapping[str, Callable[[], Any]], files: Files) -> list[Ch
     """A check for each look at a bundle, in order, telling how far they are."""
     from congenial.data.advance import one_by_one
 
-    listed = one_by_one(list(looks.items()), "working out again what it says", files.progress)
+    listed = one_by_one(list(looks.items()), "computing the report again", files.progress)
     return [Check(what, bool(look())) for what, look in listed]
 
 

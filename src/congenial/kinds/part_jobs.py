@@ -24,10 +24,10 @@ from congenial.kinds.part_pool import Step, Tell
 
 EVERY = 1.0  # seconds after which finished tasks are counted
 _ROWS = "refusal STRING, what STRING, remedy STRING"
-_FAILED = "the job on Spark that worked on the parts failed."
+_FAILED = "the Spark job for the parts failed."
 _REMEDY = (
-    "Check that the workers have congenial and memory for a part, that all machines share the "
-    "folder `runs` beside the plan, and the Spark log; what is finished is kept."
+    "See the Spark log. Workers need congenial, memory for one part, and the folder `runs` "
+    "beside the plan, shared by all machines. Finished parts are kept."
 )
 
 

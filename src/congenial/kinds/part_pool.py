@@ -42,8 +42,10 @@ def run_each(
     except BrokenProcessPool:
         raise DataError(
             "a process that worked on a part was killed or ran out of memory.",
-            remedy="Free memory, choose finer parts or fewer workers; a script of yours must call "
-            "release below `if __name__ == '__main__':`. What is finished is kept.",
+            remedy=(
+                "Free memory, choose smaller parts or fewer workers. A script must call release "
+                "below `if __name__ == '__main__':`. Finished parts are kept."
+            ),
         ) from None
 
 

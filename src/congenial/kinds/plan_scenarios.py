@@ -18,7 +18,7 @@ def refuse_other_number(figures: Invariants, people: int) -> None:
     known = support(figures, ()).totals
     if known is not None and len(known) == 1 and int(known[0]) != people:
         raise GuaranteeError(
-            f"scenarios are about {people} people, and {int(known[0])} are published.",
+            f"scenarios are about {people} people, but {int(known[0])} are published.",
             remedy="Give the published number.",
         )
 

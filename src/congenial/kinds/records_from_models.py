@@ -105,12 +105,12 @@ class ModelRecordsSection(NamedSection):
             raise ValueError("synthetic records promise epsilon without delta; leave delta out")
         for name in self.theta:
             if name not in self.model:
-                raise ValueError(f"theta names {name!r}, which has no model")
+                raise ValueError(f"theta has {name!r}, which is not under model")
         if self.mechanism not in ("auto", "pseudo-posterior"):
             raise ValueError(
-                f"mechanism = {self.mechanism!r} cannot be released: only certified synthesis "
-                "('auto', 'pseudo-posterior') has a proof; local estimates are for studies in "
-                "Python and for `congenial curve`"
+                f"mechanism = {self.mechanism!r} cannot be released: only 'auto' and "
+                "'pseudo-posterior' have a proof; local estimates are for studies in Python and "
+                "`congenial curve`"
             )
         return self
 
@@ -164,7 +164,7 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
             )
         except (TypeError, ValueError, AttributeError):
             raise PlanError(
-                f"release '{section.name}': model or theta has a value of the wrong kind.",
+                f"release '{section.name}': model or theta has a value of the wrong type.",
                 remedy="Ranges are [low, high, points] with numbers; see docs/reference/plan.md.",
             ) from None
 
@@ -213,7 +213,7 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
             ("M, the weight of one record in one copy", law["M"]),
             ("Copies, each of which costs", law["copies"]),
             ("Per replaced record, all copies", f"epsilon = {epsilon}"),
-            ("Numerics", "none to add: the parameters are drawn exactly"),
+            ("Numerics", "none: the parameters are drawn exactly"),
         )
         rows = dictionary_rows(release.schema, release.copies[0].column_names)
         titles = [PageColumn(title) for title in DICTIONARY_TITLES]
@@ -288,7 +288,7 @@ def _columns(section: ModelRecordsSection) -> tuple[Column, ...]:
         kind = model.setdefault("kind", "multinomial")
         if kind in LOCAL_ONLY:
             raise GuaranteeError(
-                f"column {name!r}: a model drawn by a chain ({kind!r}) has no certificate and is "
+                f"column {name!r}: a model drawn by a chain ({kind!r}) has no proof, so it is "
                 "never released.",
                 remedy="Use a model of docs/reference/plan.md, or study it in Python.",
             )
@@ -316,7 +316,8 @@ def _merged(model: dict[str, Any], theta: Mapping[str, Any], name: str) -> dict[
             merged[key] = _merged(inner, value, name)
         elif key in merged:
             raise PlanError(
-                f"column {name!r} has {key!r} under model and under theta.", remedy="Give it once."
+                f"column {name!r} has {key!r} under model and under theta.",
+                remedy="Give it in one place.",
             )
         else:
             merged[key] = value

@@ -63,7 +63,7 @@ SHOWN_PAIRS = 5  # of the pairs, those with the largest error
 
 def _number(value: Any) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, int | Decimal | Fraction):
-        raise ValueError("must be a number; write 250000 or -1.5")
+        raise ValueError("must be a number such as 250000 or -1.5")
     return fraction(value)
 
 
@@ -116,13 +116,13 @@ class TableRecordsSection(NamedSection):
         if (self.rho is None) == (self.epsilon is None):
             raise ValueError("must have rho, epsilon, or epsilon with delta")
         if self.delta is not None and (self.epsilon is None or self.delta >= 1):
-            raise ValueError("delta goes with epsilon, and is below 1")
+            raise ValueError("delta needs epsilon, and must be below 1")
         for key in ("weights", "coarse", "quantiles", "spikes", "tails"):
             for name in getattr(self, key):
                 if name not in self.synthesise:
-                    raise ValueError(f"{key} names {name!r}, which is not synthesised")
+                    raise ValueError(f"{key} has {name!r}, which is not under synthesise")
         if len({*self.synthesise, *self.public}) != len(self.synthesise) + len(self.public):
-            raise ValueError("synthesise and public name a column twice")
+            raise ValueError("a column is listed twice under synthesise and public")
         if self.mechanism != "auto":
             raise ValueError("records from tables have one mechanism; leave `mechanism` out")
         return self
@@ -232,7 +232,7 @@ class RecordsFromTables(Kind[TableRecordsSection]):
         """The counts of the data; a fit to tables of nobody is rehearsed."""
         refuse_other_units(figures, data)
         counts, n = built.fetch(data)
-        progress("rehearsing the fit")
+        progress("trying the fit")
         built.rehearse(n)
         return Ready(
             draw=lambda randomness: built.release((counts, n), randomness, section.name, progress),
@@ -254,7 +254,7 @@ class RecordsFromTables(Kind[TableRecordsSection]):
             ("Choice of a pair, per record", f"epsilon = {law['choice_epsilon']}"),
             *_cuts(law),
             *_units(release),
-            ("Numerics", "none to add: choices and noise are drawn exactly"),
+            ("Numerics", "none: choices and noise are drawn exactly"),
         )
         rows = release.dictionary_rows
         titles = [PageColumn(title) for title in DICTIONARY_TITLES]
@@ -345,7 +345,7 @@ def _units(release: TableRecordsRelease) -> list[tuple[str, str]]:
     """What a record is, where units own several rows."""
     if release.description.shown is None:
         return []
-    return [("A record", "one row; which rows belong to one unit is not told")]
+    return [("A record", "one row; the records do not show which rows belong to one unit")]
 
 
 def _per_record(release: TableRecordsRelease) -> str:
@@ -425,7 +425,7 @@ def _measured(document: Document) -> str:
         return f"all one-way tables and {these} of columns that can be fitted"
     return (
         f"all one-way tables and {rounds} of {pairs} pairs of columns, chosen one after another "
-        "under the same promise"
+        "within the same promise"
     )
 
 
@@ -434,7 +434,7 @@ def _written(document: Document) -> str:
     if document["records"] is not None:
         records = f"{document['records']:,} records"
     if document["noun"] == "rows":
-        records += ", which do not say which of them belong to one unit"
+        records += "; they do not show which rows belong to one unit"
     return records if document["copies"] == 1 else f"{document['copies']} copies of {records}"
 
 
@@ -445,7 +445,7 @@ def _quantiles(document: Document) -> str:
         + (f" ({cut['in_pairs']} in pairs)" if cut["in_pairs"] != cut["bins"] else "")
         for name, cut in document["quantiles"].items()
     ]
-    return "; ".join(columns) + "; the noise below is for so many"
+    return "; ".join(columns) + "; the noise below is for that many"
 
 
 def _advice(document: Document) -> list[str]:
@@ -456,38 +456,39 @@ def _advice(document: Document) -> list[str]:
         advice.append(
             f"Warning: with {people:,} {noun} the noise of a typical pair misplaces more than a "
             f"tenth of them (about {needed:,} {noun} would be enough), so relations between "
-            "columns will be lost in the records. Synthesise fewer columns, use fewer levels or "
-            "rounds, or a larger promise."
+            "columns will be lost in the records. Synthesise fewer columns, use fewer categories "
+            "or rounds, or a larger budget."
         )
     elif needed is not None:
         advice.append(
-            f"Pairs of columns say something where there are many {noun}: with fewer than about "
-            f"{needed:,} the noise of a typical pair misplaces more than a tenth of all of them, "
-            "and relations between columns will be weak in the records."
+            f"Relations between columns need many {noun}: with fewer than about {needed:,} the "
+            "noise of a typical pair misplaces more than a tenth of all of them, and the "
+            "relations in the records will be weak."
         )
     advice += _weak_columns(document)
     if document["ends_only"]:
         advice.append(
-            f"Open levels of {', '.join(document['ends_only'])} are written as their ends: numbers "
-            "beyond them are lost. State their mean (`tails`), or give edges that hold them."
+            f"Open classes of {', '.join(document['ends_only'])} are written as their limits: "
+            "larger and smaller numbers are lost. Give their mean (`tails`), or wider edges."
         )
     if too_large := document["too_large"]:
         most = max(pair["cells"] for pair in too_large)
         pairs = "; ".join(" x ".join(pair["pair"]) for pair in too_large)
         advice.append(
-            f"Not measured, because a fit holds tables of at most {document['most_cells']:,} "
+            f"Not measured, because a fit can use tables of at most {document['most_cells']:,} "
             f"cells: {pairs} ({most:,} cells). How these columns relate is lost in the records. "
-            "Give one of each two a coarser name (`within` in the schema) or fewer levels."
+            "Give one column of each pair a coarser name (`within` in the schema) or fewer "
+            "categories."
         )
     if constant := [column["name"] for column in document["columns"] if column["levels"] == 1]:
         advice.append(
-            f"{', '.join(constant)}: one level only, the same in every record. Give it edges or "
-            "levels, or leave it out."
+            f"{', '.join(constant)}: one category only, the same in every record. Give it edges "
+            "or levels, or leave it out."
         )
     if document["pure_is_better"]:
         advice.append(
-            "Without delta, the same epsilon would need less noise for so few tables: leave delta "
-            "out for a stronger promise and better records."
+            "With so few tables, the same epsilon without delta needs less noise: leave out "
+            "delta for a stronger promise and better records."
         )
     return advice
 
@@ -502,5 +503,5 @@ def _weak_columns(document: Document) -> list[str]:
     some = "Some columns" if people is None else f"Warning: with {people:,} {noun} some columns"
     return [
         f"{some} are mostly noise even alone, unless there are more {noun} than this: "
-        f"{', '.join(weak)}. Give them fewer levels (edges), or quantiles, or a larger promise."
+        f"{', '.join(weak)}. Give them fewer categories (edges), or quantiles, or a larger budget."
     ]

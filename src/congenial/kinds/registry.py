@@ -88,7 +88,7 @@ def by_name(name: Any) -> AnyKind:
         if known.name == name:
             return by_key(key)
     raise BundleError(
-        f"this software does not know bundles of the kind {name!r}.",
+        f"this version of congenial cannot read bundles of the kind {name!r}.",
         remedy="Use the version of congenial that wrote it.",
     )
 

@@ -133,8 +133,8 @@ class StatisticsSection(NamedSection):
                 raise ValueError("modelling, as a share of the data, must be below 1")
             if self.persons != NOT_PROTECTED:
                 raise ValueError(
-                    "modelling as a share of the data publishes laws fitted to people of these "
-                    "data: write persons = 'not protected', or give other people's data"
+                    "modelling as a share of the data publishes distributions fitted to people "
+                    "in these data: write persons = 'not protected', or give other people's data"
                 )
         return self
 
@@ -143,15 +143,14 @@ class StatisticsSection(NamedSection):
         fitting = (self.protect, self.modelling)
         if self.laws is None and (None in fitting or self.apart is not None):
             raise ValueError(
-                "give protect and modelling, from which laws are learnt; or laws, stated by an "
-                "expert, with apart = [['one', 'other']] to name the pairs"
+                "give protect and modelling (distributions are learnt from data), or laws "
+                "(stated by an expert) with apart = [['one', 'other']] (the pairs)"
             )
         if self.laws is None:
             return
         if fitting != (None, None) or self.confidence is not None:
             raise ValueError(
-                "laws are stated: leave out protect, modelling and confidence, which are about "
-                "fitted ones"
+                "laws are stated by an expert, so leave out protect, modelling and confidence"
             )
         if any(len(pair) != 2 for pair in self.apart or ()):
             raise ValueError("apart must be a list of pairs of names of laws")
@@ -177,7 +176,7 @@ class Asked:
                 scenario.sizes(section.records)
         except (TypeError, ValueError, AttributeError):
             raise PlanError(
-                f"release '{section.name}': statistics or protect has a value of the wrong kind.",
+                f"release '{section.name}': statistics or protect has a value of the wrong type.",
                 remedy="Columns and conditions are text, shares are numbers; see "
                 "docs/reference/plan.md.",
             ) from None
@@ -248,7 +247,9 @@ class StatisticsKind(Kind[StatisticsSection]):
     words = "check_statistics.txt"
     release_class = StatisticsRelease
     given_figures = False
-    instead: ClassVar[str] = "Their law is in release.json: see docs/how-to/hide-a-property."
+    instead: ClassVar[str] = (
+        "Their noise is described in release.json: see docs/how-to/hide-a-property."
+    )
 
     # ---- from the plan to a draw ---------------------------------------------------------------
 
@@ -258,9 +259,9 @@ class StatisticsKind(Kind[StatisticsSection]):
         """
         if figures.statements:
             raise PlanError(
-                f"release '{section.name}' promises something about the whole dataset, which does "
-                "not take exact figures into account.",
-                remedy="Leave [publish] out, or release a table given the figures.",
+                f"release '{section.name}' hides a property of the whole dataset, which is not "
+                "possible together with exact figures.",
+                remedy="Leave out [publish], or release a protected table instead.",
             )
         asked = Asked.read(plan, section)
         if section.laws is not None:
@@ -313,7 +314,7 @@ class StatisticsKind(Kind[StatisticsSection]):
         progress: Tell,
     ) -> Ready:
         """Fit, calibrate and compute."""
-        progress("fitting the laws")
+        progress("fitting the distributions")
         if section.laws is not None:
             fit, vector = _stated(section, built), built.query.compute(data)
         elif isinstance(section.modelling, str):
@@ -412,9 +413,9 @@ def modelling_records(plan: Setting, section: StatisticsSection, asked: Asked) -
     """CONFIDENTIAL: the records laws are fitted to, for an attack on the same footing."""
     if asked.hide is None:
         raise PlanError(
-            f"release '{section.name}' states its laws, so there are no modelling data to attack "
-            "with.",
-            remedy="Attack a release whose laws are learnt from modelling data.",
+            f"release '{section.name}' has distributions stated by an expert, so there are no "
+            "modelling data for an attack.",
+            remedy="Attack a release whose distributions are learnt from modelling data.",
         )
     if isinstance(section.modelling, str):
         with _modelling(plan, section.modelling) as data:
@@ -440,8 +441,8 @@ def _modelling(plan: Setting, address: str) -> Microdata:
     modelled, released = source.address, plan.source.address
     if isinstance(modelled, Path) and modelled.resolve() == Path(released).resolve():
         raise DataError(
-            "modelling data and released data are the same file.",
-            remedy="Give other people's data, or a share of the data to keep apart.",
+            "the modelling data and the released data are the same file.",
+            remedy="Give other people's data, or a share of the data to set aside.",
         )
     return Microdata.open(source, plan.schema, plan.unit)
 
@@ -492,10 +493,12 @@ def _calibrated(plan: Setting, section: StatisticsSection, fit: FittedLaws) -> S
     persons = choice.mechanism.person_guarantee
     if persons is None and section.persons is None:
         raise GuaranteeError(
-            f"release '{section.name}' hides what the dataset is like and promises nothing about "
-            "persons.",
-            remedy="If that is meant, write persons = 'not protected'; or ask for a promise, as in "
-            "persons = { epsilon = 1, delta = 1e-6 }.",
+            f"release '{section.name}' hides a property of the dataset and promises nothing about "
+            "individual people.",
+            remedy=(
+                "If you want that, write persons = 'not protected'. Otherwise ask for a promise: "
+                "persons = { epsilon = 1, delta = 1e-6 }."
+            ),
         )
     if persons is not None:
         wanted = section.persons

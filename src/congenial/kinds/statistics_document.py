@@ -32,7 +32,7 @@ _POINTS = 81
 _NUMBER = re.compile(r"\d[\d.]*(?:e[+-]?\d+)?")
 CAPTION = (
     "The statistics under each scenario, as fitted and with the noise added. The closer the "
-    "dashed curves of two scenarios lie, the less the release tells."
+    "dashed curves of two scenarios are, the less the release reveals."
 )
 TRIED = (
     PageColumn("mechanism"),
@@ -169,7 +169,7 @@ def _values(release: StatisticsRelease) -> PageTable:
         PageColumn(f"{LEVEL:.0%} from", number=True),
         PageColumn("to", number=True),
     ]
-    words = "Intervals for the statistics of these data; the law of the noise is known."
+    words = "Intervals for the statistics of these data, from the known noise."
     return table(columns, rows, words)
 
 

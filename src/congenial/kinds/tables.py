@@ -70,8 +70,8 @@ if TYPE_CHECKING:
 Tables = tuple[tuple[str, ...], ...]
 TOGETHER = 2**26  # common cells up to which all tables are counted at once
 RESIDUAL = 1e-6  # of a standard deviation, by which recomputed estimates may differ
-AIM = "the aim of the design is one, and what it says of accuracy holds"
-FITTED = "estimates follow from the tables as drawn"
+AIM = "the stated priority and accuracy of the design are right"
+FITTED = "the estimates follow from the drawn tables"
 
 
 class TablesSection(NamedSection):
@@ -93,9 +93,9 @@ class TablesSection(NamedSection):
     @model_validator(mode="after")
     def _some_tables(self) -> TablesSection:
         if self.tables == "auto" and not self.table:
-            raise ValueError("tables = 'auto' needs table = [...], whose sums are then chosen")
+            raise ValueError("tables = 'auto' needs table = [...], from whose sums it chooses")
         if self.tables not in (None, "auto") and self.table is not None:
-            raise ValueError("table goes with tables = 'auto'; name it among the tables instead")
+            raise ValueError("table is only used with tables = 'auto'; add it to tables instead")
         if not self.tables and not self.table:
             raise ValueError("must name a table: table = [...], or tables = [[...], ...]")
         return self
@@ -108,10 +108,10 @@ class TablesSection(NamedSection):
                 "must have exactly one of epsilon, rho, mu, accuracy (which finds the least rho)"
             )
         if self.find is not None and self.accuracy is None:
-            raise ValueError("find goes with accuracy: it says which parameter is found")
+            raise ValueError("find needs accuracy: it names the parameter to find")
         of_epsilon = self.epsilon is not None or self.find == "epsilon"
         if self.delta is not None and not of_epsilon:
-            raise ValueError("delta goes with epsilon, or with accuracy and find = 'epsilon'")
+            raise ValueError("delta needs epsilon, or accuracy with find = 'epsilon'")
         if self.delta is not None and self.delta >= 1:
             raise ValueError("delta must be below 1")
         if sum(x is not None for x in (self.aim, self.weights, self.accuracy)) > 1:
@@ -122,14 +122,14 @@ class TablesSection(NamedSection):
     def _for_one_table(self) -> TablesSection:
         if self.nonnegative == "condition" and (self.epsilon is None or self.delta is not None):
             raise ValueError(
-                "nonnegative = 'condition' needs epsilon without delta: its price is proved for "
-                "pure promises only; use 'project', which is free"
+                "nonnegative = 'condition' needs epsilon without delta, for which its cost is "
+                "proved; use 'project', which is free"
             )
         given = self.law_asked
         if given and self.one_table is None:
-            raise ValueError(f"{given[0]} is for one table; leave it out where there are several")
+            raise ValueError(f"{given[0]} is for one table; leave it out with several tables")
         if given and self.designed:
-            raise ValueError(f"{given[0]} does not go with aim, weights or accuracy")
+            raise ValueError(f"{given[0]} cannot be used with aim, weights or accuracy")
         return self
 
     @property
@@ -265,7 +265,7 @@ class TablesKind(Kind[TablesSection]):
         if section.nonnegative == "project" and built.estimator.why_no_counts:
             raise StructureError(
                 f"release '{section.name}': {built.estimator.why_no_counts}.",
-                remedy="Use nonnegative = 'no', and print the values as drawn.",
+                remedy="Use nonnegative = 'no', which prints the drawn values.",
             )
         guarantee = self.promise(plan, section, built)
         tables = counted(plan, data, built, progress)
@@ -322,7 +322,7 @@ def _one_table(
     figures = mechanism.adjacency.figures
     if figures.equalities and not mechanism.conditions:
         raise MandateError(
-            f"mechanism = '{section.mechanism}' does not keep the mandated figures.",
+            f"mechanism = '{section.mechanism}' does not keep the exact figures.",
             remedy="Use mechanism = 'auto'.",
         )
     if isinstance(mechanism, CongenialCounts):
@@ -357,9 +357,9 @@ def _refuse_unkept(section: TablesSection, made: MeasuredTables) -> None:
         return
     if not _follows_keep(made.estimator):
         raise PlanError(
-            f"release '{section.name}': keep = {section.keep} names sums that whole counts follow, "
-            "and no counts are fitted to sums here.",
-            remedy="Leave keep out.",
+            f"release '{section.name}': keep = {section.keep} names sums that the whole counts "
+            "should match, but no counts are fitted here.",
+            remedy="Leave out keep.",
         )
 
 
@@ -377,7 +377,7 @@ def _asked(section: TablesSection) -> str:
         return section.mechanism
     if section.mechanism not in (AUTO, CongenialCounts.name):
         raise PlanError(
-            f"release '{section.name}': nonnegative = 'condition' does not go with mechanism = "
+            f"release '{section.name}': nonnegative = 'condition' cannot be used with mechanism = "
             f"'{section.mechanism}'.",
             remedy="Use mechanism = 'auto', or nonnegative = 'project'.",
         )
@@ -395,10 +395,11 @@ def _refuse_unkept_bounds(
         why = made.estimator.why_no_counts
     if why and why != NOT_YET:
         raise PlanError(
-            f"release '{section.name}': '{figures.bounds[0].label}' bounds a statistic, and only "
-            f"whole counts keep bounds: {why}.",
-            remedy="Use nonnegative = 'project', name fewer or smaller tables, or leave the bound "
-            "out.",
+            f"release '{section.name}': '{figures.bounds[0].label}' is a bound, and only whole "
+            f"counts keep bounds: {why}.",
+            remedy=(
+                "Use nonnegative = 'project', name fewer or smaller tables, or leave out the bound."
+            ),
         )
 
 
@@ -500,7 +501,7 @@ def _weights(section: TablesSection, workload: Workload) -> tuple[float, ...]:
     for key in section.weights:
         if frozenset(axes_of(key)) not in known:
             raise PlanError(
-                f"release '{section.name}': weights name '{key}', which is none of the tables.",
+                f"release '{section.name}': weights name '{key}', which is not one of the tables.",
                 remedy='Write a table as its axes: "county, sex" = 2.',
             )
     return tuple(given.get(names, 1.0) for names in known)
@@ -559,24 +560,22 @@ def verify(files: Files, release: TablesRelease) -> list[Check]:
     drawn = by_table(release.description, release.drawn)
     again = cache(lambda: made.estimator.answer(drawn))
     looks: dict[str, Callable[[], Any]] = {
-        "every table reads back as written": lambda: all(
+        "every table can be read as written": lambda: all(
             files.same(name, content) for name, content in release.payload().items()
         ),
         FOLLOWS: lambda: _follows(made, release),
         **_design_looks(release, adjacency),
-        "tables as drawn keep the figures they were drawn given": lambda: _drawn_given(
-            made, release
-        ),
-        "values as drawn lie on the grid of the law": lambda: _on_grid(release),
+        "the drawn tables agree with the exact figures": lambda: _drawn_given(made, release),
+        "the drawn values lie on the grid of the noise": lambda: _on_grid(release),
         FITTED: lambda: _close(release, release.estimates, again().estimates),
-        "printed counts follow from the tables as drawn": lambda: (
+        "the printed counts follow from the drawn tables": lambda: (
             (_same_counts(release, again()) or made.estimator.as_near(drawn, release.counts))
             and _follows_keep(made.estimator)
         ),
-        "printed counts keep every published bound": lambda: _bounded(release),
+        "the printed counts keep every published bound": lambda: _bounded(release),
     }
     if release.has_errors:
-        looks["standard deviations follow from the noise"] = lambda: _deviations(made, release)
+        looks["the standard deviations follow from the noise"] = lambda: _deviations(made, release)
     checks = looked_into(looks, files)
     detail = f"within {RESIDUAL:g} standard deviations, by "
     return [
@@ -604,8 +603,8 @@ def _design_looks(release: TablesRelease, adjacency: Adjacency) -> dict[str, Cal
     found = cache(lambda: design_checks(release, adjacency))
     return {
         "the noise keeps the promise of the design": lambda: found().feasible,
-        "the design's types of differences are those of the figures": lambda: found().types,
-        "the design is as near the best as it says": lambda: found().gap,
+        "the design fits the exact figures": lambda: found().types,
+        "the design is as close to the best as stated": lambda: found().gap,
         AIM: lambda: aim_holds(
             str(release.description.design.get("aim")),
             release.tables,

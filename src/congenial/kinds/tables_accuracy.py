@@ -94,8 +94,8 @@ def _place(section: TablesSection, tables: Sequence[tuple[str, ...]], want: Want
             return at
     listed = "; ".join(f"margin({', '.join(map(repr, names))})" for names in tables)
     raise PlanError(
-        f"release '{section.name}': accuracy {want.text!r} is about none of its tables.",
-        remedy=f"Name the table among `tables`, or ask about one of: {listed}.",
+        f"release '{section.name}': accuracy {want.text!r} is not about one of its tables.",
+        remedy=f"Add the table to `tables`, or ask about one of: {listed}.",
     )
 
 
@@ -107,8 +107,8 @@ def refuse_beyond(section: TablesSection, found: Design) -> Design:
     factor = float(found.promise) / LARGEST_PARAMETER
     name = "rho" if gaussian else "epsilon"
     raise PlanError(
-        f"release '{section.name}': these accuracies need {name} = {number(found.promise)}, and a "
-        f"plan may promise at most {LARGEST_PARAMETER}, which protects nobody.",
+        f"release '{section.name}': these accuracies need {name} = {number(found.promise)}, and "
+        f"even the largest that a plan may state, {LARGEST_PARAMETER}, protects nobody.",
         remedy=f"With errors {sqrt(factor) if gaussian else factor:.3g} times as large "
         f"{name} = {LARGEST_PARAMETER} is enough; ask for far larger ones, or publish the tables "
         "exactly.",

@@ -297,18 +297,17 @@ def _scale(description: Any) -> list[tuple[str, str]]:
 def _whole(one: Document) -> str:
     """What is printed of counts that cannot be negative."""
     if one.get("nonnegative") == "condition":
-        return "counts are drawn given that none is negative"
+        return "drawn so that none is negative"
     if one["whole_counts"] == NOT_YET:
-        return "worked out when the exact figures are known"
+        return "known once the exact figures are published"
     if one["whole_counts"] is not None:
         return f"none, estimates are printed: {one['whole_counts']}"
     if len(one["tables"]) == 1:
-        return "fitted to the draw; other sums are taken from the draw, which is unbiased"
+        return (
+            "fitted to the drawn values; other sums come from the drawn values, which are unbiased"
+        )
     kept = f" and every {' and '.join(one['keep'])}" if one["keep"] else ""
-    return (
-        f"fitted so that every table{kept} is a sum of them; other sums are taken from the "
-        "estimates"
-    )
+    return f"fitted so that every table{kept} is a sum of them; other sums come from the estimates"
 
 
 def _cost(cost: Document) -> Document:
@@ -330,7 +329,7 @@ def _cost_note(cost: Document) -> str:
     if cost["trivial"]:
         told = cost["told_by_others"]
         return "follows from the other figures" if told else "changes nothing"
-    return "less noise, less protected" if _seems_to_help(cost) else ""
+    return "less noise, less protection" if _seems_to_help(cost) else ""
 
 
 def _seems_to_help(cost: Document) -> bool:

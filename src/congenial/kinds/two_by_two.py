@@ -40,7 +40,7 @@ FORM = (
 )
 SIDES = ("greater", "less", "two-sided")
 NUMBERS = {"null_value", "alpha", "level"}
-LATER = "known once the margins are published: run `congenial publish`, then check again"
+LATER = "known once the exact figures are published: run `congenial publish`, then check again"
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class TwoByTwo(Kind[OddsRatioSection]):
     words = "check_odds_ratio.txt"
     release_class = OddsRatioRelease
     instead: ClassVar[str] = (
-        "It has p_value(), odds_interval() and power() in Python: see "
+        "In Python it has p_value(), odds_interval() and power(): see "
         "docs/how-to/test-an-odds-ratio."
     )
 
@@ -115,9 +115,8 @@ class TwoByTwo(Kind[OddsRatioSection]):
         """The mechanism of one section given figures, with or without their values."""
         if plan.unit.max_rows is not None:
             raise GuaranteeError(
-                f"release '{section.name}': the test of an odds ratio is about one record per "
-                "person.",
-                remedy="Leave max_rows out, or release a table instead.",
+                f"release '{section.name}': the test of an odds ratio needs one record per person.",
+                remedy="Leave out max_rows, or release a table instead.",
             )
         asked = section.test
         question = OddsRatioQuestion(

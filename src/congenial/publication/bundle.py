@@ -96,9 +96,12 @@ def check_absent(folder: Path) -> None:
     """Refuse to overwrite anything, and find out early whether the place can be written to."""
     if folder.exists():
         raise BundleError(
-            f"'{folder}' is already there; a bundle is never overwritten, and drawing the release "
-            "again would spend again. Nothing was drawn.",
-            remedy="Draw others with --name; for a second draw give it a new name or --out.",
+            f"'{folder}' already exists. A bundle is never overwritten, and a second draw would "
+            "spend budget again. Nothing was drawn.",
+            remedy=(
+                "Choose other releases with --name. To draw this one again, give it a new name "
+                "in the plan, or another folder with --out."
+            ),
         )
     check_parent(folder)
 
@@ -219,8 +222,8 @@ def read(folder: str | Path, expected: type[Released] = Released) -> Released:
     found = assemble(index, lambda name: _parse(folder / name), FilesOf(folder, index), folder)
     if not isinstance(found, expected):
         raise BundleError(
-            f"'{folder}' is a bundle of kind '{found.kind}', read as {type(found).__name__}, and "
-            f"not as {expected.__name__}.",
+            f"'{folder}' is a bundle of kind '{found.kind}', read as {type(found).__name__}, not "
+            f"as {expected.__name__}.",
             remedy=f"Use read(folder, {type(found).__name__}), or leave the class out.",
         )
     return found
@@ -253,7 +256,7 @@ def assemble(
         raise
     except Exception as reason:  # noqa: BLE001 - a stranger's bundle may be wrong in any way
         raise BundleError(
-            f"'{where}' is not a bundle this software can read ({type(reason).__name__}).",
+            f"'{where}' cannot be read as a bundle ({type(reason).__name__}).",
             remedy="Run `congenial verify` on it, or get a fresh copy.",
         ) from None
     return release
@@ -276,7 +279,7 @@ def _promise(published: Invariants, told: Any) -> Guarantee:
     why = absurd_promise(promise.tradeoff)
     if why:
         raise BundleError(
-            f"the promise cannot be meant: {why.partition(';')[0]}.",
+            f"the stated promise is not possible: {why.partition(';')[0]}.",
             remedy="Do not use this bundle; ask its publisher.",
         )
     return promise
@@ -342,8 +345,9 @@ def read_index(folder: Path) -> dict[str, Any]:
     index = _parse(folder / INDEX)
     if not isinstance(index, dict) or index.get("bundle") != FORMAT:
         raise BundleError(
-            f"'{folder}' is not a bundle in the format that this version of congenial reads.",
-            remedy="Read it with the version that wrote it, or get it from its publisher again.",
+            f"'{folder}' was written by another version of congenial, and this version cannot "
+            "read it.",
+            remedy="Read it with the version that wrote it, or get a new copy from its publisher.",
         )
     return index
 

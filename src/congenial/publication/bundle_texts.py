@@ -100,8 +100,9 @@ def _csv_note(release: Released) -> str:
     if not any(map(is_formula, texts)):
         return ""
     return (
-        "In CSV files a text that a spreadsheet would take for a formula begins with an\n"
-        "apostrophe (') that is not part of it; the Parquet and JSON files do without.\n"
+        "In CSV files a text that a spreadsheet would take for a formula begins with "
+        "an\napostrophe (') that is not part of it. The Parquet and JSON files have no "
+        "apostrophe.\n"
     )
 
 

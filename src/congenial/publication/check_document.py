@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 STRUCTURES = {
     "none": "no exact sum",
-    "laminar": "nested: they fix the total of every group of people that they tell apart",
-    "two-way": "crossing: of some groups of people only sums in two directions are known",
-    "one-way": "crossing: of some groups of people only sums in several directions are known",
+    "laminar": "nested: they give the total of every group of people that they distinguish",
+    "two-way": "crossing: for some groups of people they give only sums in two directions",
+    "one-way": "crossing: for some groups of people they give only sums in several directions",
     "general": "groups of people tied together by linear equations",
 }
 
@@ -162,8 +162,9 @@ def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
 
     if result.plan.unit_kind == "add-remove":
         raise GuaranteeError(
-            "rows that come and go keep no count exact.",
-            remedy="Use --suppose beside [publish], or with one row per person.",
+            "--suppose: without [publish], people with several rows may be added or removed, so "
+            "no count is exact.",
+            remedy="Use --suppose with [publish], or with one row per person.",
         )
     known = suppose(result.figures, *(count(one) for one in conditions))
     adjacency = result.plan.adjacency(known)

@@ -19,11 +19,11 @@ from congenial.publication.private import private_file, private_folder
 FOLDER = "data-check"
 CONFIDENTIAL = (
     "CONFIDENTIAL: these numbers and values are computed from the records. They are for the "
-    "curator alone; nothing here goes into a bundle, a plan or a message."
+    "curator only: put none of them into a bundle, a plan or a message."
 )
 SCHEMA_IS_PUBLIC = (
-    "A plan and its schema are public: a level or a recoding that is added because the data have "
-    "it tells that somebody has it. Take codes from a code list, not from the data."
+    "A plan and its schema are public: adding a category because it occurs in the data shows "
+    "that somebody has it. Take categories from a code list, not from the data."
 )
 LINES = "lines.toml"
 COLUMNS = ("column", "problem", "rows", "value", "rows with it", "at rows", "meant", "what to do")

@@ -82,9 +82,7 @@ def write_demo(folder: Path, seed: int) -> Path:
 def new_folder(folder: Path) -> Iterator[None]:
     """Make a folder and write to it; BundleError where something is in it or it cannot be."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise BundleError(
-            f"'{folder}' is already there.", remedy="Choose another folder with --out."
-        )
+        raise BundleError(f"'{folder}' already exists.", remedy="Choose another folder with --out.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield

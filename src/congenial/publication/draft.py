@@ -28,7 +28,7 @@ MOST_LEVELS = 200
 LOOKED_AT = 10_000  # rows of a Parquet file that are looked at
 FEWEST, NEARLY_ALL = 20, 0.95  # rows, and the share of different values among them, that make an id
 AHEAD = 1_000_000  # characters of a CSV file that are looked at
-FROM_DATA = "levels read from the data: this plan shows which values occur"
+FROM_DATA = "categories read from the data: this plan shows which values occur"
 
 
 def write_draft(
@@ -42,13 +42,14 @@ def write_draft(
     """
     if out.exists():
         raise PlanError(
-            f"'{out}' is already there; init never overwrites.", remedy="Choose another with --out."
+            f"'{out}' already exists, and `congenial init` never overwrites a file.",
+            remedy="Choose another with --out.",
         )
     columns = columns_of(source)
     encoding = encoding_of(source)
     if unit is not None and unit not in columns:
         raise DataError(
-            f"'{source.name}' has no column {unit!r} that could name a person.",
+            f"'{source.name}' has no column {unit!r} that could identify a person.",
             remedy=f"Its columns are {some_of(columns)}.",
         )
     ids = [name for name in columns if _named_as_id(name)]
@@ -57,7 +58,7 @@ def write_draft(
         name: "id" if name in ids else kind for name, kind in columns.items() if name != unit
     }
     if not any(kind not in ("other", "id") for kind in variables.values()):
-        raise DataError(f"'{source.name}' has no column that a plan could protect.")
+        raise DataError(f"'{source.name}' has no column besides the one that identifies a person.")
     levels = _levels(source, variables, encoding) if levels_from_data else {}
     relative = Path(os.path.relpath(source, out.parent)).as_posix()
     text = draft(relative, unit, variables, levels, encoding)
@@ -87,10 +88,10 @@ def draft(
     own = f"unit = {quoted(unit)}" if unit else '# unit = "..."'
     table = [name for name, kind in variables.items() if kind not in ("other", "id")][:2]
     ids = [name for name, kind in variables.items() if kind == "id"]
-    whose = "FILL IN the column that names a person" + (f": {some_of(ids)}?" if ids else "")
+    whose = "FILL IN the column that identifies a person" + (f": {some_of(ids)}?" if ids else "")
     note = f"# WARNING: {FROM_DATA}.\n" if levels else ""
     written = f"encoding = {quoted(encoding)}" if encoding else ""
-    codec = f"\n{written:<32} # the file is not in UTF-8; a guess" if encoding else ""
+    codec = f"\n{written:<32} # a guess: the file is not in UTF-8" if encoding else ""
     schema = "\n".join(_attribute(name, kind, levels.get(name)) for name, kind in variables.items())
     return f"""# A draft: replace what is marked FILL IN, then run `congenial check` on this file.
 {note}
@@ -98,7 +99,7 @@ def draft(
 source = {quoted(source)}{codec}
 {own:<32} # {"one row each, checked" if unit else whose}
 
-[schema]                         # fixed without looking at the data; it is published
+[schema]                         # chosen without looking at the data; it is published
 {schema}
 
 # [publish]                      # figures that must be published exactly, unprotected
@@ -120,13 +121,13 @@ def _attribute(name: str, kind: Kind, levels: list[str] | None) -> str:
     key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else quoted(name)
     if kind == "other":
         return (
-            f"# {key}: left out, its type has no levels or edges; [derive] makes an age or a year "
-            "of a date"
+            f"# {key}: left out: this type has no categories or edges; [derive] turns a date into "
+            "an age or a year"
         )
     if kind == "id":
         return (
-            f"# {key}: left out, it looks like an id, by its name or its many values; if not, give "
-            "numbers edges = [...], and see [derive] for dates"
+            f"# {key}: left out: it looks like an id, by its name or its many values. For numbers "
+            "give edges = [...]; for dates see [derive]"
         )
     if kind == "truth":
         return f'{key} = {{ levels = ["false", "true"] }}'
@@ -165,7 +166,7 @@ def columns_of(source: Path) -> dict[str, Kind]:
     kind = KINDS_OF_FILE.get(path.suffix.lower())
     if kind is None:
         raise DataError(
-            f"'{path.name}' is neither CSV nor Parquet nor Excel by its name.",
+            f"'{path.name}' does not have the name of a CSV, Parquet or Excel file.",
             remedy=f"Known: {', '.join(KINDS_OF_FILE)}.",
         )
     readers = {"parquet": _parquet_columns, "excel": _excel_columns, "csv": _csv_columns}
@@ -256,7 +257,7 @@ def _csv_columns(path: Path) -> dict[str, Kind]:
     except (OSError, UnicodeDecodeError, csv.Error):
         raise DataError(
             f"'{path.name}' cannot be read as CSV.",
-            remedy="Its first line names the columns, and each line after it is a record.",
+            remedy="The first line must name the columns; each line after it is a record.",
         ) from None
     return _named(path, max(readings, key=lambda rows: len(rows[0]) if rows else 0))
 
@@ -267,15 +268,17 @@ def _named(path: Path, rows: Sequence[Sequence[str]]) -> dict[str, Kind]:
     nameless = [str(place) for place, name in enumerate(names, 1) if not name.strip()]
     if nameless:
         raise DataError(
-            f"the header of '{path.name}' leaves column {some_of(nameless)} without a name.",
+            f"the header of '{path.name}' gives no name to column {some_of(nameless)}.",
             remedy="Write a name for every column in the first row of the file.",
         )
     if not _are_names(names, records):
         # A record taken for a header would put confidential values in the plan.
         raise DataError(
             f"the first row of '{path.name}' does not look like a header.",
-            remedy="Name every column in the first row: each once, beginning with a letter, and by "
-            "nothing that is among its values.",
+            remedy=(
+                "Name every column once in the first row. A name begins with a letter and is not "
+                "one of the column's values."
+            ),
         )
     columns = zip(*(row for row in records if len(row) == len(names)), strict=True)
     kinds: dict[str, Kind] = dict.fromkeys(names, "text")

@@ -150,20 +150,21 @@ def _spent(drawn: str, claim: Claim, why: str) -> tuple[str, str]:
     # `os.path.exists` never raises: a disk that fails must not hide what is spent.
     if claim.run is not None and os.path.exists(claim.run):  # noqa: PTH110
         return (
-            f"{drawn} is begun and paid for, but it is not finished: {why}",
-            "Fix that, then run `congenial release` again: it goes on where it stopped, draws "
-            "nothing twice and spends nothing.",
+            f"{drawn} has started and its cost is recorded, but it is not finished: {why}",
+            "Fix that, then run `congenial release` again: it continues where it stopped, and "
+            "spends nothing more.",
         )
     if os.path.exists(claim.kept):  # noqa: PTH110
         return (
-            f"{drawn} is drawn and spent, and kept in '{claim.kept}', but it is not finished: "
-            f"{why}",
-            "Fix that, then run `congenial ledger finish PLAN`; it spends nothing.",
+            f"{drawn} was drawn and its cost is spent. It is saved in '{claim.kept}', but the "
+            f"bundle is not finished: {why}",
+            "Fix that, then run `congenial ledger finish PLAN`; it spends nothing more.",
         )
     return (
-        f"{drawn} is spent, since its noise may have been drawn, and could not be kept: {why}",
-        "Find the cause before anything else is drawn: every draw spends. `congenial ledger "
-        "pending` lists it; `congenial ledger finish PLAN` looks again for what was kept.",
+        f"{drawn} counts as spent, because its noise may have been drawn, and it could not be "
+        f"saved: {why}",
+        "Find the cause before you draw anything else: every draw spends budget. `congenial "
+        "ledger pending` lists it; `congenial ledger finish PLAN` looks again for a saved draw.",
     )
 
 
@@ -191,7 +192,10 @@ def _to_the_end(progress: Callable[[str], Any]) -> Iterator[None]:
                 signal.signal(number, usual[signal.SIGINT])
                 raise KeyboardInterrupt
             with suppress(OSError):  # nobody may be there to read it
-                progress("drawn already, so finishing; press again to give it up, spent anyway")
+                progress(
+                    "the noise is drawn, so the bundle is being finished; press again to give it "
+                    "up (its cost stays spent)"
+                )
         asked.append(number)
 
     for one, handler in usual.items():

@@ -57,7 +57,7 @@ def carry_out_by_parts(
             told = _reserved(plan, offer, run, found, place, ledger)
         with after_draw(offer.name, offer.guarantee, claim):
             if counted is not None:
-                progress("going on with what an earlier run has drawn")
+                progress("continuing an earlier run")
                 run.prepare(place, counted)
             drawn = promised(run.draw(place, _secret(told)), offer.guarantee)
             words = promise_of(offer.guarantee, ledger)
@@ -124,21 +124,25 @@ def _unfinished(folder: Path, place: Path, ledger: Ledger, run: PartedRun) -> Do
     entry = ledger.find(release)
     if entry is None:
         raise BundleError(
-            f"'{folder.name}' was begun as release {release} of the ledger '{told['ledger']}'. The "
-            f"ledger '{ledger.where}' has no such release: it is another one, or an older copy. "
-            "Nothing was drawn now, and nothing was removed.",
-            remedy="Name the ledger it was begun under, and release again: it spends nothing more. "
-            f"To begin anew, move '{place}' away; what it spent stays spent.",
+            f"'{folder.name}' was started as release {release} of the ledger '{told['ledger']}'. "
+            f"The ledger '{ledger.where}' has no such release: it is a different ledger or an "
+            "older copy. Nothing was drawn or removed.",
+            remedy=(
+                "Name the ledger in which it was started, and release again: it spends nothing "
+                f"more. To start again, move '{place}' away; what it spent stays spent."
+            ),
         )
     if not entry.pending:  # published, or given up
         _remove(place, "Nothing was drawn now.")
         return None
     if told["fingerprint"] != run.fingerprint:
         raise BundleError(
-            f"'{folder.name}' was begun and is paid for, with another plan or other data than now. "
-            "Nothing was drawn now.",
-            remedy="Bring plan and data back and release again; or give it up with "
-            f"`congenial ledger abandon`, and remove '{place}'.",
+            f"'{folder.name}' was started, and its cost recorded, with another plan or other "
+            "data. Nothing was drawn.",
+            remedy=(
+                "Restore that plan and those data and release again; or give it up with "
+                f"`congenial ledger abandon`, then delete '{place}'."
+            ),
         )
     if entry.status == "reserved":  # it stopped between run.json and the mark
         Reservation(ledger, release).mark_drawn()
@@ -151,7 +155,7 @@ def _published(drawn: Any, folder: Path, words: str, offer: Offer, claim: Claim)
         there = bundle.read_index(folder)
         if there.get("folders") != bundle.folders_of(drawn):
             raise BundleError(
-                f"'{folder}' holds something else.", remedy="Move it away, then release again."
+                f"'{folder}' contains other files.", remedy="Move it away, then release again."
             )
         return bundle.sha256(bundle.read_bytes(folder / bundle.INDEX))
     report = offer.report(drawn, words)
@@ -188,9 +192,9 @@ def _remove(place: Path, so_far: str) -> None:
         place.rmdir()
     except OSError as reason:
         raise BundleError(
-            f"{so_far} But '{place}' cannot be removed: {reason.strerror}. It holds CONFIDENTIAL "
+            f"{so_far} But '{place}' cannot be deleted: {reason.strerror}. It holds CONFIDENTIAL "
             "counts, and the secret from which the noise is drawn.",
-            remedy="Remove it by hand.",
+            remedy="Delete it by hand.",
         ) from None
 
 
@@ -204,11 +208,13 @@ def _told(place: Path) -> Document | None:
         _ = _secret(told), told["release"], told["ledger"], told["fingerprint"], told["counted"]
     except (OSError, ValueError, KeyError, TypeError):
         raise BundleError(
-            f"'{file}' is lost or damaged. It says which release this is, and holds its secret; it "
-            "may be paid for. Nothing was drawn now, and nothing was removed.",
-            remedy="Bring the file back from a copy, and release again. If there is none, "
-            "`congenial ledger pending` lists what is paid for: give it up with `congenial ledger "
-            f"abandon`, then remove '{place}'.",
+            f"'{file}' is missing or damaged. It identifies this release and contains its secret; "
+            "its cost may be recorded. Nothing was drawn or removed.",
+            remedy=(
+                "Restore the file from a copy, and release again. Without a copy: `congenial "
+                "ledger pending` lists what is recorded; give it up with `congenial ledger "
+                f"abandon`, then delete '{place}'."
+            ),
         ) from None
     return dict(told)
 

@@ -57,8 +57,9 @@ def _entry(ledger: Ledger, release: str, claim: Claim) -> Entry:
     if entry is None or entry.status not in ("drawn", "committed"):
         status = "is not in this ledger" if entry is None else f"is {entry.status} in the ledger"
         raise BundleError(
-            f"what is kept in '{claim.kept}' {status}: it cannot be recorded as published.",
-            remedy="Name the ledger it was drawn under; remove the file if it was given up.",
+            f"what is saved in '{claim.kept}' {status}, so it cannot be recorded as published.",
+            remedy="Name the ledger in which it was drawn. Delete the file if the release was "
+            "given up.",
         )
     return entry
 
@@ -70,7 +71,7 @@ def _written(ledger: Ledger, claim: Claim, drawn: Any, report: Report) -> str:
         files = {name: bundle.sha256(text) for name, text in bundle.drawn_files(drawn).items()}
         if any(there.get(name) != digest for name, digest in files.items()):
             raise BundleError(
-                f"'{claim.folder}' holds something else.",
+                f"'{claim.folder}' contains other files.",
                 remedy="Move it away, then finish again.",
             )
         return bundle.sha256(bundle.read_bytes(claim.folder / bundle.INDEX))

@@ -88,19 +88,21 @@ class Plan(Section):
     @model_validator(mode="after")
     def _names_differ(self) -> Plan:
         if not self.release and not self.publish:
-            raise ValueError("must publish or release something")
+            raise ValueError("must have [publish] or [[release]]")
         names = [r.name for r in self.release]
         if len(set(names)) != len(names):
             raise ValueError("two releases have the same name")
         if self.data.max_rows is not None and self.data.unit is None:
-            raise ValueError("max_rows needs data.unit, the column that names the person")
+            raise ValueError("max_rows needs data.unit, the column that identifies a person")
         if self.data.unit_source is not None and self.data.max_rows is None:
-            raise ValueError("unit_source is joined by data.unit: it needs that, and max_rows")
+            raise ValueError("unit_source needs data.unit, by which it is joined, and max_rows")
         if self.data.truncate is not None and self.data.max_rows is None:
-            raise ValueError("truncate needs data.max_rows, the rows that a unit keeps")
+            raise ValueError(
+                "truncate needs data.max_rows, the number of rows to keep for each unit"
+            )
         if self.data.max_rows is None and any(entry.units for entry in self.publish.values()):
             raise ValueError(
-                "units = true counts units that own several rows: it needs data.unit and max_rows"
+                "units = true counts units with several rows, so it needs data.unit and max_rows"
             )
         for section in sorted(self.release, key=lambda one: not one.alone):
             why = section.refused_beside(bool(self.publish), len(self.release) - 1)
@@ -154,14 +156,17 @@ class Plan(Section):
         for attribute in schema.attributes:
             if "..." in attribute.levels:
                 raise PlanError(
-                    f"schema.{attribute.name}: still has the placeholder '...' of a draft.",
-                    remedy="Fill in its levels, or delete the line if no release shows it.",
+                    f"schema.{attribute.name}: '...' is a placeholder of the draft.",
+                    remedy=(
+                        "Fill in the categories, or delete the line if no release needs this "
+                        "column."
+                    ),
                 )
             if attribute.of != "row" and self.data.max_rows is None:
                 raise PlanError(
-                    f'schema.{attribute.name}: of = "{attribute.of}" is for units that own several '
-                    "rows.",
-                    remedy="Give data.unit and data.max_rows, or leave it out.",
+                    f'schema.{attribute.name}: of = "{attribute.of}" is only for units with '
+                    "several rows.",
+                    remedy="Give data.unit and data.max_rows, or leave `of` out.",
                 )
         words = self.about.model_dump(exclude={"map"})
         return replace(schema, about=About(**words, map=self._map(schema)))
@@ -310,5 +315,6 @@ def _refuse_password(key: str, address: str) -> None:
         return
     if "password=" in address or ":" in address.partition("://")[2].rpartition("@")[0]:
         raise PlanError(
-            f"{key}: a plan must not hold a password.", remedy="Put it in ~/.pgpass or PGPASSWORD."
+            f"{key}: a plan must not contain a password.",
+            remedy="Put it in ~/.pgpass or PGPASSWORD.",
         )

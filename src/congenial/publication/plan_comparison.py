@@ -94,11 +94,11 @@ def _figures(document: Document) -> dict[str, str]:
 
 def _promises(document: Document) -> dict[str, str]:
     named = {
-        f"release '{one['name']}'": one["per_person"] or "nothing about single persons"
+        f"release '{one['name']}'": one["per_person"] or "nothing about individual people"
         for one in document["releases"]
     }
     apart = f"{document['adjacency']['records']}"
-    return named | {"records in which compared datasets may differ": apart}
+    return named | {"records that may differ": apart}
 
 
 def _budget(document: Document) -> dict[str, str]:

@@ -46,6 +46,6 @@ def _digest(path: Path, name: str) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as reason:
         raise PlanError(
-            f"'{name}', which the plan names, cannot be read: {reason.strerror}.",
-            remedy="Put it where the plan says; its path starts at the plan's folder.",
+            f"'{name}', named in the plan, cannot be read: {reason.strerror}.",
+            remedy="Check the path; it is relative to the plan's folder.",
         ) from None

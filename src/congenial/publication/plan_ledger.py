@@ -28,12 +28,12 @@ from congenial.publication.plan import Plan
 PUBLISHED = "published"  # the folder beside the plan that holds the exact figures
 BUNDLES = "bundles"  # the folder beside it that holds its releases
 RIGHT_LEDGER = (
-    "Name in the plan the ledger that recorded it (published.json says where it was, under "
-    "recorded_in), restoring it if need be; for another population, use another folder."
+    "Name that ledger in the plan (published.json says where it was, under recorded_in), and "
+    "restore it if it is lost. For another population, use another folder."
 )
 RIGHT_LEDGER_OF_BUNDLE = (
-    "Put the newest copy of its ledger back, or name it in the plan; a bundle of other data, or "
-    "one that was changed by hand, belongs in another folder."
+    "Restore the newest copy of its ledger, or name that ledger in the plan. Move a bundle of "
+    "other data, or one that was changed by hand, to another folder."
 )
 
 
@@ -126,8 +126,8 @@ def _refuse_other_figures(plan: Plan, ledger: Ledger) -> None:
     recorded = _recorded(plan)
     if recorded is not None and recorded.get("ledger") != ledger.identity:
         raise LedgerError(
-            f"'{_file(plan)}' was recorded in another ledger than '{ledger.where}': what was spent "
-            "on these data is counted there.",
+            f"'{_file(plan)}' was not recorded in '{ledger.where}' but in another ledger, which "
+            "holds what was spent on these data.",
             remedy=RIGHT_LEDGER,
         )
 
@@ -139,8 +139,8 @@ def _refuse_other_bundles(plan: Plan, ledger: Ledger) -> None:
     for bundle in bundles:
         if not _holds_bundle(entries, bundle):
             raise LedgerError(
-                f"the bundle '{bundle}' is not in the ledger '{ledger.where}': what it spent is "
-                "counted in another one, or in a newer copy of this one.",
+                f"the bundle '{bundle}' is not in the ledger '{ledger.where}': its cost is "
+                "recorded in another ledger, or in a newer copy of this one.",
                 remedy=RIGHT_LEDGER_OF_BUNDLE,
             )
 

@@ -23,6 +23,51 @@ from congenial.publication.plan_sections import (
 
 Place = tuple[int | str, ...]
 
+_SMALL_COUNTS = (
+    "no count is left out for being small: the noise protects small and large counts alike. Leave "
+    "it out. `congenial publish --dry-run --fewer-than 10` lists exact figures about few people."
+)
+_SIZE_OF_NOISE = (
+    "the size of the noise follows from the promise. State epsilon, rho or mu, or an accuracy; "
+    "`congenial check` shows the margins of error."
+)
+_EXACT = (
+    "an exact figure is published as it is: not rounded, not left out where it is small, without "
+    "noise. Release a protected table instead of the figure if that is too much."
+)
+_ROUNDING = (
+    "rounding adds error and protects nobody; the noise protects. Leave it out, and round the "
+    "released tables for print if you like."
+)
+_ENDS = (
+    "the schema does this. Write the open class there, such as age = { edges = [0, 18, 65], top = "
+    '"65+" }.'
+)
+# Keys that other tools have, and why a plan has none of them.
+ABSENT = {
+    **dict.fromkeys(("round_to", "rounding", "round", "base"), _ROUNDING),
+    **dict.fromkeys(
+        ("suppress_below", "suppress", "suppression", "threshold", "min_count", "min_cell_size"),
+        _SMALL_COUNTS,
+    ),
+    **dict.fromkeys(("noise", "noise_scale", "scale", "sigma", "variance"), _SIZE_OF_NOISE),
+    **dict.fromkeys(("top_code", "top_coding", "bottom_code", "bottom_coding"), _ENDS),
+    **dict.fromkeys(
+        ("weight", "survey_weight", "weight_column"),
+        "records are counted without survey weights: one person with a large weight would need "
+        "noise as large. Leave it out, and release counts of records.",
+    ),
+    **dict.fromkeys(
+        ("k", "k_anonymity", "l_diversity", "t_closeness"),
+        "such rules do not limit what somebody with other knowledge can infer. State a promise "
+        "instead: epsilon, rho or mu.",
+    ),
+    "sensitivity": "it is worked out from the exact figures and from how many rows a person may "
+    "have. Leave it out; for several rows per person give max_rows in [data].",
+    "seed": "whoever knows the seed can remove the noise, so a plan has none. To try a plan out, "
+    "run `congenial release --seed 1`, whose bundles are marked NOT FOR PUBLICATION.",
+}
+
 
 def refuse_section(name: str, value: Any) -> None:
     """PlanError if the plan model does not take this value of a section, whatever the others are.
@@ -48,7 +93,9 @@ def first_problem(error: ValidationError, values: dict[str, Any], section: Place
     if problem["type"] == "extra_forbidden":
         others = _kinds_with(where, kind)
         if others:
-            return f"{key}: goes with {others}, not with {kind}. Keys: {', '.join(keys)}."
+            return f"{key}: belongs to {others}, not to {kind}. Keys: {', '.join(keys)}."
+        if where[-1] in ABSENT:
+            return f"{key}: unknown key: {_why_absent(str(where[-1]), where[0] == 'publish')}"
         near = difflib.get_close_matches(str(where[-1]), keys, 1, 0.6)
         hint = f" Did you mean '{near[0]}'?" if near else f" Keys: {', '.join(keys)}."
         return f"{key}: unknown key.{hint}"
@@ -60,10 +107,20 @@ def first_problem(error: ValidationError, values: dict[str, Any], section: Place
     if problem["type"] == "list_type" and isinstance(shown, str):
         return f"{key}{value}: must be a list. Write [{_written(shown)}]."
     if problem["type"] == "string_pattern_mismatch":  # only names have a pattern
-        rule = "must be a letter or digit, then letters, digits, '-', '_'; at most 64"
+        rule = (
+            "must begin with a letter or digit and have only letters, digits, '-' and '_' (at "
+            "most 64)"
+        )
     if problem["type"] == "literal_error" and where[-1] == "total":
-        rule = "must be true; otherwise leave the entry out"
+        rule = "must be true, or leave the entry out"
     return f"{key}{value}: {rule}. See docs/reference/plan.md."
+
+
+def _why_absent(key: str, of_exact_figure: bool) -> str:
+    """Why a plan does not have a key that other tools have, and what to write instead."""
+    if of_exact_figure and ABSENT[key] in (_ROUNDING, _SMALL_COUNTS, _SIZE_OF_NOISE):
+        return _EXACT
+    return ABSENT[key]
 
 
 def _kind_at(location: Place, values: dict[str, Any]) -> str:

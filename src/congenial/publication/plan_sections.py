@@ -107,9 +107,9 @@ class PublishEntry(Section):
         if len(given) != 1:
             raise ValueError(f"must have exactly one of {', '.join(kinds)}")
         if self.at_least is not None and self.at_most is not None:
-            raise ValueError("must have at_least or at_most, not both; write two entries")
+            raise ValueError("has at_least and at_most: write two entries, one with each")
         if self.by and given[0] in ("margin", "structural_zeros"):
-            raise ValueError(f"cannot split {given[0]} by axes; leave `by` out")
+            raise ValueError(f"takes no `by` with {given[0]}: leave `by` out")
         return self
 
     def statement(self, label: str) -> Statement:
@@ -145,7 +145,7 @@ class BudgetSection(Section):
         if (self.epsilon is None) == (self.rho is None):
             raise ValueError("must have epsilon (with or without delta) or rho")
         if self.delta is not None and self.epsilon is None:
-            raise ValueError("delta goes with epsilon")
+            raise ValueError("delta needs epsilon")
         return self
 
     def budget(self) -> Budget:
@@ -170,7 +170,7 @@ def _day(value: Any) -> Any:
     try:
         return date.fromisoformat(value) if isinstance(value, str) else value
     except ValueError:
-        raise ValueError("must be a day such as 2020-04-01") from None
+        raise ValueError("must be a date such as 2020-04-01") from None
 
 
 class DeriveEntry(Section):
@@ -203,7 +203,7 @@ class DeriveEntry(Section):
         kind, goes_with = given[0], KINDS[given[0]]
         strange = [key for key in self.model_fields_set if key != kind and key not in goes_with]
         if strange:
-            raise ValueError(f"{strange[0]} does not go with {kind}; {kind} takes {goes_with}")
+            raise ValueError(f"{strange[0]} cannot be used with {kind}, which takes {goes_with}")
         why = self._incomplete(kind)
         if why:
             raise ValueError(why)
@@ -212,17 +212,19 @@ class DeriveEntry(Section):
     def _incomplete(self, kind: str) -> str:
         """What a kind still needs; empty where it has it."""
         if kind == "age" and self.at is None:
-            return "age needs the day at which it is taken; write at = 2020-04-01"
+            return "age needs the day on which it is measured: write at = 2020-04-01"
         if kind == "join" and len(self.join or ()) < 2:
             return "join needs two or more columns"
         if kind == "recode" and (self.to is None) == (self.to_file is None):
-            return "recode needs either to, a table, or to_file, a CSV file with two columns"
+            return (
+                "recode needs `to` (a table) or `to_file` (a CSV file with two columns), not both"
+            )
         if kind == "tidy" and not (self.trim or self.case or self.width):
             return "tidy needs trim, case or width"
         if self.case == "levels" and self.width:
-            return "case = 'levels' writes values as the levels are: leave out width"
+            return "case = 'levels' already writes values as the categories: leave out width"
         if kind == "number" and self.decimal == self.thousands:
-            return "decimal and thousands must be different marks"
+            return "decimal and thousands must be different characters"
         return ""
 
     def derivation(self, name: str, folder: Path, schema: Schema) -> Derivation:
@@ -251,8 +253,11 @@ class DeriveEntry(Section):
             return ()
         if name not in schema.names or schema.attribute(name).kind != "categorical":
             raise PlanError(
-                f"derive.{name}: case = 'levels' needs levels of '{name}' in [schema].",
-                remedy="Give the derived column the name of an attribute that has levels.",
+                f"derive.{name}: case = 'levels' needs categories (levels) of '{name}' in "
+                "[schema].",
+                remedy=(
+                    "Give the derived column the name of an attribute that has levels in [schema]."
+                ),
             )
         return schema.attribute(name).levels
 
@@ -274,9 +279,12 @@ def _from_file(name: str, file: str, folder: Path) -> dict[str, str]:
         raise PlanError(f"{where} is not a CSV file in UTF-8.") from None
     if not rows or any(len(row) != 2 for row in rows):
         raise PlanError(
-            f"{where} does not have two columns throughout.",
-            remedy="Give a header row, then the value found and the value wanted in each row.",
+            f"{where} has rows without exactly two columns.",
+            remedy=(
+                "Write a header row, then in each row the value in the data and the value to use "
+                "instead."
+            ),
         )
     if len({row[0] for row in rows}) != len(rows):
-        raise PlanError(f"{where} names a value twice.", remedy="Keep one row for each value.")
+        raise PlanError(f"{where} lists a value twice.", remedy="Keep one row for each value.")
     return {row[0]: row[1] for row in rows}

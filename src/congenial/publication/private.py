@@ -15,7 +15,8 @@ def private_folder(folder: Path) -> Path:
     """
     if any((one / INDEX).exists() for one in (folder, *folder.resolve().parents)):
         raise BundleError(
-            "confidential numbers do not go into a bundle.", remedy="Give another folder (--out)."
+            "confidential numbers must not be written into a bundle.",
+            remedy="Choose another folder with --out.",
         )
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

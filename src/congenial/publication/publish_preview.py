@@ -41,8 +41,8 @@ class PublishWarning:
         if self.kind == "few people":
             return f"'{self.label}': {share} are about fewer people than the threshold."
         return (
-            f"'{self.label}': {share} say that everybody of a group, or nobody, meets the "
-            "condition: they tell each person's answer."
+            f"'{self.label}': {share} show that everybody in a group, or nobody, meets the "
+            "condition: they reveal each person's answer."
         )
 
 

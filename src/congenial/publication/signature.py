@@ -90,7 +90,7 @@ def sign(folder: str | Path, key: Ed25519PrivateKey) -> Path:
         write_new(target, content.encode())
     except FileExistsError:
         raise BundleError(
-            f"'{folder}' is signed already.", remedy=f"Remove its {SIGNATURE} to sign it anew."
+            f"'{folder}' is signed already.", remedy=f"Remove its {SIGNATURE} to sign it again."
         ) from None
     except OSError as reason:
         raise BundleError(f"cannot write '{target}': {reason.strerror}.") from None
@@ -156,7 +156,7 @@ def public_keys(source: str | Path) -> set[bytes]:
     found = {key for key in each if key is not None}
     if not found:
         raise BundleError(
-            f"'{source}' holds no Ed25519 key for {NAMESPACE.decode()}.",
+            f"'{source}' has no Ed25519 key for {NAMESPACE.decode()}.",
             remedy="Give the publisher's public key (a .pub file) or a list of allowed signers.",
         )
     return found
@@ -180,9 +180,11 @@ def _allows(before: str, at: int, source: str | Path) -> bool:
     names = [one.partition("=")[0].lower() for one in options]
     if (before and told is None) or len(set(names)) < len(names):
         raise BundleError(
-            f"line {at} of '{source}': what stands before the key is not understood.",
-            remedy='Give names and at most the option namespaces="congenial-bundle", or a file '
-            "with the public key alone.",
+            f"line {at} of '{source}': the text before the key cannot be read.",
+            remedy=(
+                'Write names and at most the option namespaces="congenial-bundle", or give a '
+                "file with only the public key."
+            ),
         )
     spaces = [one.partition("=")[2].strip('"') for one in options if "=" in one]
     return not options or (names == ["namespaces"] and NAMESPACE.decode() in spaces[0].split(","))

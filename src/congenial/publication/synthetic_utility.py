@@ -122,8 +122,8 @@ def utility_of_bundle(
     """CONFIDENTIAL: released copies against the plan's data, and the weight of every record."""
     if plan.schema.digest != release.schema.digest:
         raise PlanError(
-            f"the bundle '{release.name}' has another schema than the plan.",
-            remedy="Give the plan it was made with.",
+            f"the bundle '{release.name}' has a schema that differs from the plan's.",
+            remedy="Give the plan from which it was released.",
         )
     pairs: Any = release.guarantee.adjacency
     made = Synthesizer.from_dict(pairs, release.description.law)

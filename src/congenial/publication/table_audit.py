@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from congenial.publication.plan import Plan
 
 AUDITS = "audits"  # the folder beside a plan
-NO_ATTACK = "no attack is named for this kind of release; its promise rests on its proof"
+NO_ATTACK = (
+    "the automatic attack test does not cover this kind of release; the guarantee is a theorem"
+)
 Target = tuple[str, "Mechanism", "Tradeoff"]  # name, what draws, what is promised
 
 
@@ -105,8 +107,9 @@ def _of_plan(plan: Plan) -> list[Target]:
     tables = attacked(plan)
     if not tables:
         raise CongenialError(
-            "the plan releases no single table, and no attack is named for what it releases.",
-            remedy="For statistics that hide a property use --property.",
+            "the plan releases no single table, and the automatic attack test covers only single "
+            "tables.",
+            remedy="For statistics that hide a property, use --property.",
         )
     checked = [one for one in check(plan, again=True).releases if one.section.name in tables]
     return [(one.section.name, one.mechanism.only, one.guarantee.tradeoff) for one in checked]
@@ -119,7 +122,7 @@ def _of_bundle(folder: Path) -> list[Target]:
     release = bundle.read(folder)
     if not isinstance(release, TablesRelease) or len(release.drawn) > 1:
         raise CongenialError(
-            f"'{folder}' holds {release.kind}; the attack is for one measured table.",
+            f"'{folder}' contains {release.kind}; the attack test needs a release of one table.",
             remedy="Audit a bundle that holds a single table.",
         )
     return [(release.name, release.only.mechanism, release.guarantee.tradeoff)]
@@ -156,7 +159,7 @@ class AuditResult:
     def told(self) -> str:
         """All of it in one line."""
         when = f" ({self.at[:16].replace('T', ' ')} UTC)" if self.at else ""
-        before = " That was of the plan as it was before a change." if self.stale else ""
+        before = " The plan has changed since then." if self.stale else ""
         return f"{'Do not release. ' if self.violated else ''}{self.words}{when}{before}"
 
 

@@ -104,8 +104,8 @@ def check(
         rows.append(of_section(one).check(plan, one, figures, wish))
     if wish is not None and not any(of_section(one.section).answers(one) for one in rows):
         raise PlanError(
-            f"--want {wish.text!r}: no release of the plan shows that.",
-            remedy="Ask about the axes of a released table, or coarser ones.",
+            f"--want {wish.text!r}: no release of the plan shows this table.",
+            remedy="Name attributes of a released table, or coarser ones.",
         )
     return PlanCheck(plan, figures, published, rows, ledger, done)
 
@@ -207,8 +207,8 @@ def _compute(
     asked = figures_beside(plan, known)
     if not asked.told:
         raise MandateError(
-            "the plan publishes nothing: there is no [publish] section.",
-            remedy="Run `congenial release` right away.",
+            "the plan has no [publish] section, so there is nothing to publish.",
+            remedy="Run `congenial release` instead.",
         )
     done = set() if before is None else {entry.name for entry in before.entries() if entry.counted}
     to_come = [section for section in plan.release if section.name not in done]
@@ -220,8 +220,8 @@ def _compute(
         units = units_for(known.join(asked), data)
         if known.told and not known.holds_for(table, units):
             raise MandateError(
-                "the data do not agree with figures that this ledger holds already.",
-                remedy="The data changed since: use a new ledger for a new population.",
+                "the data contradict figures that are already published in this ledger.",
+                remedy="If the data are of a new population, use a new ledger.",
             )
         for name in _released_bases(plan) - set(asked.bases):
             data.tabulate([name])  # a column that does not fit is found while nothing is public
@@ -278,7 +278,7 @@ def _refuse_unpublished(plan: Plan, ledger: Ledger | None) -> None:
     missing = [s.label for s in figures_beside(plan, known).told if s not in public]
     if missing:
         raise MandateError(
-            f"in the plan but not yet published: {some_of(missing, '; ')}.",
+            f"not published yet: {some_of(missing, '; ')}.",
             remedy="Run `congenial publish` first.",
         )
 
@@ -362,7 +362,7 @@ def _refuse_price(
         raise uncountable(budget, loss, name) or BudgetError(
             f"release '{name}' asks for {budget.say(loss)}, and the budget is {budget.words}. "
             "Nothing was drawn.",
-            remedy="Ask for less, or set another budget in the plan.",
+            remedy="Ask for less, or raise the budget in the plan.",
         )
 
 

@@ -60,9 +60,9 @@ class Expected:
         file = pq.ParquetFile(io.BytesIO(content))
         found = file.metadata
         if not file.schema_arrow.equals(self.schema):
-            raise self._refused("does not have the columns and types it must have")
+            raise self._refused("does not have the expected columns and types")
         if not file.schema_arrow.equals(self.schema, check_metadata=True):
-            raise self._refused("has words in its footer that are not ours")
+            raise self._refused("has unexpected text in its footer")
         if self.rows is not None and found.num_rows != self.rows:
             raise self._refused(f"has {found.num_rows} rows; there must be {self.rows}")
         if found.num_rows * found.num_columns > FREE_VALUES + VALUES_PER_BYTE * len(content):
@@ -73,7 +73,7 @@ class Expected:
             raise self._refused("has rows that do not add up")
         chunks = [group.column(at) for group in groups for at in range(found.num_columns)]
         if sum(max(0, chunk.total_compressed_size) for chunk in chunks) > len(content):
-            raise self._refused("counts some of its bytes twice")
+            raise self._refused("uses some of its bytes twice")
         for group in groups:
             for at in range(found.num_columns):
                 self._check_chunk(content, group.column(at), group.num_rows)
@@ -109,7 +109,7 @@ class Expected:
         except (KeyError, IndexError, TypeError, RecursionError):
             raise self._refused("has a page that cannot be read") from None
         if not known or min(packed, unpacked, page.values) < 0 or page.end > end:
-            raise self._refused("has a page of a kind that no bundle has")
+            raise self._refused("has a page of a kind that bundles do not use")
         return page
 
     def _decode(self, content: bytes, columns: list[str] | None) -> Any:

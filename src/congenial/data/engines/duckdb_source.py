@@ -107,8 +107,8 @@ class DuckDBSource(Source):
         return guarded(
             run,
             "the records cannot be read to the end.",
-            "Check that every file is complete, in UTF-8, with as many fields as its header, and "
-            "one kind of line ending.",
+            "Check that every file is complete, in UTF-8, has one kind of line ending and as "
+            "many fields in each row as in its header.",
         )
 
     def close(self) -> None:
@@ -226,7 +226,7 @@ def _refuse_index(columns: Sequence[str], frame: Any) -> None:
     inside = [name for name in columns if name in frame.index.names and name not in frame.columns]
     if inside:
         raise DataError(
-            f"the data have no column {some_of(map(repr, inside))}: the frame has it as its index.",
+            f"the data have no column {some_of(map(repr, inside))}: it is the index of the frame.",
             remedy="Give frame.reset_index().",
         )
 
@@ -283,7 +283,7 @@ def open_files(
     relation = guarded(
         lambda: connection.sql(query),
         f"{path.name!r} cannot be read as {kind}.",
-        "Check that every file is complete and of the kind its name says.",
+        "Check that every file is complete and is what its name says.",
     )
     size = sum(file.stat().st_size for file in files)
     opened = replace(_from_relation(relation, columns), connection=connection, size=size)
@@ -304,11 +304,11 @@ def files_at(path: Path) -> list[Path]:
     # Names such as _SUCCESS and .part.crc are other programs' notes.
     inside = sorted(entry for entry in path.iterdir() if entry.name[0] not in "._")
     if not inside:
-        raise DataError(f"folder {path.name!r} holds no files.", remedy="Check the path.")
+        raise DataError(f"folder {path.name!r} has no files.", remedy="Check the path.")
     if any(entry.is_dir() for entry in inside):
         raise DataError(
-            f"folder {path.name!r} holds folders.",
-            remedy="Give one flat folder, or a pyarrow dataset.",
+            f"folder {path.name!r} has folders inside.",
+            remedy="Give a folder with files only, or a pyarrow dataset.",
         )
     return inside
 
@@ -355,8 +355,7 @@ def first_line(path: Path) -> str:
     return guarded(
         lambda: _first_line(path),
         f"{path.name!r} cannot be read as csv.",
-        "Check that it is a text file that you may read, in UTF-8 or in the encoding that [data] "
-        "names.",
+        "Check that you may read it and that it is text in UTF-8, or name its encoding in [data].",
     )
 
 

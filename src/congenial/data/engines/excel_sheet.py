@@ -77,7 +77,7 @@ def _error(problem: str, file: str, sheet: str | None, sheets: int) -> DataError
     words = {
         "no workbook": (
             f"{file!r} cannot be read as a workbook.",
-            "Check that it is complete and not locked by a password.",
+            "Check that it is complete and has no password.",
         ),
         "several sheets": (f"{file!r} has {sheets} sheets.", 'Name one: sheet = "..." in [data].'),
         "no such sheet": (f"{file!r} has no sheet {sheet!r}.", "Check its name, case and spaces."),

@@ -30,8 +30,8 @@ def open_joined(
     for name in about:
         if _has(rows, name, file_format):
             raise DataError(
-                f"column {name!r} is in the file of rows and in the file of units.",
-                remedy="Keep it in one of them: of units if all rows of a unit share it.",
+                f"column {name!r} is both in the file of rows and in the file of units.",
+                remedy="Keep it in one of them; in the file of units if all rows of a unit agree.",
             )
     own = [one for one in columns if one not in about]
     opened = open_files(rows, own, file_format)
@@ -70,17 +70,17 @@ def _refuse_unmatched(opened: DuckDBSource, kept: DuckDBSource, units: UnitFile)
         "FROM listed FULL JOIN used ON listed.k = used.k"
     ).to_pylist()[0]
     reasons = (
-        (found["missing"] > 0, "has rows without their key", "Give every unit its key."),
-        (found["twice"] > 1, "names a unit twice", "Keep one row for each unit."),
+        (found["missing"] > 0, "has rows without a key", "Give every unit its key."),
+        (found["twice"] > 1, "lists a unit twice", "Keep one row for each unit."),
         (
             found["unknown"] > 0,
-            "lacks units that the file of rows names",
-            "Add them, or take their rows out.",
+            "does not list all units of the file of rows",
+            "Add the missing units, or remove their rows.",
         ),
         (
             units.never_empty and found["empty"] > 0,
-            "has units without rows, and the plan counts units that have a row (units = true)",
-            "Take them out of the file of units; give others the rows they lack.",
+            "has units without rows, and units = true counts units that have a row",
+            "Remove them from the file of units, or add their rows.",
         ),
     )
     for wrong, what, remedy in reasons:

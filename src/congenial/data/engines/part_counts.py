@@ -81,4 +81,7 @@ def _refuse_found(folder: Path, data: Microdata, names: Sequence[str]) -> None:
     for at, axis in enumerate(data.schema.axes(names)):
         mine = told[(told - 1) // _CODES == at]
         refuse(axis, _CODES * at - mine, data.schema)
-    raise DataError("some records have no cell.", remedy="Correct the data.")
+    raise DataError(
+        "some records belong to no cell of the table.",
+        remedy="Run `congenial data` to see which values do not fit the schema.",
+    )

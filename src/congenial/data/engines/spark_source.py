@@ -246,11 +246,12 @@ def _open(spark: Any, inside: str, columns: Sequence[str]) -> tuple[Any, bool]:
     remedy = "Check the path, and that every machine of the cluster can read it."
     files = guarded(lambda: spark.read.text(inside).inputFiles(), unreadable, remedy)
     if not files:
-        raise DataError(f"{inside!r} holds no files.", remedy="Check the path.")
+        raise DataError(f"{inside!r} has no files.", remedy="Check the path.")
     kind = one_kind([PurePosixPath(unquote(file)) for file in files], inside)
     if kind == "excel":
         raise DataError(
-            "Spark reads no Excel files.", remedy="Give the path without spark:, or write Parquet."
+            "Spark cannot read Excel files.",
+            remedy="Give the path without spark:, or write Parquet.",
         )
     if kind == "csv":
         return guarded(lambda: _csv(spark, inside, columns), unreadable, remedy), True

@@ -35,7 +35,7 @@ def in_utf_8(
         guarded(
             lambda file=file, copy=copy: _copy(file, copy, encoding, newline),  # type: ignore[misc]
             f"{file.name!r} is not written in {encoding}.",
-            "Name its encoding in [data]; `congenial data` looks for it.",
+            "Name its encoding in [data]; `congenial data` suggests one.",
         )
         made.append(copy)
     return made
