@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import html
+import re
+from base64 import b64decode
 from dataclasses import replace
 from fractions import Fraction as F
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,11 @@ import pytest
 from congenial import read
 from congenial.errors import InferenceError
 from congenial.inference import Poisson, infer
-from congenial.kinds import given_public_document
 from congenial.kinds.given_public import KIND
-from congenial.kinds.given_public_document import Earlier, counts_chart
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.wasserstein.table_law import TableLaw
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
-from congenial.report import pictures
 from congenial.sampling.randomness import SeededRandomness
 from tests.commands import refused, run, write_plan
 
@@ -123,6 +121,11 @@ def test_from_check_to_a_posterior(folder: Path) -> None:
         "congenial infer",
     ):
         assert words in report
+    (picture,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', report)
+    svg = b64decode(picture).decode()
+    marks = 1 + len(COUNTIES)  # one in the legend
+    assert svg.count("<circle") == svg.count('fill="white"') == marks  # released; before
+    assert all(county in svg for county in COUNTIES)
     assert told["earlier"]["counts"] == [12, 26, 0]
     assert "Assumed: each person is one row (checked in 'case')" in told["persons"]
     assert "alpha = 0.1, kappa = 0.5" in shown
@@ -137,28 +140,6 @@ def test_from_check_to_a_posterior(folder: Path) -> None:
     assert len(found["summary"]) == len(found["naive"]) == len(COUNTIES)
     assert found["coverage"]["intervals"] == len(COUNTIES)
     assert "taken for the truth" in found["coverage"]["words"]
-
-
-@pytest.mark.skipif(not pictures.available(), reason="needs the extra report")
-@pytest.mark.parametrize(("cells", "drawn"), [(1, False), (2, True), (40, True), (41, False)])
-def test_a_picture_wants_two_cells_and_not_too_many(
-    monkeypatch: pytest.MonkeyPatch, cells: int, drawn: bool
-) -> None:
-    """One count is no picture, and more than forty cannot be labelled."""
-    monkeypatch.setattr(given_public_document, "_cells", lambda _: [("a",)] * cells)
-    monkeypatch.setattr(given_public_document, "MOST_CELLS", 40)
-    pen: Any = SimpleNamespace(available=lambda: True, draw=lambda *_: "address")
-    release: Any = SimpleNamespace(values=[1] * cells)
-    persons: Any = None
-    found = given_public_document.GivenPublicReport(persons)._picture(release, pen)
-    assert (found is not None) == drawn
-
-
-def test_the_picture_shows_released_and_earlier_counts() -> None:
-    before = Earlier("july.csv", (12, 26, 0), F(1, 10), F(1, 2))
-    both = counts_chart(COUNTIES, (10, 27, 3), before).to_dict()
-    assert [one["count"] for one in both["data"]["values"]] == [10, 27, 3, 12, 26, 0]
-    assert both["encoding"]["shape"]["scale"]["range"] == ["circle", "diamond"]
 
 
 def test_an_assumed_distance_is_printed_and_stands_alone(folder: Path) -> None:

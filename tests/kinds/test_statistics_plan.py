@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -278,18 +277,6 @@ def test_the_attack_before_and_after(folder: Path) -> None:
         assert drawn.stat().st_mode & 0o077 == 0
     assert len(list((folder / "out").glob("*.png"))) == 2 * PICTURES
     assert "attack test covers only single tables" in refused(path, "audit")
-
-
-@pytest.mark.skipif(not pictures.available(), reason="needs the extra report")
-def test_the_report_shows_the_laws_it_publishes(folder: Path) -> None:
-    from congenial.kinds.statistics_document import laws_chart
-
-    loaded = Plan.load(plan(folder))
-    made = KIND.check(loaded, loaded.release[0], loaded.invariants).mechanism
-    drawn = laws_chart(made).to_dict()
-    told = {(one["law"], one["what"]) for one in drawn["data"]["values"]}
-    wanted = itertools.product((law.label for law in made.pairs.laws), ("as fitted", "with noise"))
-    assert told == set(wanted)
 
 
 def test_what_is_resampled_depends_on_section_and_purpose_alone(tmp_path: Path) -> None:

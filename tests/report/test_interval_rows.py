@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 import congenial
-from congenial.report.interval_rows import IntervalRow, interval_rows, nice_ticks
+from congenial.report.interval_rows import IntervalRow, interval_rows
+from congenial.report.svg import ticks
 from congenial.report.tables_report import MOST_ROWS, render
 from tests.commands import run
 from tests.kinds.several_tables_plan import written
@@ -74,10 +75,19 @@ def test_ticks_contain_what_is_drawn() -> None:
     for _ in range(200):
         low = float(rng.choice([0.0, -3.0, 0.2, 1e5]) + rng.random())
         high = low + float(rng.choice([0.0, 0.01, 7.0, 1e6]))
-        ticks = nice_ticks(low, high)
-        assert ticks[0] <= low + 1e-9
-        assert ticks[-1] >= high - 1e-9
-        assert 2 <= len(ticks) <= 9
+        for least in (0, 1):
+            found = ticks(low, high, least)
+            assert found[0] <= low + 1e-9
+            assert found[-1] >= high - 1e-9
+            assert 2 <= len(found) <= 9
+
+
+def test_what_was_public_before_is_a_diamond_on_the_same_axis() -> None:
+    rows = [IntervalRow("a", 3, 3, 3, before=70), IntervalRow("b", 9, 9, 9, before=0)]
+    svg = drawn(interval_rows(rows, "released", "before: <x>.csv"))
+    assert svg.count("<circle") == svg.count("white") == 3  # and one of each in the legend
+    assert "before: &lt;x&gt;.csv" in svg
+    assert ">80<" in svg
 
 
 def test_a_report_draws_every_small_table(tmp_path: Path) -> None:

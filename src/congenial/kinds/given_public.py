@@ -69,8 +69,7 @@ from congenial.pairs.scenarios.scenarios import IndependentRecords, Scenarios, S
 from congenial.pairs.scenarios.statistic_laws import rational
 from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.numbers import number
-from congenial.report.pictures import Blank
-from congenial.report.render import basis_of, has_pictures
+from congenial.report.render import basis_of
 from congenial.transport.delta_z import DistanceBound, delta_z
 
 if TYPE_CHECKING:
@@ -374,11 +373,11 @@ class GivenPublic(Kind[ScenariosSection]):
         return GivenPublicReport(_promised_to_persons(release)).render(release, promise)
 
     def expected_report(self, release: ValuesRelease, promise: str, page: str) -> str:
-        """The report with the earlier counts that a page has, and its pictures left empty."""
+        """The report with the earlier counts that a page has."""
         basis: Any = basis_of(page) if release.base.kind == "prior-congenial" else None
         earlier = None if basis is None else Earlier.from_dict(basis)
         report = GivenPublicReport(_promised_to_persons(release), earlier)
-        return report.render(release, promise, Blank(has_pictures(page)))
+        return report.render(release, promise)
 
     def further_promise(self, release: ValuesRelease) -> Guarantee | None:
         """What is promised without any assumption about beliefs."""

@@ -5,7 +5,6 @@ Everything on the page is released or public.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -16,10 +15,9 @@ from congenial.mechanisms.wasserstein.given_public_release import VALUES, Values
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
 from congenial.privacy.tradeoff import Pure
-from congenial.report import pictures
 from congenial.report.exact_section import exact_section
+from congenial.report.interval_rows import IntervalRow, interval_rows
 from congenial.report.page import PageColumn, PageTable, Picture, folded_table
-from congenial.report.pictures import Pen
 from congenial.report.release_page import Facts, promise_facts
 from congenial.report.render import page
 from congenial.report.usage_section import python_lines
@@ -78,7 +76,7 @@ class GivenPublicReport:
     persons: Guarantee
     earlier: Earlier | None = None
 
-    def render(self, release: ValuesRelease, promise: str, pen: Pen = pictures) -> str:
+    def render(self, release: ValuesRelease, promise: str) -> str:
         """The report as one HTML document; `promise` is the paragraph printed at release time."""
         tradeoff = release.guarantee.tradeoff
         return page(
@@ -87,7 +85,7 @@ class GivenPublicReport:
             release=release,
             promise=promise,
             exact=exact_section(release),
-            picture=self._picture(release, pen),
+            picture=self._picture(release),
             counts=self._counts(release),
             belief=meaning(tradeoff.eps) if isinstance(tradeoff, Pure) else "",
             promise_facts=promise_facts(release.guarantee),
@@ -107,13 +105,19 @@ class GivenPublicReport:
             rows = [[*row, count] for row, count in zip(rows, self.earlier.counts, strict=True)]
         return folded_table(columns, rows, of=len(rows), file=VALUES)
 
-    def _picture(self, release: ValuesRelease, pen: Pen) -> Picture | None:
+    def _picture(self, release: ValuesRelease) -> Picture | None:
         """Counts by cell; none where cells are too many to be labelled."""
         labels = [", ".join(cell) for cell in _cells(release)]
-        if not pen.available() or not 1 < len(labels) <= MOST_CELLS:
+        if not 1 < len(labels) <= MOST_CELLS:
             return None
+        before = [None] * len(labels) if self.earlier is None else self.earlier.counts
+        rows = [
+            IntervalRow(label, count, count, count, before=earlier)
+            for label, count, earlier in zip(labels, release.values, before, strict=True)
+        ]
+        public = "" if self.earlier is None else f"public before: {self.earlier.file}"
         words = CAPTIONS[self.earlier is not None]
-        return Picture(pen.draw(counts_chart, labels, release.values, self.earlier), words, words)
+        return Picture(interval_rows(rows, "released, with noise", public), words, words)
 
     def _law(self, release: ValuesRelease) -> Facts:
         law, base = release.description.law, release.base
@@ -137,41 +141,3 @@ class GivenPublicReport:
 def _cells(release: ValuesRelease) -> list[tuple[str, ...]]:
     """The labels of the cells, in the order of the counts."""
     return list(product(*(release.schema.shown_levels(name) for name in release.table)))
-
-
-def counts_chart(
-    labels: Sequence[str], released: Sequence[float], earlier: Earlier | None = None
-) -> Any:
-    """Released counts by cell, beside earlier ones."""
-    alt, kinds = pictures.altair(), ["released, a draw"]
-    points = [
-        {"cell": cell, "count": count, "kind": kinds[0]}
-        for cell, count in zip(labels, released, strict=True)
-    ]
-    if earlier is not None:
-        kinds.append(f"public before: {earlier.file}")
-        points += [
-            {"cell": cell, "count": count, "kind": kinds[1]}
-            for cell, count in zip(labels, earlier.counts, strict=True)
-        ]
-    legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=pictures.WIDTH)
-
-    def by(channel: Any, of: list[str]) -> Any:
-        scale = alt.Scale(domain=kinds, range=of[: len(kinds)])
-        return channel("kind:N", scale=scale, legend=legend)
-
-    drawn = (
-        pictures.chart_of(points)
-        .mark_point(opacity=1, size=46, strokeWidth=1.5)
-        .encode(
-            x=alt.X("count:Q", title="people", axis=alt.Axis(format=",~f", tickCount=4)),
-            y=alt.Y(
-                "cell:N", sort=list(labels), title=None, axis=alt.Axis(labelLimit=pictures.LONGEST)
-            ),
-            stroke=by(alt.Stroke, [pictures.BLUE, pictures.INK]),
-            fill=by(alt.Fill, [pictures.BLUE, "white"]),
-            shape=by(alt.Shape, ["circle", "diamond"]),
-        )
-    )
-    width = pictures.plot_width(labels)
-    return pictures.styled(drawn.properties(width=width, height=max(56, 18 * len(labels))))

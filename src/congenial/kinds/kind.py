@@ -378,9 +378,9 @@ class Kind(ABC, Generic[S]):
         return self.verify(files, release)
 
     def expected_report(self, release: Any, promise: str, page: str) -> str:  # noqa: ARG002
-        """The report that `page` should be, whatever its pictures show: for `verify`.
+        """The report that `page` should be: for `verify`.
 
-        A kind whose report tells something that no bundle holds takes it from the head of the page.
+        A kind whose report shows something that no bundle holds takes it from the head of the page.
         """
         return self.report(release, promise)
 

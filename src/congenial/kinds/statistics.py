@@ -49,7 +49,7 @@ from congenial.pairs.properties import Property, read_property
 from congenial.pairs.vector_laws import GaussianLaw
 from congenial.privacy.tradeoff import Approximate, Gaussian, Tradeoff
 from congenial.report.page import counted
-from congenial.report.render import basis_of, has_pictures
+from congenial.report.render import basis_of
 from congenial.sampling.randomness import Randomness, SeededRandomness
 
 if TYPE_CHECKING:
@@ -348,15 +348,12 @@ class StatisticsKind(Kind[StatisticsSection]):
 
     def report(self, release: StatisticsRelease, promise: str) -> str:
         """The report without what was fitted and tried, which no bundle holds."""
-        report = StatisticsReport(
-            tried=(), diagnosis="", persons=release.person_guarantee, fit="", picture=None
-        )
+        report = StatisticsReport(tried=(), diagnosis="", persons=release.person_guarantee, fit="")
         return report.render(release, promise)
 
     def expected_report(self, release: StatisticsRelease, promise: str, page: str) -> str:
-        """The report with what a page says was fitted and tried, and its picture left empty."""
-        pictured = has_pictures(page)
-        report = StatisticsReport.from_dict(basis_of(page), release.person_guarantee, pictured)
+        """The report with what a page says was fitted and tried."""
+        report = StatisticsReport.from_dict(basis_of(page), release.person_guarantee)
         return report.render(release, promise)
 
     def further_promise(self, release: StatisticsRelease) -> Guarantee | None:

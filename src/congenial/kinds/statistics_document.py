@@ -12,23 +12,18 @@ import re
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
-
 from congenial.mechanisms.distribution.assumptions import Diagnosis
 from congenial.mechanisms.distribution.choose import Choice
-from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.sampling_error import SamplingError, cost_words
 from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
 from congenial.privacy.guarantee import Guarantee
-from congenial.report import pictures
+from congenial.report.law_curves import LawCurve, law_curves
 from congenial.report.page import PageColumn, PageTable, Picture, table
-from congenial.report.pictures import Pen
 from congenial.report.release_page import promise_facts
 from congenial.report.render import page
 from congenial.report.usage_section import python_lines
 
 LEVEL = 0.90
-_POINTS = 81
 _NUMBER = re.compile(r"\d[\d.]*(?:e[+-]?\d+)?")
 CAPTION = (
     "The statistics under each scenario, as fitted and with the noise added. The closer the "
@@ -47,30 +42,20 @@ TRIED = (
 class StatisticsReport:
     """What a report needs besides the draw, worked out before it.
 
-    `tried` are the mechanisms that were calibrated, as the page shows them; `picture` is the
-    address of the picture, or None.
+    `tried` are the mechanisms that were calibrated, as the page shows them.
     """
 
     tried: tuple[tuple[str, ...], ...]
     diagnosis: str
     persons: Guarantee | None
     fit: str
-    picture: str | None
 
     @classmethod
     def of(
-        cls,
-        choice: Choice,
-        diagnosis: Diagnosis,
-        persons: Guarantee | None,
-        fit: str,
-        pen: Pen = pictures,
+        cls, choice: Choice, diagnosis: Diagnosis, persons: Guarantee | None, fit: str
     ) -> StatisticsReport:
         """From what was calibrated."""
-        mechanism = choice.mechanism
-        pictured = pen.available() and mechanism.pairs.gaussian
-        picture = pen.draw(laws_chart, mechanism) if pictured else None
-        return cls(_tried(choice), diagnosis.words, persons, fit, picture)
+        return cls(_tried(choice), diagnosis.words, persons, fit)
 
     def to_dict(self) -> dict[str, Any]:
         """What no bundle holds, as plain data for the head of the page."""
@@ -81,8 +66,8 @@ class StatisticsReport:
         }
 
     @classmethod
-    def from_dict(cls, basis: dict[str, Any], persons: Guarantee | None, pictured: bool) -> Self:
-        """Inverse of `to_dict`; the picture, if the page has one, is left empty.
+    def from_dict(cls, basis: dict[str, Any], persons: Guarantee | None) -> Self:
+        """Inverse of `to_dict`.
 
         Of the error of the fit, which stands beside the promise, only numbers are taken from the
         page.
@@ -90,7 +75,7 @@ class StatisticsReport:
         tried = tuple(tuple(str(value) for value in row) for row in basis["tried"])
         diagnosis, fit = str(basis["diagnosis"]), str(basis["fit"])
         fit = fit if _in_our_words(fit) else ""
-        return cls(tried, diagnosis, persons, fit, "" if pictured else None)
+        return cls(tried, diagnosis, persons, fit)
 
     def render(self, release: StatisticsRelease, promise: str) -> str:
         """The report as one HTML document; `promise` is the paragraph printed at release time."""
@@ -106,7 +91,7 @@ class StatisticsReport:
             persons=self.persons,
             origin=origin[0].upper() + origin[1:],
             laws=_laws(release),
-            picture=None if self.picture is None else Picture(self.picture, CAPTION, CAPTION),
+            picture=_picture(release),
             diagnosis=self.diagnosis,
             several=len(self.tried) > 1,
             tried=table(TRIED, self.tried),
@@ -173,51 +158,18 @@ def _values(release: StatisticsRelease) -> PageTable:
     return table(columns, rows, words)
 
 
-def laws_chart(mechanism: DistributionMechanism) -> Any:
-    """Each statistic's law per scenario, before and after noise."""
-    alt = pictures.altair()
-    points = _curves(mechanism)
-    seen = list(dict.fromkeys(point["law"] for point in points))
-    colours = [pictures.BLUE, pictures.VERMILION, pictures.GREEN, pictures.PURPLE, pictures.GREY]
-    legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=pictures.WIDTH)
-    ticks = alt.Axis(tickCount=4, labelOverlap="greedy", labelSeparation=12)
-    scale = alt.Scale(domain=seen, range=[colours[i % len(colours)] for i in range(len(seen))])
-    chart = (
-        pictures.chart_of(points)
-        .mark_line(strokeWidth=1.8)
-        .encode(
-            x=alt.X("x:Q", title=None, scale=alt.Scale(zero=False), axis=ticks),
-            y=alt.Y("y:Q", title="density", axis=alt.Axis(labels=False)),
-            color=alt.Color("law:N", scale=scale, legend=legend),
-            strokeDash=alt.StrokeDash("what:N", legend=alt.Legend(title=None, orient="bottom")),
-        )
-        .properties(width=pictures.WIDTH, height=130)
-        .facet(
-            facet=alt.Facet("statistic:N", title=None, sort=list(mechanism.pairs.statistics)),
-            columns=1,
-        )
-        .resolve_scale(x="independent", y="independent")
-    )
-    return pictures.styled(chart)
-
-
-def _curves(mechanism: DistributionMechanism) -> list[dict[str, Any]]:
-    """Densities under fixed field names, so that no label is read as a Vega expression."""
-    noise = np.diag(mechanism.noise.total_covariance)
-    points = []
-    for at, name in enumerate(mechanism.pairs.statistics):
-        for law in mechanism.pairs.laws:
-            own = float(law.covariance[at, at])
-            for what, variance in (("as fitted", own), ("with noise", own + float(noise[at]))):
-                deviation = math.sqrt(variance)
-                for z in np.linspace(-3.2, 3.2, _POINTS).tolist():
-                    points.append(
-                        {
-                            "statistic": name,
-                            "law": law.label,
-                            "what": what,
-                            "x": float(law.mean[at]) + z * deviation,
-                            "y": math.exp(-z * z / 2) / (deviation * math.sqrt(2 * math.pi)),
-                        }
-                    )
-    return points
+def _picture(release: StatisticsRelease) -> Picture | None:
+    """The laws of each statistic before and after noise; none where laws are not Gaussian."""
+    pairs: Any = release.guarantee.adjacency
+    if not pairs.gaussian:
+        return None
+    noise = release.noise.total_covariance.diagonal().tolist()
+    panels = []
+    for at, name in enumerate(pairs.statistics):
+        own = [(law, float(law.covariance[at, at])) for law in pairs.laws]
+        curves = [
+            LawCurve(law.label, float(law.mean[at]), math.sqrt(v), math.sqrt(v + noise[at]))
+            for law, v in own
+        ]
+        panels.append((name, curves))
+    return Picture(law_curves(panels), CAPTION, CAPTION)

@@ -1,10 +1,9 @@
-"""The words of a bundle written anew, for `verify`: README, citation, report.
+"""The words of a bundle written again, for `verify`: README, citation, report with its pictures.
 
 They are written from public parts, so they must come out the same, and a sentence that somebody
-changed or added is noticed. Not compared: what pictures show that a library draws (those of tables
-are drawn anew), and figures that no bundle holds (the earlier counts behind a prior; what was
-fitted to modelling data, and the mechanisms that were tried). These are taken from the head of the
-page; the sentences around them are written anew.
+changed or added is noticed. Not compared are figures that no bundle holds (the earlier counts
+behind a prior; what was fitted to modelling data, and the mechanisms that were tried): they are
+taken from the head of the page, and the sentences around them are written again.
 """
 
 from __future__ import annotations

@@ -1,45 +1,32 @@
-"""A small picture without any library: one bar per table, its length the logarithm of an error.
-
-Drawn by hand as SVG, so that a page written anew is the same to the letter.
-"""
+"""A picture of errors: one bar per table, its length the logarithm of the error."""
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Sequence
-from html import escape as text
 
-WIDTH, ROW, BAR = 400, 40, 16  # as wide as a telephone: a page makes it larger, never smaller
+from congenial.report.svg import BLUE, GREY, LETTER, address, short, words
+
+WIDTH, ROW, BAR = 390, 40, 16
 NUMBERS = 90  # room for a number behind the longest bar
 
 
 def error_bars(rows: Sequence[tuple[str, float]]) -> str:
     """Bars for positive numbers, as the address of an `img`; 0 is said to be exact."""
     largest = max((value for _, value in rows), default=0.0)
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {ROW * len(rows) + 4}" '
-        'font-family="sans-serif" font-size="13">'
-    ]
+    drawn = []
     for at, (label, value) in enumerate(rows):
         y = ROW * at
         length = (WIDTH - NUMBERS) * _share(value, largest)
-        lines.append(f'<text x="0" y="{y + 14}" fill="#1c2530">{text(_short(label))}</text>')
-        lines.append(
-            f'<rect x="0" y="{y + 19}" width="{length:.1f}" height="{BAR}" fill="#0072b2"/>'
-        )
-        said = f"{value:,.2f}" if value else "exact"
-        lines.append(
-            f'<text x="{length + 6 * bool(length):.1f}" y="{y + 32}" fill="#5b6673">{said}</text>'
-        )
-    svg = "".join([*lines, "</svg>"])
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+        number = f"{value:,.2f}" if value else "exact"
+        drawn += [
+            words(0, y + 14, short(label, WIDTH)),
+            f'<rect x="0" y="{y + 19}" width="{length:.1f}" height="{BAR}" fill="{BLUE}"/>',
+            words(length + (LETTER - 1) * bool(length), y + 32, number, GREY),
+        ]
+    return address(WIDTH, ROW * len(rows) + 4, drawn)
 
 
 def _share(value: float, largest: float) -> float:
     """log(1 + value), relative to the largest."""
     return math.log1p(value) / math.log1p(largest) if largest > 0 else 0.0
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= 52 else label[:51] + "…"

@@ -1,94 +1,92 @@
-"""A picture without any library: one row per cell, a point for its value, a bar for its interval.
-
-Drawn by hand as SVG, so that a page written anew is the same to the letter.
+"""A picture of values: one row per cell, a point for its value, a bar for its interval, and a
+hollow diamond for what is exact or was public before.
 """
 
 from __future__ import annotations
 
-import base64
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape as text
 
-WIDTH, ROW, LABELS, RIGHT, FOOT = 420, 20, 180, 24, 26  # a telephone shows it at nine tenths
-LETTER = 7  # pixels of a letter, at most in most words
-BLUE, INK, GREY, LINE = "#0072b2", "#1c2530", "#5b6673", "#e6eaee"
-TICKS = 5  # at most, beside the first
+from congenial.report.svg import (
+    BLUE,
+    INK,
+    LETTER,
+    ROW,
+    address,
+    axis,
+    legend,
+    room,
+    short,
+    ticks,
+    words,
+)
+
+WIDTH, LABELS, FOOT = 390, 180, 26
 
 
 @dataclass(frozen=True)
 class IntervalRow:
-    """A value and its interval; `low` = `high` where there is none. Exact: figures tell it."""
+    """A value and its interval; `low` = `high` where there is none. Exact: figures tell it.
+
+    `before`: what was public before, where something was.
+    """
 
     label: str
     value: float
     low: float
     high: float
     exact: bool = False
+    before: float | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest number that is drawn."""
+        drawn = [self.low, self.high, self.value]
+        drawn += [] if self.before is None else [self.before]
+        return min(drawn), max(drawn)
 
 
-def interval_rows(rows: Sequence[IntervalRow]) -> str:
-    """The picture as the address of an `img`; exact values are hollow diamonds."""
-    ticks = nice_ticks(
-        min(min(one.low, one.value) for one in rows), max(max(one.high, one.value) for one in rows)
-    )
+def interval_rows(rows: Sequence[IntervalRow], point: str = "", diamond: str = "") -> str:
+    """The picture as the address of an `img`; exact values are hollow diamonds.
+
+    `point`, `diamond`: what these marks are, for a legend below.
+    """
+    lows, highs = zip(*(row.ends for row in rows), strict=True)
+    low, high = min(lows), max(highs)
+    low = 0 if 0 < low < 0.6 * high else low  # the axis begins at 0 where that costs little room
+    values = ticks(low, high, least=1)
     bottom = ROW * len(rows) + 6
-    left = min(LABELS, 30 + LETTER * max(len(one.label) for one in rows))
-    most = max(len(f"{tick:,}") for tick in ticks)
-    apart = (WIDTH - left - RIGHT) / (len(ticks) - 1)
-    every = math.ceil(LETTER * (most + 1) / apart)  # so that their numbers stay apart
+    left = min(LABELS, 30 + LETTER * max(len(row.label) for row in rows))
+    right = WIDTH - room(values)
 
     def across(value: float) -> float:
-        share = (value - ticks[0]) / (ticks[-1] - ticks[0])
-        return left + share * (WIDTH - left - RIGHT)
+        return left + (value - values[0]) / (values[-1] - values[0]) * (right - left)
 
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + FOOT}" '
-        'font-family="sans-serif" font-size="12">'
-    ]
-    for place, tick in enumerate(ticks):
-        x = f"{across(tick):.1f}"
-        lines.append(f'<path d="M{x} 0V{bottom}" stroke="{LINE}"/>')
-        if place % every:
-            continue
-        lines.append(
-            f'<text x="{x}" y="{bottom + 16}" text-anchor="middle" fill="{GREY}">{tick:,}</text>'
-        )
-    for at, one in enumerate(rows):
+    drawn = [axis(values, left, right, 0, bottom)]
+    for at, row in enumerate(rows):
         y = ROW * at + 12
-        ends = across(one.low), across(one.high)
-        lines.append(_label(one, left, y) + _mark(one.exact, across(one.value), ends, y))
-    svg = "".join([*lines, "</svg>"])
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+        drawn.append(words(left - 12, y + 4, short(row.label, LABELS - 12), anchor="end"))
+        if row.before is not None:
+            drawn.append(_diamond(across(row.before), y))
+        drawn.append(_mark(row, across(row.value), (across(row.low), across(row.high)), y))
+    marks = ((_point(14, 0), point), (_diamond(14, 0), diamond))
+    end, below = legend(bottom + FOOT, WIDTH, [(mark, said) for mark, said in marks if said])
+    return address(WIDTH, end, [*drawn, *below])
 
 
-def _label(one: IntervalRow, left: int, y: int) -> str:
-    most = LABELS // LETTER - 1
-    said = one.label if len(one.label) <= most else one.label[: most - 1] + "…"
-    return f'<text x="{left - 12}" y="{y + 4}" text-anchor="end" fill="{INK}">{text(said)}</text>'
-
-
-def _mark(exact: bool, x: float, ends: tuple[float, float], y: int) -> str:
+def _mark(row: IntervalRow, x: float, ends: tuple[float, float], y: float) -> str:
     """A point on its bar, or a hollow diamond."""
-    if exact:
-        return f'<path d="M{x - 5:.1f} {y}l5 -5l5 5l-5 5z" fill="white" stroke="{INK}"/>'
+    if row.exact:
+        return _diamond(x, y)
     low, high = (f"{end:.1f}" for end in ends)
-    path = f"M{low} {y}H{high}M{low} {y - 4}v8M{high} {y - 4}v8"
+    path = f"M{low} {y:.0f}H{high}M{low} {y - 4:.0f}v8M{high} {y - 4:.0f}v8"
     bar = f'<path d="{path}" stroke="{BLUE}" stroke-width="1.6"/>' if low != high else ""
-    return f'{bar}<circle cx="{x:.1f}" cy="{y}" r="3.4" fill="{BLUE}"/>'
+    return bar + _point(x, y)
 
 
-def nice_ticks(low: float, high: float) -> list[int]:
-    """Round whole numbers around an interval; from 0 where that costs little room.
+def _point(x: float, y: float) -> str:
+    return f'<circle cx="{x:.1f}" cy="{y:.0f}" r="3.4" fill="{BLUE}"/>'
 
-    >>> nice_ticks(3, 97), nice_ticks(903, 947), nice_ticks(5, 5)
-    ([0, 20, 40, 60, 80, 100], [900, 910, 920, 930, 940, 950], [4, 5, 6])
-    """
-    low = 0 if 0 < low < 0.6 * high else low
-    if low == high:
-        low, high = low - 1, high + 1
-    raw = max((high - low) / TICKS, 1.0)
-    unit = 10 ** math.floor(math.log10(raw))
-    step = next(unit * k for k in (1, 2, 5, 10) if unit * k >= raw * (1 - 1e-9))
-    return [step * k for k in range(math.floor(low / step), math.ceil(high / step) + 1)]
+
+def _diamond(x: float, y: float) -> str:
+    return f'<path d="M{x - 5:.1f} {y:.0f}l5 -5l5 5l-5 5z" fill="white" stroke="{INK}"/>'

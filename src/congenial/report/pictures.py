@@ -1,4 +1,5 @@
-"""How charts are drawn: their look, and their address on a page.
+"""How charts of commands (`infer`, `curve`, `audit`, `utility`, `reproduce`) look, and their
+address on a page. No bundle has them: the pictures of its report are drawn by hand (`svg.py`).
 
 Drawn with Altair and rendered offline by vl-convert (extra `report`); `available` says whether both
 are there. Colours are Okabe and Ito's, which colour-blind readers tell apart; exact figures also
@@ -8,13 +9,11 @@ have their own shape.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 WIDTH = 290  # of what is plotted: with labels beside it a telephone shows all of it
 PADDING = {"left": 24, "right": 12, "top": 4, "bottom": 4}
-LETTER, LONGEST = 6, 190  # pixels of a label: of a letter, and of all of it
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 INK, GREY = "#1c2530", "#9aa5b1"
 
@@ -29,36 +28,6 @@ def available() -> bool:
     return True
 
 
-class Pen(Protocol):
-    """What draws the pictures of a report: this module, or nothing (`Blank`)."""
-
-    def available(self) -> bool:
-        """Whether there are pictures at all."""
-
-    def draw(self, chart: Callable[..., Any], /, *of: Any) -> str:
-        """The address of a picture: of the chart that `chart` makes of the rest."""
-
-
-@dataclass(frozen=True)
-class Blank:
-    """Pictures left empty, so that the words around them can be compared."""
-
-    drawn: bool
-
-    def available(self) -> bool:
-        """Whether the page has them."""
-        return self.drawn
-
-    def draw(self, *_: Any) -> str:
-        """Nothing."""
-        return ""
-
-
-def draw(chart: Callable[..., Any], /, *of: Any) -> str:
-    """A picture as an address: of the chart that `chart` makes of the rest."""
-    return svg_uri(chart(*of))
-
-
 def altair() -> Any:
     """The module, loaded when a picture is drawn; untyped, because it may be absent."""
     import altair
@@ -70,12 +39,6 @@ def chart_of(points: Iterable[Mapping[str, Any]]) -> Any:
     """A chart of some rows. All that is made of it shares them: altair copies a list each time."""
     alt = altair()
     return alt.Chart(alt.Data(values=tuple(points)))
-
-
-def plot_width(labels: Sequence[str], panels: int = 1) -> int:
-    """The width of each panel beside these labels, so that the whole fits a telephone."""
-    beside = min(LONGEST, LETTER * max(map(len, labels)))
-    return max(90, (WIDTH + 60 - beside - 16 * (panels - 1)) // panels)
 
 
 def styled(chart: Any) -> Any:

@@ -1,15 +1,14 @@
 """HTML from the templates beside this module: the one place where pages are written and compared.
 
 Every value is escaped (a label such as "<script>" shows as written), and a name that a template
-does not know is an error. A page written anew must be the same to the letter, but for what its
-pictures show. What a page says that no bundle holds (its basis: earlier counts, what was fitted and
-tried) stands in its head as data, so that the sentences that tell it can be written anew too.
+does not know is an error. A page that `verify` writes again must be the same to the letter,
+pictures included. What a page says that no bundle holds (its basis: earlier counts, what was fitted
+and tried) stands in its head as data, so that the sentences about it can be written again too.
 """
 
 from __future__ import annotations
 
 import json
-from base64 import b64decode
 from functools import cache
 from html import unescape
 from typing import TYPE_CHECKING, Any
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 BASIS = "congenial-basis"
 _BASIS_OPENS = f'<meta name="{BASIS}" content="'
-_IMAGE_OPENS = "<img "
-_PICTURE_OPENS = ' src="data:image/svg+xml;base64,'
 _SECTION_OPENS = '<section id="'
 
 
@@ -95,47 +92,8 @@ def basis_of(page: str) -> Any:
     return json.loads(unescape(rest.partition('"')[0])) if found else None
 
 
-def has_pictures(page: str) -> bool:
-    """Whether the page shows pictures."""
-    return _PICTURE_OPENS in page
-
-
-def without_pictures(page: str) -> str:
-    """The page with the addresses of its pictures left out; what is no SVG of ours stays."""
-    first, *rest = page.split(_PICTURE_OPENS)
-    kept = [first]
-    for piece in rest:
-        address, quote, after = piece.partition('"')
-        kept.append(f' src="{quote}{after}' if _is_base64(address) else _PICTURE_OPENS + piece)
-    return "".join(kept)
-
-
-def _is_base64(address: str) -> bool:
-    try:
-        b64decode(address, validate=True)
-    except ValueError:
-        return False
-    return True
-
-
-def _left_empty_as(again: str, page: str) -> str:
-    """The page without the addresses of those pictures that `again` leaves empty."""
-    pieces, drawn = page.split(_IMAGE_OPENS), again.split(_IMAGE_OPENS)
-    if len(pieces) != len(drawn):
-        return page if has_pictures(again) else without_pictures(page)
-    kept = [
-        piece if has_pictures(own) else without_pictures(piece)
-        for piece, own in zip(pieces, drawn, strict=True)
-    ]
-    return _IMAGE_OPENS.join(kept)
-
-
 def differences(page: str, again: str) -> list[str]:
-    """The sections in which a page differs from the one written anew.
-
-    A picture may show anything where `again` leaves it empty; where it draws it, it counts.
-    """
-    page = _left_empty_as(again, page)
+    """The sections in which a page differs from the one written again."""
     if page == again:
         return []
     found, expected = _sections(page), _sections(again)
