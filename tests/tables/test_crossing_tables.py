@@ -15,8 +15,12 @@ from congenial.figures.statements import count, structural_zeros, total
 from congenial.mechanisms.tables_calibration import calibrate_tables
 from congenial.sampling import SeededRandomness
 from congenial.tables import whole_counts
-from congenial.tables.crossing_rounding import figure_classes, nearer
-from congenial.tables.crossing_targets import nonnegative_cells, weights_of
+from congenial.tables.crossing_tables import (
+    figure_classes,
+    nearer,
+    nonnegative_cells,
+    weights_of,
+)
 from congenial.tables.gradient_inverse import figure_matrix
 from congenial.tables.measurements import Measurements
 from congenial.tables.node_order import NodeOrder

@@ -17,9 +17,8 @@ import numpy as np
 from congenial.data.argument_rules import NAMES, takes
 from congenial.data.workload import Ints, Margin
 from congenial.errors import StructureError
-from congenial.tables.crossing_rounding import nearer
-from congenial.tables.crossing_targets import LARGEST as CROSSING_LARGEST
-from congenial.tables.crossing_targets import nonnegative_cells
+from congenial.tables.crossing_tables import LARGEST as CROSSING_LARGEST
+from congenial.tables.crossing_tables import nearer, nonnegative_cells
 from congenial.tables.linear_estimates import Estimates, completed, in_order
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import Atoms, NodeOrder, node_order
