@@ -1,5 +1,5 @@
-"""Tables that cross, beside the fit from coarse to fine: nonnegative targets before it, and moves of
-people after it.
+"""Tables that cross, beside the fit from coarse to fine: nonnegative targets before it, and people
+who move after it.
 
 Whole counts are fitted level by level of one attribute. A table that is not a level of it (people
 by race beside people by education and sex) is a sum over parts of nodes.
@@ -17,11 +17,13 @@ once, by the alternating direction method of multipliers (Boyd, Parikh, Chu, Pel
 2011, sections 3.1 and 3.4): every step solves normal equations of the same structure as the
 estimates', by the same two solvers. An interior point method needs a matrix of all coarser cells.
 
-**After** (`nearer`). Cells are rounded node by node, and a table that is not a node adds up hundreds
-of roundings. People are moved one at a time, always where the sum of squared distances of all
-tables from their targets falls most: between two cells that no figure tells apart, or in and out of
-cells that no figure counts. So every figure stays as it is. Targets are on a grid, so that their
-sums are exact and whoever has them makes the same moves. Public values in, public values out.
+**After** (`nearer`). Cells are rounded node by node, and a table that is not a node adds up
+hundreds of roundings. People are moved one at a time, always where the sum of squared distances of
+all tables from their targets falls most: between two cells that no figure tells apart, or in and
+out of cells that no figure counts. So every figure stays as it is. Targets are on a grid, so that
+their sums are exact and whoever has them makes the same moves.
+
+Public values in, public values out.
 """
 
 from __future__ import annotations

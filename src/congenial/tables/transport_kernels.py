@@ -36,7 +36,7 @@ import numba
 import numpy as np
 
 
-class Problem(NamedTuple):
+class TransportProblem(NamedTuple):
     """Targets of units and cells, with their precisions; columns sorted by groups."""
 
     targets: Any  # (units, cells)
@@ -47,7 +47,7 @@ class Problem(NamedTuple):
     blocks: Any  # block of each cell, -1 for none
 
 
-class Sums(NamedTuple):
+class KnownSums(NamedTuple):
     """Sums that are known: per unit and block, and per column where `has_columns`."""
 
     rows: Any
