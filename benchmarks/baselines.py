@@ -15,10 +15,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from congenial.mechanisms.projection import whole_tables
 from congenial.papers.congenial_dp.example import TABLE1, A
-from congenial.papers.post_processing import ConformingTables, least_squares, nearest_in, topdown
+from congenial.papers.post_processing import (
+    ConformingTables,
+    least_squares,
+    nearest_in,
+    topdown,
+    two_stages,
+)
 from congenial.sampling import DoubleGeometric, SeededRandomness
+from congenial.tables import general_fit
 
 EPS = Fraction(1, 4)
 MARGINS = (20, 30)
@@ -64,19 +70,13 @@ def timed(part: str, what: str, action: Callable[[], Any], cells: int) -> dict[s
 def as_integers(values: Any, conforming: ConformingTables, randomness: SeededRandomness) -> Any:
     """The general route: least squares by the solver, rounding as an integer programme."""
     y = np.asarray(values, dtype=float)
-    x = y + whole_displacement(y, conforming)
-    recognised = whole_tables.unimodular
-    whole_tables.unimodular = lambda _: False  # type: ignore[assignment]
+    moved = general_fit._displacement(y, conforming)[1]
+    usual = two_stages.search
+    two_stages.search = lambda *given: usual(*given[:-1], True)  # type: ignore[assignment]
     try:
-        return whole_tables.rounded(x, conforming, randomness)
+        return two_stages.rounded(y + moved, conforming, randomness)
     finally:
-        whole_tables.unimodular = recognised
-
-
-def whole_displacement(y: Any, conforming: ConformingTables) -> Any:
-    from congenial.mechanisms.projection.least_squares import _displacement
-
-    return _displacement(y, conforming)
+        two_stages.search = usual
 
 
 SMALLEST = {"MARGINS": (3, 4), "COUNTIES": 2, "GROUPS": 3}

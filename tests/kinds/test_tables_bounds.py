@@ -27,7 +27,7 @@ from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
 from congenial.publication.verification import verify
 from congenial.sampling.randomness import SeededRandomness
-from congenial.tables import whole_general
+from congenial.tables import general_fit
 from congenial.tables.promise import joint_epsilon, joint_rho
 from tests.commands import refused, run
 from tests.kinds.several_tables_plan import written
@@ -73,7 +73,7 @@ def test_printed_counts_keep_public_bounds(tmp_path: Path) -> None:
 def test_bounds_that_nothing_printed_would_keep_are_refused(tmp_path: Path, monkeypatch) -> None:
     path = bounded(tmp_path)
     run("publish", path)
-    monkeypatch.setattr(whole_general, "LARGEST", 10)
+    monkeypatch.setattr(general_fit, "LARGEST", 10)
     monkeypatch.setattr("congenial.tables.whole_counts.LARGEST", 10)
     told = refused(path)
     assert "only whole counts keep bounds" in told

@@ -17,10 +17,12 @@ from congenial.figures.statements import margin, total
 from congenial.figures.ties import Pattern
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.measured_tables import MeasuredTables
-from congenial.mechanisms.one_table import nearest_counts, project_group, totals_with_margins
+from congenial.mechanisms.one_table import nearest_counts, totals_with_margins
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.randomness import SeededRandomness
+from congenial.tables.conforming_tables import ConformingTables
+from congenial.tables.general_fit import nearest, nearest_in
 
 SCHEMA = Schema.from_dict({"g": {"levels": ["p", "q"]}, "x": {"integers": [1, 5]}})
 TABLE = Table(SCHEMA, SCHEMA.names, np.array([[0, 0, 1, 0, 2], [0, 0, 0, 0, 0]]))
@@ -30,8 +32,8 @@ TABLE = Table(SCHEMA, SCHEMA.names, np.array([[0, 0, 1, 0, 2], [0, 0, 0, 0, 0]])
 @settings(max_examples=150, deadline=None)
 def test_nearest_whole_table_with_the_same_total(x, seed):
     x = np.array(x)
-    y = project_group(x, SeededRandomness(seed))
     total_ = max(int(x.sum()), 0)
+    y = nearest(x, np.ones((1, len(x))), [total_], randomness=SeededRandomness(seed))
     assert y.min() >= 0
     assert y.sum() == total_
     if x.sum() >= 0:
@@ -45,11 +47,10 @@ def test_nearest_whole_table_with_the_same_total(x, seed):
 
 def test_ties_favour_no_cell():
     """alpha = 1e-6: each of three equal cells gives up the odd unit equally often."""
-    x = np.array([2, 2, 2, -1])
-    given_up = np.zeros(3)
-    randomness = SeededRandomness(4)
-    for _ in range(3000):
-        given_up += project_group(x, randomness)[:3] == 1
+    together = ConformingTables.of(np.ones((1, 4)), [5]).repeated(3000)
+    x = np.tile([2, 2, 2, -1], 3000)
+    found = nearest_in(x, together, SeededRandomness(4)).reshape(-1, 4)
+    given_up = np.sum(found[:, :3] == 1, axis=0)
     assert given_up.sum() == 3000
     assert np.all(np.abs(given_up - 1000) < 4.9 * np.sqrt(3000 * 2 / 9))
 
@@ -59,8 +60,8 @@ def test_groups_keep_their_totals_and_the_draw_is_kept():
     mechanism = calibrate("auto", Guarantee.pure(1, adjacency), SCHEMA.names)
     release = mechanism.release(TABLE, SeededRandomness(2))
     (drawn,), (counts,) = release.drawn, release.counts
-    nearest = nearest_counts(mechanism, drawn, SeededRandomness(3))
-    for found in (counts, nearest):
+    by_cells = nearest_counts(mechanism, drawn, SeededRandomness(3))
+    for found in (counts, by_cells):
         assert drawn.min() < 0 <= found.min()
         assert found.sum(axis=1).tolist() == [3, 0]
     assert np.array_equal(drawn, mechanism.draw(TABLE.counts, SeededRandomness(2), 1)[0])

@@ -18,13 +18,13 @@ from congenial.mechanisms.congenial import Congenial
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.one_table import OneTable, made_up_table
-from congenial.mechanisms.projection import whole_tables
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication import drawing, workflow
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
 from congenial.sampling.conditioned_noise import ConditionedNoise
 from congenial.sampling.randomness import SeededRandomness
+from congenial.tables import general_fit
 from tests.confidentiality.scenes import BOUNDED, SYNTHETIC, TABLE, Scene, people
 
 SEED = 20261116
@@ -67,7 +67,7 @@ def test_a_projection_out_of_reach(
 ) -> None:
     plan = ready(tmp_path, text)
     monkeypatch.setattr(one_table, "fit_to_targets", out_of_reach)
-    monkeypatch.setattr(whole_tables, "_nearest_totals", out_of_reach)
+    monkeypatch.setattr(general_fit, "_nearest_totals", out_of_reach)
     assert "out of reach" in str(refused(plan))
 
 
@@ -150,7 +150,7 @@ def test_what_fails_after_the_draw_is_counted(
     monkeypatch.setattr(OneTable, "order", None)
     monkeypatch.setattr(OneTable, "_rehearse", lambda _: None)
     monkeypatch.setattr(drawing, "rehearse", lambda offer: offer)
-    monkeypatch.setattr(whole_tables, "_nearest_totals", out_of_reach)
+    monkeypatch.setattr(general_fit, "_nearest_totals", out_of_reach)
     with pytest.raises(BundleError, match="out of reach"):
         workflow.release(plan, "made", randomness=SeededRandomness(SEED))
     ledger = open_ledger(plan, create=False)

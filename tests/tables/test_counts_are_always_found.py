@@ -15,12 +15,12 @@ from congenial.data.table import Table
 from congenial.data.workload import Workload
 from congenial.figures.invariants import publish
 from congenial.figures.statements import at_least, at_most, count, linear, margin, total
-from congenial.tables import transport_fit, whole_counts, whole_general
+from congenial.tables import general_fit, transport_fit, whole_counts
+from congenial.tables.general_fit import NearestTable, PublicProgramme, as_near_tables
 from congenial.tables.joint_estimator import JointEstimator
 from congenial.tables.linear_estimates import estimate
 from congenial.tables.transport_fit import filled
 from congenial.tables.whole_counts import fit_whole_counts
-from congenial.tables.whole_general import PublicProgramme, as_near_by_programme
 
 GIVEN_UP = (1, None)  # status of a limit, and nothing found
 SCHEMA = Schema.from_dict(
@@ -66,13 +66,13 @@ def test_a_search_that_is_given_up_after_the_draw_leaves_whole_counts(monkeypatc
     found = one(figures)
     assert not found.why_no_counts
     best = found.answer(drawn(found, 1)).counts[0]
-    searched = whole_general.search
+    searched = general_fit.search
 
-    def real_only(costs, rows, whole, *limits):
-        return GIVEN_UP if np.any(whole) else searched(costs, rows, whole, *limits)
+    def real_only(costs, rows, ends, limits, whole, *nodes):
+        return GIVEN_UP if np.any(whole) else searched(costs, rows, ends, limits, whole, *nodes)
 
     for planted in (real_only, lambda *_: GIVEN_UP):
-        monkeypatch.setattr(whole_general, "search", planted)
+        monkeypatch.setattr(general_fit, "search", planted)
         answer = found.answer(drawn(found, 1))
         assert all(counts is not None for counts in answer.counts)
         assert has_all_figures(found, answer.counts[0])
@@ -84,7 +84,7 @@ def test_a_search_that_is_given_up_after_the_draw_leaves_whole_counts(monkeypatc
 
 
 def test_a_search_that_is_given_up_before_the_draw_prints_estimates(monkeypatch) -> None:
-    monkeypatch.setattr(whole_general, "search", lambda *_, **__: GIVEN_UP)
+    monkeypatch.setattr(general_fit, "search", lambda *_, **__: GIVEN_UP)
     found = one(FIGURES["bounds"])
     assert "was not settled in" in found.why_no_counts
     assert found.answer(drawn(found, 1)).counts == (None, None, None)
@@ -129,14 +129,14 @@ def test_counts_by_programme_are_told_from_farther_ones() -> None:
     values = drawn(found, 5)
     fitted = estimate(found.measurements, values)
     whole = fit_whole_counts(fitted)
-    assert as_near_by_programme(fitted, (), whole.cells)
+    assert as_near_tables(fitted, (), whole.cells)
     assert found.as_near(values, [whole.table(names) for names in TABLES])
     cells = whole.cells.copy()
     cells[0, 0, 0] += 1
     cells[0, 0, 1] -= 1
-    assert not as_near_by_programme(fitted, (), cells)
+    assert not as_near_tables(fitted, (), cells)
     cells[0, 0, 0] += 1  # not a figure of area A any more
-    assert not as_near_by_programme(fitted, (), cells)
+    assert not as_near_tables(fitted, (), cells)
 
 
 def test_chords_count_the_same_distance() -> None:
@@ -146,10 +146,9 @@ def test_chords_count_the_same_distance() -> None:
     people = int(COUNTS.sum())
     half = (np.arange(found.measurements.size) % 2 == 0)[None].astype(float)
     for target in (-3.4, 41.49, 41.51, people + 0.7):
-        nearest = whole_general.Nearest(public.rows, half, np.array([target]))
-        got = nearest.search(public.cells, np.inf, whole=True)
-        least = min(abs(n - target) for n in range(people + 1))
-        assert got is not None
+        nearest = NearestTable(public.conforming, half, np.array([target]))
+        got = nearest.nearest(public.cells)
+        least = min((n - target) ** 2 for n in range(people + 1))
         assert nearest.distance(got) == pytest.approx(least)
         assert got.sum() == people
 

@@ -19,12 +19,11 @@ from congenial.sampling.choice import TablePart, choose
 from congenial.sampling.discrete import cell_law
 from congenial.sampling.two_way.lattice_gaussian import TwoWayGaussian
 from congenial.tables import covariance as module
-from congenial.tables import low_rank_variances, structure
+from congenial.tables import gradient_inverse, structure
 from congenial.tables.covariance import Covariance
-from congenial.tables.gradient_inverse import GradientInverse
+from congenial.tables.gradient_inverse import GradientInverse, LowRankVariances
 from congenial.tables.intervals import half_width
 from congenial.tables.linear_estimates import estimate, in_order
-from congenial.tables.low_rank_variances import LowRankVariances
 from congenial.tables.measurements import Measurements
 from tests.tables.settings import CELLS, SCHEMA, SETTINGS, confidential, dense, measurements
 
@@ -85,7 +84,7 @@ def test_one_inverse_is_used_where_tables_do_not_separate(monkeypatch):
 def test_a_large_table_that_does_not_separate_gets_a_bound(monkeypatch):
     monkeypatch.setattr(structure, "LARGEST_CORE", 5)
     monkeypatch.setattr(module, "SOLVED", 100)
-    monkeypatch.setattr(low_rank_variances, "LARGEST", 10)
+    monkeypatch.setattr(gradient_inverse, "LARGEST_RANK", 10)
     work, table = measurements(SETTINGS[13])
     oracle = dense(work, table)
     expected = np.sqrt(np.diag(oracle.inverse(work.precisions)))

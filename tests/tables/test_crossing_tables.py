@@ -15,13 +15,16 @@ from congenial.figures.statements import count, structural_zeros, total
 from congenial.mechanisms.tables_calibration import calibrate_tables
 from congenial.sampling import SeededRandomness
 from congenial.tables import whole_counts
-from congenial.tables.crossing_rounding import figure_classes, nearer
-from congenial.tables.crossing_targets import nonnegative_cells, weights_of
-from congenial.tables.gradient_inverse import figure_matrix
+from congenial.tables.crossing_tables import (
+    figure_classes,
+    nearer,
+    nonnegative_cells,
+    weights_of,
+)
+from congenial.tables.gradient_inverse import figure_matrix, indicators
 from congenial.tables.measurements import Measurements
 from congenial.tables.node_order import NodeOrder
 from congenial.tables.whole_counts import rehearse
-from congenial.tables.whole_general import margin_matrix
 
 SIZES = {"a": 7, "b": 6, "c": 5, "d": 4, "e": 2}
 SCHEMA = Schema.from_dict({name: {"integers": [1, size]} for name, size in SIZES.items()})
@@ -114,7 +117,7 @@ def test_targets_are_the_weighted_least_squares_fit_given_the_signs(figures, see
     found, aim = nonnegative_cells(fitted, margins), fitted.cells
     matrix = np.vstack(
         [
-            np.sqrt(weight) * margin_matrix(margin).toarray()
+            np.sqrt(weight) * indicators(margin).toarray()
             for margin, weight in zip(margins, weights_of(work, margins), strict=True)
         ]
     )

@@ -14,7 +14,7 @@ from congenial.data.workload import Workload
 from congenial.errors import CongenialError, MandateError, StructureError
 from congenial.figures.invariants import Invariants, publish
 from congenial.figures.statements import at_most, count, linear, margin, total
-from congenial.tables import whole_general
+from congenial.tables import general_fit
 from congenial.tables.covariance import Covariance
 from congenial.tables.intervals import half_width
 from congenial.tables.linear_estimates import estimate
@@ -169,7 +169,7 @@ def test_bounds_and_weighted_figures_of_small_tables_use_a_programme():
     )
     tables = [["county", "sex", "age"], ["age"]]
     work = Measurements(Workload.of(PEOPLE, tables), (1.0, 1.0), known)
-    assert isinstance(rehearse(work), whole_general.PublicProgramme)
+    assert isinstance(rehearse(work), general_fit.PublicProgramme)
     values = [counts + rng.normal(0, 1, counts.shape), counts.sum(axis=(0, 1)) + 0.0]
     whole = fit_whole_counts(estimate(work, values))
     assert whole.order is None
@@ -184,7 +184,7 @@ def test_a_bound_that_nothing_meets_fails_closed():
     )
     work = Measurements(Workload.of(PEOPLE, [["county", "sex"]]), (1.0,), both)
     with pytest.raises(CongenialError, match="no whole counts"):
-        whole_general.PublicProgramme.of(work)
+        general_fit.PublicProgramme.of(work)
 
 
 # ---- nodes -----------------------------------------------------------------------------------

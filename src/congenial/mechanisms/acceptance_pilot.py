@@ -8,19 +8,19 @@ those are counted. The release itself then draws until the bounds hold and never
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from congenial.errors import StructureError
 from congenial.figures.lattice import Ints
 from congenial.figures.limits import conforming_tables
 from congenial.mechanisms.congenial import CongenialCounts
-from congenial.mechanisms.projection.conforming_tables import ConformingTables
-from congenial.mechanisms.projection.whole_tables import nearest_in
 from congenial.sampling.randomness import SeededRandomness
+from congenial.tables.conforming_tables import ConformingTables
+from congenial.tables.general_fit import nearest_in
 
 LEAST = 1e-3  # share of draws that must meet the bounds
 _SEED = 20200101  # public: everybody gets the same answer
@@ -65,12 +65,10 @@ def made_up(mechanism: CongenialCounts) -> list[Ints]:
         return list(listed[np.unique(chosen)])
     known, bounds = mechanism.support, mechanism.limits
     exact = ConformingTables.given(known)
-    allowed = ConformingTables(
-        sp.vstack([exact.rows, bounds.rows], format="csr"),
-        np.concatenate([exact.low, bounds.least]),
-        np.concatenate([exact.high, bounds.most]),
-        np.maximum(exact.lower, bounds.low),
-        np.minimum(exact.upper, bounds.high),
+    allowed = replace(
+        exact.plus(bounds.rows, bounds.least, bounds.most),
+        lower=np.maximum(exact.lower, bounds.low),
+        upper=np.minimum(exact.upper, bounds.high),
     )
     size, source = bounds.low.size, SeededRandomness(_SEED)
     typical = _typical(mechanism)

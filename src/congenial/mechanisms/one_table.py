@@ -39,11 +39,11 @@ from congenial.figures.limits import bound_rows, limits
 from congenial.figures.support import LOOSE, Support, support
 from congenial.figures.ties import Pattern, Tie
 from congenial.mechanisms.mechanism import ErrorLaw, Mechanism
-from congenial.mechanisms.projection.conforming_tables import ConformingTables
-from congenial.mechanisms.projection.whole_tables import nearest, nearest_in
 from congenial.mechanisms.released import EXACT_LAW
 from congenial.sampling.randomness import Randomness, SeededRandomness
+from congenial.tables.conforming_tables import ConformingTables
 from congenial.tables.covariance import Deviations
+from congenial.tables.general_fit import nearest, nearest_in
 from congenial.tables.joint_estimator import NOT_YET, Answer
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import NodeOrder
@@ -311,9 +311,8 @@ class OneTable:
             table = made_up_table(mechanism, randomness)
             drawn = table + mechanism.noise(randomness, 1)[0]
             nearest_counts(mechanism, drawn, randomness)
-            bounded = _bounded(self.figures, groups)
-            if bounded is not None:  # this draw may keep the bounds by chance
-                nearest_in(drawn.reshape(-1), bounded, randomness)
+            if self.figures.bounds:  # this draw may keep the bounds by chance
+                nearest_in(drawn, _conforming(self.figures, groups), randomness, every=True)
 
     def _fits(self, order: NodeOrder) -> bool:
         """Whether noise around a table that agrees with the figures can be fitted.
@@ -447,53 +446,8 @@ def nearest_counts(mechanism: Mechanism, drawn_table: Ints, randomness: Randomne
     favoured.
     """
     groups = support(mechanism.description.support, mechanism.description.table)
-    labels = groups.labels.reshape(-1)
-    drawn = drawn_table.reshape(-1)
-    values = np.where(labels == LOOSE, np.maximum(drawn, 0), drawn)
-    order, start = _by_group(labels, groups.groups)
-    broken = np.unique(labels[(values < 0) & (labels >= 0)])
-    for group in broken[~groups.tied[broken]]:
-        cells = order[start[group] : start[group + 1]]
-        values[cells] = project_group(drawn[cells], randomness)
-    for tie in groups.ties:
-        if np.any(np.isin(tie.groups, broken)):
-            cells = _cells_of(tie, order, start)
-            values[cells] = _project_tie(drawn[cells], tie, groups, randomness)
-    bounded = _bounded(mechanism.adjacency.figures, groups)
-    if bounded is not None and not bounded.holds(values):
-        values = nearest_in(drawn, bounded, randomness)
-    return np.asarray(values.reshape(drawn_table.shape))
-
-
-def _project_tie(x: Any, tie: Tie, groups: Support, randomness: Randomness) -> Any:
-    """The nearest whole y >= 0 whose group sums satisfy the tie's equations, as those of x do."""
-    matrix = _of_cells(tie, groups)
-    return nearest(x, matrix, matrix @ x, lower=0, randomness=randomness)
-
-
-def project_group(x: Any, randomness: Randomness) -> Any:
-    """argmin over whole y >= 0 with sum y = sum x of ||y - x||_2^2.
-
-    Separable and convex: all positive cells fall to the same level c, and the last units are taken
-    from cells chosen at random among those above it, which all cost the same.
-    """
-    total = int(np.sum(x))
-    if total <= 0:
-        return np.zeros_like(x)
-    high = np.sort(x)[::-1].astype(np.int64)
-    # With the k largest cells kept, the level is (their sum - total) / k; the right k is the
-    # largest
-    # whose smallest kept cell stays above the level.
-    surplus = np.cumsum(high) - total
-    kept = int(np.flatnonzero(high * np.arange(1, len(high) + 1) > surplus)[-1]) + 1
-    level = int(surplus[kept - 1] // kept)
-    y = np.maximum(x - level, 0)
-    excess = int(np.sum(y)) - total
-    above = np.flatnonzero(y > 0)
-    # A random order by sorting fresh words: ties among 64-bit words are as good as never.
-    chosen = above[np.argsort(randomness.words(len(above)), kind="stable")][:excess]
-    y[chosen] -= 1
-    return y
+    allowed = _conforming(mechanism.adjacency.figures, groups)
+    return nearest_in(drawn_table, allowed, randomness).reshape(drawn_table.shape)
 
 
 def _ties(drawn: Ints) -> Randomness:
@@ -545,16 +499,8 @@ def made_up_table(mechanism: Mechanism, randomness: Randomness, loose: int | Non
     place = np.argsort(order, kind="stable")[cells] - start[labels[cells]]
     share, rest = np.divmod(totals, np.maximum(groups.sizes, 1))
     table[cells] = share[labels[cells]] + (place < rest[labels[cells]])
-    for tie in groups.ties if not np.all(told) else ():
-        assert tie.values is not None
-        if not told[tie.groups[0]]:
-            cells = _cells_of(tie, order, start)
-            table[cells] = nearest(
-                table[cells], _of_cells(tie, groups), tie.values, lower=0, randomness=randomness
-            )
-    bounded = _bounded(figures, groups)
-    if bounded is not None and not bounded.holds(table):
-        table = nearest_in(table, bounded, randomness)
+    if groups.ties or figures.bounds:
+        table = nearest_in(table, _conforming(figures, groups), randomness)
     return table.reshape(mechanism.shape)
 
 
@@ -599,26 +545,12 @@ def _by_group(labels: Any, groups: int) -> tuple[Any, Any]:
     return order, np.searchsorted(labels[order], np.arange(groups + 1))
 
 
-def _cells_of(tie: Tie, order: Any, start: Any) -> Any:
-    return np.concatenate([order[start[g] : start[g + 1]] for g in tie.groups])
-
-
 def _of_cells(tie: Tie, groups: Support) -> sp.csr_matrix:
     """The equations of a tie, one column for each of its cells."""
     of_cell = np.repeat(np.arange(len(tie.groups)), groups.sizes[tie.groups])
     return sp.csr_matrix(tie.equations[:, of_cell])
 
 
-def _bounded(figures: Invariants, groups: Support) -> ConformingTables | None:
-    """The nonnegative tables that keep every published bound the table can show; None for none."""
-    rows, low, high = bound_rows(figures, groups.names)
-    if not rows.shape[0]:
-        return None
-    exact = ConformingTables.given(groups)
-    return ConformingTables(
-        sp.vstack([exact.rows, rows], format="csr"),
-        np.concatenate([exact.low, low]),
-        np.concatenate([exact.high, high]),
-        exact.lower,
-        exact.upper,
-    )
+def _conforming(figures: Invariants, groups: Support) -> ConformingTables:
+    """The nonnegative tables with every published sum and bound that the table can show."""
+    return ConformingTables.given(groups).plus(*bound_rows(figures, groups.names))

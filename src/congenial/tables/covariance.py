@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from congenial.tables.inverse import Inverse
 from congenial.tables.linear_estimates import choose_inverse, in_order
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.noise_variance import Basis, Family, variance_basis
-
-if TYPE_CHECKING:
-    from congenial.tables.low_rank_variances import LowRankVariances
 
 SOLVED = 4_000_000  # entries of all solutions, where variances are solved for cell by cell
 BATCH_ENTRIES = 20_000_000  # numbers held at a time by such solves
@@ -79,12 +76,8 @@ class Covariance:
         return Deviations(in_order(np.sqrt(variances), names, self.measurements), basis)
 
     def _without_separation(self, names: Sequence[str]) -> tuple[Floats, Basis]:
-        """By one inverse of coarser cells and figures; cell by cell if they are few; otherwise a
-        bound from fewer measurements.
-        """
+        """Cell by cell if they are few, otherwise a bound from fewer measurements."""
         margin = self.measurements.margin(names)
-        if self._low_rank is not None:
-            return self._low_rank.variances(margin), self.basis
         if margin.size * self.measurements.size <= SOLVED:
             return self._solved(margin), self.basis
         if not isinstance(self.inverse, GradientInverse):
@@ -97,13 +90,6 @@ class Covariance:
         variances = choose_inverse(fewer).variances(fewer.margin(names))
         assert variances is not None
         return variances.reshape(margin.shape), "bound"
-
-    @cached_property
-    def _low_rank(self) -> LowRankVariances | None:
-        from congenial.tables.low_rank_variances import LowRankVariances
-
-        inverse = self.inverse
-        return LowRankVariances.of(inverse) if isinstance(inverse, GradientInverse) else None
 
     def _solved(self, margin: Margin) -> Floats:
         found = np.empty(margin.size)
@@ -140,8 +126,6 @@ class Covariance:
         places = [self.measurements.names.index(schema.axis(name).base) for name in names]
         order = sorted(range(len(places)), key=places.__getitem__)
         return weights.transpose([0, *(1 + i for i in order)]).reshape(-1, *margin.shape)
-
-    # ---- exact laws --------------------------------------------------------------------------
 
 
 def separable_part(measurements: Measurements) -> Measurements:

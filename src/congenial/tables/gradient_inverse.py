@@ -1,9 +1,20 @@
 """The inverse by conjugate gradients, for tables and figures that do not separate.
 
-Tables are never written as matrices: a step sums the cells onto every measured table and spreads
-the sums again. The steps stay in the kernel of the figures. With r the residual and the finest
-cells measured with precision p, every linear combination of the cells is off by at most |r| /
-sqrt(p) of its own standard deviation, because |q' M^+ r| <= sqrt(q' M^+ q) sqrt(r' M^+ r).
+**Solutions.** Tables are never written as matrices: a step sums the cells onto every measured table
+and spreads the sums again. The steps stay in the kernel of the figures. With r the residual and the
+finest cells measured with precision p, every linear combination of the cells is off by at most
+|r| / sqrt(p) of its own standard deviation, because |q' M^+ r| <= sqrt(q' M^+ q) sqrt(r' M^+ r).
+
+**Variances** would take one iteration per cell. Where only the finest cells are many, one matrix
+gives all of them (`LowRankVariances`). With the finest cells measured at precision p,
+M = p I + U D U' for the indicators U of the cells of the coarser measured tables and D their
+precisions. A figure is a row that is measured without error. So with W = [U, A'] (independent rows
+of A) and G = W'W + p diag(1/D, 0), the matrix inversion lemma (Woodbury 1950) says
+
+    p M^+ = I - W G^-1 W',
+
+and a cell of a table that adds up n finest cells, with overlaps w = W'T', has variance
+(n - w' G^-1 w) / p.
 """
 
 from __future__ import annotations
@@ -11,6 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod, sqrt
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +37,11 @@ LARGEST = 100_000_000  # cells
 ACCURACY = 1e-7  # of each standard deviation where the finest cells are measured, else relative
 STEPS = 20_000
 SMALLEST = 1e-290  # that is divided by
+LARGEST_RANK = 3_000  # coarser cells and figures whose matrix is inverted: seconds
+PRODUCTS = 500_000_000  # finest cells times coarser ones: a few seconds
+BATCH = 5_000_000  # numbers held at a time
+TOLD = 1e-10  # share of n / p below which a variance is rounding: figures tell the cell
+DEPENDENT = 1e-10  # of the largest diagonal entry of A A', for rows that follow from others
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +140,13 @@ class GradientInverse:
         finest = self.finest_precision
         return residual / sqrt(finest) if finest else None
 
-    def variances(self, margin: Margin) -> Floats | None:  # noqa: ARG002 - part of the protocol
-        """Not known without solving."""
-        return None
+    @cached_property
+    def _low_rank(self) -> LowRankVariances | None:
+        return LowRankVariances.of(self)
+
+    def variances(self, margin: Margin) -> Floats | None:
+        """The variance of every cell, where one matrix gives all of them; otherwise None."""
+        return None if self._low_rank is None else self._low_rank.variances(margin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +164,62 @@ class GradientSolution:
         return np.asarray(margin.totals(self.cells))
 
 
+@dataclass(frozen=True, eq=False)
+class LowRankVariances:
+    """The diagonal of T M^+ T' for any table T."""
+
+    measurements: Measurements
+    precision: float  # of the finest cells
+
+    @classmethod
+    def of(cls, inverse: GradientInverse) -> LowRankVariances | None:
+        """None if the finest cells are not measured, or coarser cells and figures are too many."""
+        work = inverse.measurements
+        if not inverse.finest_precision:
+            return None
+        coarser = sum(work.margins[b].size for b in _coarser(work))
+        coarser += sum(figure.by.size for figure in work.figure_rows)
+        if coarser > LARGEST_RANK or coarser * work.size > PRODUCTS:
+            return None
+        return cls(work, inverse.finest_precision)
+
+    @cached_property
+    def _columns(self) -> Any:
+        """W: cells by coarser cells and independent figures."""
+        work = self.measurements
+        tables = [indicators(work.margins[b]).T for b in _coarser(work)]
+        figures = independent_rows(figure_matrix(work.figure_rows, work.shape))
+        return sp.hstack([*tables, figures.T], format="csr")
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        """G^-1."""
+        from scipy.linalg import cho_factor, cho_solve  # only where variances need it
+
+        work, columns = self.measurements, self._columns
+        gram = np.asarray((columns.T @ columns).toarray(), dtype=float)
+        ratios = [np.full(work.margins[b].size, 1 / work.precisions[b]) for b in _coarser(work)]
+        added = self.precision * np.concatenate([*ratios, np.zeros(0)])
+        gram[np.arange(len(added)), np.arange(len(added))] += added
+        return np.asarray(cho_solve(cho_factor(gram), np.eye(len(gram))))
+
+    def variances(self, margin: Margin) -> Floats:
+        """One per cell of a table."""
+        if not self._columns.shape[1]:
+            return np.asarray(indicators(margin).sum(axis=1)).reshape(margin.shape) / self.precision
+        here = indicators(margin)
+        cells = np.asarray(here.sum(axis=1)).reshape(-1)
+        overlaps = (here @ self._columns).tocsr()
+        found = np.empty(margin.size)
+        step = max(1, BATCH // len(self._inverse))
+        for start in range(0, margin.size, step):
+            rows = overlaps[start : start + step]
+            told = np.asarray(rows.multiply(rows @ self._inverse).sum(axis=1)).reshape(-1)
+            found[start : start + step] = cells[start : start + step] - told
+        found[found < TOLD * cells] = 0.0
+        return found.reshape(margin.shape) / self.precision
+
+
 def _squares(vectors: Floats) -> Floats:
     return _products(vectors, vectors)
 
@@ -151,6 +228,13 @@ def _products(left: Floats, right: Floats) -> Floats:
     """Inner products per vector of a batch, shaped to multiply it."""
     flat = (one.reshape(len(one), -1) for one in (left, right))
     return np.asarray(np.einsum("bi,bi->b", *flat).reshape(-1, *(1,) * (left.ndim - 1)))
+
+
+def indicators(margin: Margin) -> sp.csr_matrix:
+    """T as a sparse matrix: cells of the table by finest cells."""
+    places = margin.spread(np.arange(margin.size).reshape(margin.shape)).reshape(-1)
+    ones, finest = np.ones(len(places)), np.arange(len(places))
+    return sp.csr_matrix((ones, (places, finest)), shape=(margin.size, len(places)))
 
 
 def figure_matrix(
@@ -172,3 +256,23 @@ def _sparse_rows(figure: FigureRows, shape: tuple[int, ...]) -> sp.csr_matrix:
     rows = figure.by.spread(np.arange(figure.by.size).reshape(figure.by.shape)).reshape(-1)
     inside = np.flatnonzero(weight)
     return sp.csr_matrix((weight[inside], (rows[inside], inside)), shape=(figure.by.size, size))
+
+
+def independent_rows(matrix: Any) -> Any:
+    """Rows that span those given, none a combination of the others.
+
+    >>> independent_rows(sp.csr_matrix([[1.0, 1.0, 0.0], [2.0, 2.0, 0.0], [0.0, 0.0, 1.0]])).shape
+    (2, 3)
+    """
+    if not matrix.shape[0]:
+        return matrix
+    from scipy.linalg.lapack import dpstrf  # only where variances need it
+
+    gram = np.asarray((matrix @ matrix.T).toarray(), dtype=float)
+    _, order, rank, _ = dpstrf(gram, tol=DEPENDENT * float(gram.diagonal().max()), lower=1)
+    return matrix[np.sort(order[:rank] - 1)]
+
+
+def _coarser(work: Measurements) -> list[int]:
+    """Measured tables that are not the finest cells themselves."""
+    return [b for b in work.measured if work.margins[b].size < work.size]

@@ -20,13 +20,13 @@ from congenial.errors import StructureError
 from congenial.figures.invariants import Invariants
 from congenial.figures.support import support
 from congenial.tables.covariance import Covariance, Deviations
+from congenial.tables.general_fit import as_near_tables
 from congenial.tables.intervals import half_width
 from congenial.tables.linear_estimates import Estimates, estimate, finest, in_order
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import NodeOrder
 from congenial.tables.noise_variance import Family, noise_variance
-from congenial.tables.whole_counts import Way, WholeCounts, fit_whole_counts, rehearse
-from congenial.tables.whole_general import as_near_by_programme
+from congenial.tables.whole_counts import FitMethod, WholeCounts, fit_whole_counts, rehearse
 
 LARGEST_WHOLE = 10**8  # cells of the common refinement of all tables that whole counts are made for
 NOISELESS = 1e-6  # a standard deviation below it is rounding: figures tell the cell
@@ -157,14 +157,14 @@ class JointEstimator:
         if self.figures.equalities and self.figures.values is None:
             return NOT_YET
         try:
-            way = self._way
+            method = self._fit_method
             evenly = estimate(self.measurements, self.made_up, self.covariance.inverse)
-            return fit_whole_counts(evenly, self.keep, way)
+            return fit_whole_counts(evenly, self.keep, method)
         except StructureError as reason:
             return reason.what.rstrip(".")
 
     @cached_property
-    def _way(self) -> Way:
+    def _fit_method(self) -> FitMethod:
         """How whole counts are fitted: worked out once, before a draw."""
         return rehearse(self.measurements, self.keep)
 
@@ -182,9 +182,9 @@ class JointEstimator:
         """Tables that cut across the order of the fit: sums of whole counts keep a bias there, so
         their estimates are printed, unless `keep` asks that whole counts follow them.
         """
-        if self.why_no_counts or not isinstance(self._way, NodeOrder):
+        if self.why_no_counts or not isinstance(self._fit_method, NodeOrder):
             return ()
-        sums = (names for names, role in self._way.roles().items() if role == "sum")
+        sums = (names for names, role in self._fit_method.roles().items() if role == "sum")
         return tuple(names for names in sums if not set(names) & set(self.keep))
 
     def fitted(self, drawn: Sequence[Any]) -> Estimates:
@@ -209,7 +209,7 @@ class JointEstimator:
 
     def whole(self, fitted: Estimates) -> WholeCounts | None:
         """Whole counts near the estimates; None where none are printed."""
-        return fit_whole_counts(fitted, self.keep, self._way) if self.has_counts else None
+        return fit_whole_counts(fitted, self.keep, self._fit_method) if self.has_counts else None
 
     def as_near(self, drawn: Sequence[Any], counts: Sequence[Ints | None]) -> bool:
         """Whether printed counts differ from a fit by ties of integer programmes only.
@@ -220,10 +220,10 @@ class JointEstimator:
         work = self.measurements
         shown = [b for b, margin in enumerate(work.margins) if margin == finest(work)]
         cells = counts[shown[0]] if shown else None
-        if cells is None or not self.has_counts or isinstance(self._way, NodeOrder):
+        if cells is None or not self.has_counts or isinstance(self._fit_method, NodeOrder):
             return False
         bases = [work.workload.schema.axis(name).base for name in work.workload.tables[shown[0]]]
         whole = WholeCounts(work, None, np.transpose(cells, [bases.index(n) for n in work.names]))
         told = zip(self.workload.tables, counts, strict=True)
         same = all(c is not None and np.array_equal(whole.table(names), c) for names, c in told)
-        return same and as_near_by_programme(fitted, self.keep, whole.cells)
+        return same and as_near_tables(fitted, self.keep, whole.cells)

@@ -56,13 +56,13 @@ class Children:
 
 def real_fit(children: Children) -> tuple[Floats, float]:
     """The nonnegative least squares fit, and the largest violation of a sum that is left."""
-    from congenial.tables.transport_kernels import fit  # compiles: only where something is fitted
+    from congenial.tables.transport_kernels import KnownSums, TransportProblem, fit  # compiles
 
     order = np.argsort(children.groups, kind="stable")
     starts = np.searchsorted(children.groups[order], np.arange(children.groups.max() + 2))
     scale = float(children.p.max())
     columns = children.columns
-    problem = (
+    problem = TransportProblem(
         np.ascontiguousarray(children.targets[:, order]),
         np.ascontiguousarray(children.allowed[:, order]),
         np.ascontiguousarray(children.p / scale),
@@ -71,7 +71,8 @@ def real_fit(children: Children) -> tuple[Floats, float]:
         np.ascontiguousarray(children.blocks[order]),
     )
     known = np.zeros(len(order)) if columns is None else columns[order].astype(float)
-    sums = (np.ascontiguousarray(children.rows, dtype=float), known, columns is not None)
+    rows = np.ascontiguousarray(children.rows, dtype=float)
+    sums = KnownSums(rows, known, columns is not None)
     x, worst = fit(problem, sums, STEPS, GOAL)
     found = np.empty_like(x)
     found[:, order] = x

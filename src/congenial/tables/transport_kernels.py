@@ -1,23 +1,58 @@
-"""Compiled loops: nonnegative least squares on a transport polytope, and its nearest whole numbers.
+"""Compiled loops: nonnegative least squares on a transport polytope, its nearest whole numbers, and
+moves of people between cells.
 
 The units (children of a node) are rows d, the cells of each are columns v. Columns are sorted into
-groups whose sums have a precision of their own, and into blocks whose sums are known per unit.
+groups whose sums have a precision of their own, and into blocks whose sums are known per unit:
 
     min  sum_d [ p_d |x_d - t_d|^2 + q_d sum_G (sum_G (x_d - t_d))^2 ] / 2,   x >= 0,
          sum over a block of x_d = rows[d, block],   sum over d of x_dv = columns[v]
 
-is solved through its concave dual by semismooth Newton steps; given multipliers, a group's cells
-are x_v = max(0, a_v - (q/p) S) with S the shift of the group's sum, found in at most as many steps
-as the group has cells. Rounding is exact: shortest augmenting paths for convex costs.
+**Dual.** With multipliers `along` (rows) and `across` (columns), g_dv = along[d, block of v] +
+across[v], the Lagrangian falls apart into units and groups. Inside one group, with S the sum of
+x - t over it, p (x_v - t_v) + q S = g_v where x_v > 0: so x_v = max(0, t_v + g_v / p - (q / p) S).
+S is the only unknown; as a function of S the right-hand sum is convex and piecewise linear, so
+Newton's steps reach it in at most as many steps as the group has cells (`_cells`). The dual is
+concave and its gradient is what rows and columns lack (`_shortfalls`).
+
+**Newton** (`_newton`). The gradient is piecewise linear. On a piece, dx_d = W_d dg_d with W_d zero
+between groups and, among a group's k positive cells, (I - q / (p + k q) 11') / p
+(`_unit_jacobian`). Rows enter one unit only and are eliminated there: with R adding up blocks,
+gain = (R W R')^-1 R W leaves the Schur complement W - W R' gain for the columns (`_unit_gains`).
+Steps are halved until the dual does not fall (semismooth Newton; Qi and Sun 1993).
+
+**Whole numbers** (`nearest_whole`). Without columns, floors and the largest fractions up are the
+nearest (`_apportion`). Columns are then made right by one unit after the other, each along the
+cheapest chain of exchanges from a column with too many to one with too few: for separable convex
+costs, successive shortest paths keep the flow optimal among those with the sums reached so far
+(Ahuja, Magnanti and Orlin 1993, section 9.7 and chapter 14). So the result is the nearest.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+
+
+class TransportProblem(NamedTuple):
+    """Targets of units and cells, with their precisions; columns sorted by groups."""
+
+    targets: Any  # (units, cells)
+    allowed: Any  # (units, cells): cells that can hold somebody
+    p: Any  # per unit: of a cell
+    q: Any  # per unit: of a group's sum, beyond that
+    starts: Any  # of the groups, and the end of the last
+    blocks: Any  # block of each cell, -1 for none
+
+
+class KnownSums(NamedTuple):
+    """Sums that are known: per unit and block, and per column where `has_columns`."""
+
+    rows: Any
+    columns: Any
+    has_columns: bool
 
 
 @numba.njit(cache=True)
@@ -52,22 +87,21 @@ def _cells(t: Any, allowed: Any, p: float, q: float, g: Any, starts: Any, x: Any
 @numba.njit(cache=True)
 def _evaluate(problem, sums, along, across, x):  # type: ignore[no-untyped-def]
     """Cells given multipliers of rows (along) and columns (across), and the dual's value."""
-    t, allowed, p, q, starts, blocks = problem
-    rows, columns, use_columns = sums
-    units, cells = t.shape
+    (units, cells), blocks = problem.targets.shape, problem.blocks
     g = np.empty(cells)
     value, known = 0.0, 0.0
     for d in range(units):
         for v in range(cells):
             g[v] = across[v, 0] + (along[d, blocks[v]] if blocks[v] >= 0 else 0.0)
-        value += _cells(t[d], allowed[d], p[d], q[d], g, starts, x[d])
-        for b in range(rows.shape[1]):
-            known += along[d, b] * rows[d, b]
+        t, allowed, p, q = problem.targets[d], problem.allowed[d], problem.p[d], problem.q[d]
+        value += _cells(t, allowed, p, q, g, problem.starts, x[d])
+        for b in range(sums.rows.shape[1]):
+            known += along[d, b] * sums.rows[d, b]
     value += known
-    if use_columns:
+    if sums.has_columns:
         known = 0.0
         for v in range(cells):
-            known += across[v, 0] * columns[v]
+            known += across[v, 0] * sums.columns[v]
         value += known
     return value
 
@@ -75,22 +109,21 @@ def _evaluate(problem, sums, along, across, x):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True)
 def _shortfalls(problem, sums, x, short, lack):  # type: ignore[no-untyped-def]
     """What rows and columns lack, filled in, and the largest of it."""
-    blocks = problem[5]
-    rows, columns, use_columns = sums
+    blocks, known = problem.blocks, sums.rows.shape[1]
     (units, cells), worst = x.shape, 0.0
     for d in range(units):
-        for b in range(rows.shape[1]):
-            short[d, b] = rows[d, b]
+        for b in range(known):
+            short[d, b] = sums.rows[d, b]
     for v in range(cells):
         total = 0.0
         for d in range(units):
             total += x[d, v]
             if blocks[v] >= 0:
                 short[d, blocks[v]] -= x[d, v]
-        lack[v] = columns[v] - total if use_columns else 0.0
+        lack[v] = sums.columns[v] - total if sums.has_columns else 0.0
         worst = max(worst, abs(lack[v]))
     for d in range(units):
-        for b in range(rows.shape[1]):
+        for b in range(known):
             worst = max(worst, abs(short[d, b]))
     return worst
 
@@ -162,11 +195,11 @@ def _unit_gains(W, blocks, ridge, seen, inverse, gain):  # type: ignore[no-untyp
 
 
 @numba.njit(cache=True)
-def _newton(problem, use_columns, x, short, lack, along, across):  # type: ignore[no-untyped-def]
+def _newton(problem, has_columns, x, short, lack, along, across):  # type: ignore[no-untyped-def]
     """The Newton step of the multipliers, filled in: rows are eliminated unit by unit, columns
     solved for, with a little added where nothing settles them.
     """
-    _, _, p, q, starts, blocks = problem
+    p, q, starts, blocks = problem.p, problem.q, problem.starts, problem.blocks
     (units, cells), count = x.shape, short.shape[1]
     W, schur, trace = np.empty((cells, cells)), np.zeros((cells, cells)), 0.0
     seen, gains = np.empty((count, cells)), np.empty((units, count, cells))
@@ -189,7 +222,7 @@ def _newton(problem, use_columns, x, short, lack, along, across):  # type: ignor
         trace += schur[v, v]
     for v in range(cells):
         schur[v, v] += 1e-10 * trace / cells + 1e-9
-    if use_columns:
+    if has_columns:
         _solve(schur, across)
     else:
         across[:] = 0.0
@@ -212,11 +245,8 @@ def _moved(at, step, size, found):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def fit(problem, sums, steps, goal):  # type: ignore[no-untyped-def]
-    """Real cells, and the largest violation of a row or column that is left.
-
-    `problem` is (t, allowed, p, q, starts of groups, blocks), `sums` (rows, columns, use_columns).
-    """
-    t, rows = problem[0], sums[0]
+    """Real cells, and the largest violation of a row or column that is left."""
+    t, rows = problem.targets, sums.rows
     along, turn, tried = np.zeros(rows.shape), np.empty(rows.shape), np.empty(rows.shape)
     column = (t.shape[1], 1)
     across, move, moved = np.zeros(column), np.empty(column), np.empty(column)
@@ -227,7 +257,7 @@ def fit(problem, sums, steps, goal):  # type: ignore[no-untyped-def]
     for _ in range(steps):
         if worst < goal:
             break
-        _newton(problem, sums[2], x, short, lack, turn, move)
+        _newton(problem, sums.has_columns, x, short, lack, turn, move)
         size, now = 1.0, dual
         for _ in range(40):
             _moved(along, turn, size, tried)
@@ -300,10 +330,19 @@ def apportion_rows(x, allowed, rows):  # type: ignore[no-untyped-def]
     return z, True
 
 
+class Rounding(NamedTuple):
+    """Real cells, whole ones so far, cells that can hold somebody, and the weight of each unit."""
+
+    x: Any
+    z: Any
+    allowed: Any
+    weight: Any
+
+
 @numba.njit(cache=True)
 def _exchange(state, i, j, cost, who):  # type: ignore[no-untyped-def]
     """The cheapest unit that moves one from column i to column j."""
-    x, z, allowed, weight = state
+    x, z, allowed, weight = state.x, state.z, state.allowed, state.weight
     cost[i, j] = np.inf
     for d in range(x.shape[0]):
         if z[d, i] > 0 and allowed[d, j]:
@@ -368,7 +407,7 @@ def nearest_whole(x, allowed, weight, rows, columns):  # type: ignore[no-untyped
     """Whole z >= 0 with these row and column sums and the least sum of weight (z - x)^2."""
     cells = x.shape[1]
     z, fine = apportion_rows(x, allowed, rows)
-    have, state, left = np.zeros(cells, np.int64), (x, z, allowed, weight), 0
+    have, state, left = np.zeros(cells, np.int64), Rounding(x, z, allowed, weight), 0
     for d in range(x.shape[0]):
         left += rows[d]
         for v in range(cells):
@@ -395,3 +434,96 @@ def nearest_whole(x, allowed, weight, rows, columns):  # type: ignore[no-untyped
             return z, False
         have[_move_along(z, before, who, last, touched)] -= 1
         have[last] += 1
+
+
+# ---- people who move between cells of tables that cross ------------------------------------------
+
+
+class CellIndex(NamedTuple):
+    """Which cells each cell of each table adds up, and which cells people may move between.
+
+    Cell number c of table b adds up members[b, starts[b, c] : starts[b, c + 1]]. Cells of one class
+    (told apart by no figure) are order[first[k] : first[k + 1]]; `free` cells no figure counts.
+    """
+
+    numbers: Any  # (tables, cells): the cell of the table that a cell belongs to
+    members: Any
+    starts: Any
+    order: Any
+    first: Any
+    free: Any
+
+
+@numba.njit(cache=True)
+def move_people(z, pull, index, moves):  # type: ignore[no-untyped-def]
+    """Move people one at a time, `z` in place, where the sum of squared distances falls most.
+
+    With o_b the distances of table b's cells, pull_i is the sum over b of o_b at the cell that i
+    belongs to: half the derivative by z_i. One person more in i and one less in j changes the sum
+    by 2 (pull_i - pull_j) + 2 |tables that tell i and j apart|; one more (less) in i alone by
+    2 pull_i + |tables| (-2 pull_i + |tables|). Stops where nothing falls.
+    """
+    for _ in range(moves):
+        gain, up, down = _best_alone(z, pull, index)
+        other, enter, leave = _best_exchange(z, pull, index)
+        if other < gain or (other == gain and enter < up):
+            gain, up, down = other, enter, leave
+        if gain >= 0.0:
+            break
+        if up >= 0:
+            z[up] += 1
+            _pulled(pull, index, up, 1.0)
+        if down >= 0:
+            z[down] -= 1
+            _pulled(pull, index, down, -1.0)
+
+
+@numba.njit(cache=True)
+def _pulled(pull, index, cell, step):  # type: ignore[no-untyped-def]
+    """The pulls after one person more or less in a cell."""
+    for b in range(index.numbers.shape[0]):
+        at = index.numbers[b, cell]
+        for k in range(index.starts[b, at], index.starts[b, at + 1]):
+            pull[index.members[b, k]] += step
+
+
+@numba.njit(cache=True)
+def _best_alone(z, pull, index):  # type: ignore[no-untyped-def]
+    """The best move in or out of a cell that no figure counts: gain, cell entered, cell left."""
+    enter, leave, tables = -1, -1, index.numbers.shape[0]
+    for i in range(z.size):
+        if index.free[i]:
+            if enter < 0 or pull[i] < pull[enter]:
+                enter = i
+            if z[i] > 0 and (leave < 0 or pull[i] > pull[leave]):
+                leave = i
+    if enter < 0:
+        return 0.0, -1, -1
+    if leave >= 0 and -pull[leave] <= pull[enter]:
+        return -2.0 * pull[leave] + tables, -1, leave
+    return 2.0 * pull[enter] + tables, enter, -1
+
+
+@numba.njit(cache=True)
+def _best_exchange(z, pull, index):  # type: ignore[no-untyped-def]
+    """The best move between two cells that no figure tells apart: gain, cell entered, cell left.
+
+    "Best" before the tables that tell the two apart are counted, which is quick and nearly so.
+    """
+    best, up, down = np.inf, -1, -1
+    for k in range(index.first.size - 1):
+        enter, leave = index.order[index.first[k]], -1
+        for at in range(index.first[k], index.first[k + 1]):
+            i = index.order[at]
+            if pull[i] < pull[enter]:
+                enter = i
+            if z[i] > 0 and (leave < 0 or pull[i] > pull[leave]):
+                leave = i
+        if leave >= 0 and pull[enter] - pull[leave] < best:
+            best, up, down = pull[enter] - pull[leave], enter, leave
+    if up == down:
+        return 0.0, -1, -1
+    apart = 0
+    for b in range(index.numbers.shape[0]):
+        apart += index.numbers[b, up] != index.numbers[b, down]
+    return 2.0 * best + 2.0 * apart, up, down

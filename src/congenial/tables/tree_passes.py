@@ -9,6 +9,14 @@ the rows C. Going up, a node's covariance given what was measured at and below i
 going down, a child moves by its share, (its covariance) S^(-1), of what its parent moved. Nodes
 with the same number of children of each kind are of one kind, so matrices are computed once per
 kind and a pass costs O(leaves). Covariances come from the same two passes.
+
+Why: least squares are conditional means of Gaussians with these precisions. Given what was measured
+below them, the children x_c of a node are independent with covariances S_c; so their sum s has
+S = sum of S_c. Measuring it with information W leaves (S^(-1) + W)^(-1) = (I + S W)^(-1) S, also
+where S is singular; knowing C s leaves the Schur complement. What is measured elsewhere concerns
+the children only through s, and E[x_c | s] = m_c + S_c S^(-1) (s - sum of m): so the pass down, and
+Cov(x_c) = S_c - S_c S^(-1) (S - Cov(s)) S^(-1) S_c (`covariances`). On a chain these are the
+Kalman filter and the smoother of Rauch, Tung and Striebel (1965).
 """
 
 from __future__ import annotations

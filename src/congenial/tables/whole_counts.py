@@ -17,9 +17,9 @@ import numpy as np
 from congenial.data.argument_rules import NAMES, takes
 from congenial.data.workload import Ints, Margin
 from congenial.errors import StructureError
-from congenial.tables.crossing_rounding import nearer
-from congenial.tables.crossing_targets import LARGEST as CROSSING_LARGEST
-from congenial.tables.crossing_targets import nonnegative_cells
+from congenial.tables.crossing_tables import LARGEST as CROSSING_LARGEST
+from congenial.tables.crossing_tables import nearer, nonnegative_cells
+from congenial.tables.general_fit import LARGEST, PublicProgramme, fit_tables
 from congenial.tables.linear_estimates import Estimates, completed, in_order
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import Atoms, NodeOrder, node_order
@@ -30,16 +30,15 @@ from congenial.tables.transport_fit import (
     whole_fit,
     without_ties,
 )
-from congenial.tables.whole_general import LARGEST, PublicProgramme, fit_by_programme
 
-Way = NodeOrder | PublicProgramme  # from coarse to fine, or by integer programmes
+FitMethod = NodeOrder | PublicProgramme  # the two fitters: nested sums, or anything
 
 
 @dataclass(frozen=True, eq=False)
 class WholeCounts:
     """Whole counts of the finest cells; every table is a sum of them.
 
-    `order` is None where small tables were fitted by integer programmes, table by table.
+    `order` is None where small tables were fitted by programmes, table by table.
     """
 
     measurements: Measurements
@@ -63,12 +62,13 @@ class LevelTargets:
 
 
 @takes(measurements=Measurements, keep=NAMES)
-def rehearse(measurements: Measurements, keep: Sequence[str] = ()) -> Way:
+def rehearse(measurements: Measurements, keep: Sequence[str] = ()) -> FitMethod:
     """How whole counts will be fitted, from public figures alone: call it before a draw.
 
-    With what it gives, a fit to any estimates has whole nonnegative counts that have every figure.
-    Raises StructureError or MandateError, in words, where there are no whole counts or no way to
-    them.
+    From coarse to fine in compiled loops where sums nest (`transport_fit`), otherwise by quadratic
+    and integer programmes (`general_fit`). With what it gives, a fit to any estimates has whole
+    nonnegative counts that have every figure. Raises StructureError or MandateError where there are
+    no whole counts, or none can be found.
     """
     for axis in keep:
         measurements.margin([axis])  # refuses what cuts the cells
@@ -114,22 +114,22 @@ def refuse_unattainable(order: NodeOrder, level: int) -> None:
 
 @takes(estimates=Estimates, keep=NAMES)
 def fit_whole_counts(
-    estimates: Estimates, keep: Sequence[str] = (), way: Way | None = None
+    estimates: Estimates, keep: Sequence[str] = (), method: FitMethod | None = None
 ) -> WholeCounts:
     """Whole counts near all estimates. `keep` names partitions that become nodes of the fit.
 
-    `way` is what `rehearse` found before the draw; with it there are always counts.
+    `method` is what `rehearse` found before the draw; with it there are always counts.
     """
-    way = rehearse(estimates.measurements, keep) if way is None else way
+    method = rehearse(estimates.measurements, keep) if method is None else method
     estimates = completed(estimates, CROSSING_LARGEST)
-    if isinstance(way, PublicProgramme):
-        return WholeCounts(estimates.measurements, None, fit_by_programme(estimates, keep, way))
-    followed = _crossing(way)
+    if isinstance(method, PublicProgramme):
+        return WholeCounts(estimates.measurements, None, fit_tables(estimates, keep, method))
+    followed = _crossing(method)
     if not followed:
-        return fit_to_targets(way, targets_of(estimates, way))
+        return fit_to_targets(method, targets_of(estimates, method))
     targets = nonnegative_cells(estimates, followed)
-    whole = fit_to_targets(way, _level_targets(way, lambda margin: margin.totals(targets)))
-    return replace(whole, cells=nearer(way.measurements, followed, whole.cells, targets))
+    whole = fit_to_targets(method, _level_targets(method, lambda margin: margin.totals(targets)))
+    return replace(whole, cells=nearer(method.measurements, followed, whole.cells, targets))
 
 
 def targets_of(estimates: Estimates, order: NodeOrder) -> list[LevelTargets]:

@@ -7,17 +7,11 @@ same for all of them).
 
 from __future__ import annotations
 
-from congenial.mechanisms.projection.conforming_tables import ConformingTables
-from congenial.mechanisms.projection.least_squares import least_squares
-from congenial.mechanisms.projection.whole_tables import (
-    nearest,
-    nearest_in,
-    rounded,
-    topdown,
-    unimodular,
-)
 from congenial.papers.post_processing.comparison import Comparison, compare
 from congenial.papers.post_processing.least_absolute import least_absolute
+from congenial.papers.post_processing.two_stages import rounded, topdown
+from congenial.tables.conforming_tables import ConformingTables
+from congenial.tables.general_fit import least_squares, nearest, nearest_in
 
 __all__ = [
     "Comparison",
@@ -29,5 +23,4 @@ __all__ = [
     "nearest_in",
     "rounded",
     "topdown",
-    "unimodular",
 ]

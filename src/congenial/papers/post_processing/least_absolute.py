@@ -15,8 +15,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from congenial.errors import MandateError, StructureError
-from congenial.mechanisms.projection.conforming_tables import FAR, ConformingTables
-from congenial.mechanisms.projection.water_levels import Floats
+from congenial.tables.conforming_tables import FAR, ConformingTables
+from congenial.tables.measurements import Floats
 
 
 def least_absolute(

@@ -19,14 +19,14 @@ import numpy as np
 from congenial.errors import MandateError
 from congenial.figures.lattice import Ints
 from congenial.figures.support import FROZEN, Support
-from congenial.mechanisms.projection.conforming_tables import ConformingTables
-from congenial.mechanisms.projection.least_squares import least_squares
-from congenial.mechanisms.projection.whole_tables import nearest_in, topdown
 from congenial.papers.post_processing.least_absolute import least_absolute
+from congenial.papers.post_processing.two_stages import topdown
 from congenial.sampling.conditioned_counts import ConditionedCounts
 from congenial.sampling.conditioned_noise import ConditionedNoise
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.randomness import Randomness
+from congenial.tables.conforming_tables import ConformingTables
+from congenial.tables.general_fit import least_squares, nearest_in
 
 _AT_ONCE = 20_000  # cells projected by one programme
 

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from congenial.errors import MandateError, StructureError
 from congenial.figures import lattice
+from congenial.figures.connected import connected
 from congenial.figures.lattice import Ints
 from congenial.figures.limits import FAR as FAR  # sums of a few counts and FAR still fit 64 bits
 from congenial.figures.support import FROZEN, Support
@@ -105,6 +106,35 @@ class ConformingTables:
         least = np.where(frozen, 0, _per_cell(lower, labels.size, -FAR))
         return cls(matrix, told, told, least, np.where(frozen, 0, FAR))
 
+    def plus(self, rows: Any, low: Ints, high: Ints | None = None) -> ConformingTables:
+        """Those of these tables that have further sums, between ends if two are given."""
+        return ConformingTables(
+            sp.vstack([self.rows, whole_matrix(rows)], format="csr"),
+            np.concatenate([self.low, low]),
+            np.concatenate([self.high, low if high is None else high]),
+            self.lower,
+            self.upper,
+        )
+
+    def part(self, cells: Any) -> ConformingTables:
+        """What is said of some cells, of which every row has all or none."""
+        rows = self.rows[:, cells]
+        seen = np.diff(rows.indptr) > 0
+        ends = (self.low[seen], self.high[seen], self.lower[cells], self.upper[cells])
+        return ConformingTables(rows[seen], *ends)
+
+    @property
+    def is_sum(self) -> Any:
+        """Which rows fix a sum; the others bound one."""
+        return self.low == self.high
+
+    @cached_property
+    def sums_only(self) -> ConformingTables:
+        """The set without bounds on sums."""
+        rows = self.is_sum
+        ends = (self.low[rows], self.high[rows])
+        return ConformingTables(self.rows[rows], *ends, self.lower, self.upper)
+
     @property
     def cells(self) -> int:
         """Number of cells."""
@@ -115,18 +145,28 @@ class ConformingTables:
         """Atom of each cell (0, 1, ...): cells with equal columns; -1 for a cell in no row."""
         columns = self.rows.tocsc()
         columns.sort_indices()
-        touched = np.diff(columns.indptr) > 0
-        keys = [
-            (columns.indices[i:j].tobytes(), columns.data[i:j].tobytes())
-            for i, j in zip(columns.indptr[:-1], columns.indptr[1:], strict=True)
-        ]
-        number = {
-            key: k
-            for k, key in enumerate(
-                dict.fromkeys(key for key, t in zip(keys, touched, strict=True) if t)
-            )
-        }
-        return np.array([number.get(key, -1) for key in keys], dtype=np.int64)
+        entries = np.diff(columns.indptr)
+        found, number = np.full(self.cells, -1, dtype=np.int64), 0
+        for size in np.unique(entries[entries > 0]):
+            alike = np.flatnonzero(entries == size)
+            places = columns.indptr[alike][:, np.newaxis] + np.arange(size)
+            lines = np.hstack([columns.indices[places], columns.data[places]])
+            which = np.unique(lines, axis=0, return_inverse=True)[1].reshape(-1)
+            found[alike] = number + which
+            number += int(which.max()) + 1
+        return found
+
+    @cached_property
+    def counted(self) -> Any:
+        """Which cells are in some row."""
+        return self.rows.getnnz(axis=0) > 0
+
+    @cached_property
+    def parts(self) -> tuple[Ints, Ints]:
+        """The part of each cell and of each row: rows of different parts have no cell in common."""
+        at = self.rows.tocoo()
+        joined = connected((at.row + self.cells, at.col), self.cells + self.rows.shape[0])
+        return joined[: self.cells], joined[self.cells :]
 
     @cached_property
     def merged(self) -> sp.csr_matrix:
@@ -164,11 +204,13 @@ class ConformingTables:
     def holds(self, m: npt.ArrayLike) -> bool:
         """Whether a whole table conforms, in exact integer arithmetic."""
         table = np.asarray(m, dtype=np.int64).reshape(-1)
+        inside = np.all((table >= self.lower) & (table <= self.upper))
+        return bool(inside and np.all(self.rows_held(table)))
+
+    def rows_held(self, table: Ints) -> Any:
+        """Which rows a whole table has, in exact integer arithmetic."""
         sums = self.rows @ table
-        return bool(
-            np.all((sums >= self.low) & (sums <= self.high))
-            and np.all((table >= self.lower) & (table <= self.upper))
-        )
+        return (sums >= self.low) & (sums <= self.high)
 
 
 def whole_matrix(matrix: Any) -> sp.csr_matrix:

@@ -1,8 +1,11 @@
 """Nearest tables inside groups of known total: one water level per group, all groups at once.
 
 argmin of sum (m_i - v_i)^2 over m with sum m = T and l <= m <= u is m_i = clip(v_i + c, l_i, u_i)
-for one level c. On whole numbers c is whole too, and the last few units go to cells chosen at
-random among those that rise at that level, which all cost the same, 2c + 1.
+for one level c: there the derivatives m_i - v_i of the cells between their bounds are equal,
+and no cell at a bound would gain by leaving it. The sum rises with c, so c is found by bisection.
+On whole numbers c is whole too: raising a cell from v_i + c costs (c + 1)^2 - c^2 = 2c + 1, so
+units are taken level by level, and the last few go to cells chosen at random among those that rise
+at that level, which all cost the same.
 """
 
 from __future__ import annotations
@@ -14,8 +17,8 @@ import numpy.typing as npt
 
 from congenial.errors import MandateError
 from congenial.figures.lattice import Ints
-from congenial.mechanisms.projection.conforming_tables import FAR
 from congenial.sampling.randomness import Randomness
+from congenial.tables.conforming_tables import FAR
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,8 +1,11 @@
-"""Nonnegative targets for whole counts of tables that cross: one fit, coarse tables give way last.
+"""Tables that cross, beside the fit from coarse to fine: nonnegative targets before it, and people
+who move after it.
 
-Whole counts are fitted level by level of one attribute. A table that is no level of it (people by
-race beside people by education and sex) is a sum over parts of nodes; cells made nonnegative would
-push it up. So before that fit nonnegative cells x are found that have every figure and make
+Whole counts are fitted level by level of one attribute. A table that is not a level of it (people
+by race beside people by education and sex) is a sum over parts of nodes.
+
+**Before** (`nonnegative_cells`). Cells made nonnegative would push such a sum up. So nonnegative
+cells x are found first that have every figure and make
 
     sum_b w_b |T_b (x - e)|^2,   w_b = p_b (cells that a cell of table b adds up) ^ PRIORITY
 
@@ -10,8 +13,17 @@ least, e the estimates and p_b the precision with which table b is known. With P
 would be least squares given the signs: thousands of empty cells, each lifted a little, outweigh
 the few sums of a coarse table. Tables settled one after the other would be right one by one, but
 the sums of two tables that cross need not be those of any nonnegative cells. So all are fitted at
-once, by the alternating direction method of multipliers: every step solves normal equations of the
-same structure as the estimates'. Public values in, public values out.
+once, by the alternating direction method of multipliers (Boyd, Parikh, Chu, Peleato and Eckstein
+2011, sections 3.1 and 3.4): every step solves normal equations of the same structure as the
+estimates', by the same two solvers. An interior point method needs a matrix of all coarser cells.
+
+**After** (`nearer`). Cells are rounded node by node, and a table that is not a node adds up
+hundreds of roundings. People are moved one at a time, always where the sum of squared distances of
+all tables from their targets falls most: between two cells that no figure tells apart, or in and
+out of cells that no figure counts. So every figure stays as it is. Targets are on a grid, so that
+their sums are exact and whoever has them makes the same moves.
+
+Public values in, public values out.
 """
 
 from __future__ import annotations
@@ -20,6 +32,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from congenial.data.workload import Ints, Margin
 from congenial.tables.gradient_inverse import GradientInverse
@@ -27,7 +40,9 @@ from congenial.tables.inverse import Inverse
 from congenial.tables.linear_estimates import Estimates, choose_inverse, finest
 from congenial.tables.measurements import Floats, Measurements
 
-LARGEST = 1_000_000  # cells
+LARGEST = 1_000_000  # cells that targets are found for
+LARGEST_MOVED = 200_000  # cells between which people are moved
+MOVES = 3_000
 PRIORITY = 1.5
 ENOUGH = 0.05  # people by which the sum of a table may miss those of nonnegative cells
 STEPS = 500
@@ -102,6 +117,39 @@ class _Fit:
     def _largest(self, cells: Floats) -> float:
         """The largest sum in any table, signs aside."""
         return max(float(np.abs(one.totals(cells)).max()) for one in self.margins)
+
+
+def nearer(work: Measurements, margins: Sequence[Margin], cells: Ints, targets: Floats) -> Ints:
+    """Whole cells with the same figures whose tables are nearer to those of the targets."""
+    if work.size > LARGEST_MOVED:
+        return cells
+    from congenial.tables.transport_kernels import CellIndex, move_people  # compiles
+
+    z = cells.reshape(-1).copy()
+    numbers = np.stack([cell_numbers(margin) for margin in margins])
+    members = np.argsort(numbers, axis=1, kind="stable")
+    sizes = [np.bincount(number, minlength=numbers.max() + 1) for number in numbers]
+    starts = np.concatenate([np.zeros((len(numbers), 1), np.int64), np.cumsum(sizes, 1)], axis=1)
+    alike, counted = figure_classes(work)
+    order = np.argsort(alike, kind="stable")
+    first = np.append(np.flatnonzero(np.diff(alike[order], prepend=-1)), len(order))
+    off = z - targets.reshape(-1)
+    pull = np.zeros(work.size)
+    for number in numbers:
+        pull += np.bincount(number, off)[number]
+    move_people(z, pull, CellIndex(numbers, members, starts, order, first, ~counted), MOVES)
+    return z.reshape(cells.shape)
+
+
+def figure_classes(work: Measurements) -> tuple[Ints, NDArray[np.bool_]]:
+    """Classes of cells that no figure tells apart, and whether any figure counts the cell."""
+    labels, counted = [np.zeros(work.size)], np.zeros(work.size, dtype=bool)
+    for figure in work.figure_rows:
+        along = [n if at in figure.mentions else 1 for at, n in enumerate(work.shape)]
+        weight = np.broadcast_to(figure.weight.reshape(along), work.shape).reshape(-1)
+        labels += [weight, np.where(weight != 0, cell_numbers(figure.by), -1)]
+        counted |= weight != 0
+    return np.unique(np.stack(labels), axis=1, return_inverse=True)[1].reshape(-1), counted
 
 
 def cell_numbers(margin: Margin) -> Ints:

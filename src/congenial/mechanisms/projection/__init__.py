@@ -1,1 +1,0 @@
-"""Nonnegative tables by post-processing: the nearest table that keeps every figure."""
