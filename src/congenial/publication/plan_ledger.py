@@ -110,8 +110,8 @@ def refuse_fresh_start(plan: Plan) -> None:
         recorded, remedy = _released(plan), RIGHT_LEDGER_OF_BUNDLE
     if recorded:
         raise LedgerError(
-            f"there is no ledger at '{plan.ledger}', but '{recorded[0]}' was recorded in a ledger: "
-            "what was spent is unknown.",
+            f"there is no ledger at '{plan.ledger}', but '{recorded[0]}' was recorded in one: how "
+            "much budget is spent is unknown.",
             remedy=remedy,
         )
 
