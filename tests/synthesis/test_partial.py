@@ -121,7 +121,7 @@ def test_rules_hold_for_the_values_too():
     words = found.guarantee.explain()
     assert "per person, for s, k" in words
     assert "anybody's g, taken as known" in words
-    assert "the published figures themselves" in words
+    assert "the exact figures themselves" in words
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ BASIS_WORDS: dict[Basis, str] = {
 IDEALISED = "real numbers are drawn without rounding (numerics are idealised)"
 ROUNDED = ", and values are rounded afterwards, which is free"
 STATED_DELTA = 1e-9
-ALWAYS_OPEN = ("the published figures themselves and what follows from them", "facts about groups")
+ALWAYS_OPEN = ("the exact figures themselves and what follows from them", "facts about groups")
 
 
 @dataclass(frozen=True)
