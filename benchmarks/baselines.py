@@ -70,7 +70,7 @@ def timed(part: str, what: str, action: Callable[[], Any], cells: int) -> dict[s
 def as_integers(values: Any, conforming: ConformingTables, randomness: SeededRandomness) -> Any:
     """The general route: least squares by the solver, rounding as an integer programme."""
     y = np.asarray(values, dtype=float)
-    moved = general_fit._displacement(y, conforming)[1]
+    moved = general_fit.displacement(y, conforming)[1]
     usual = two_stages.search
     two_stages.search = lambda *given: usual(*given[:-1], True)  # type: ignore[assignment]
     try:

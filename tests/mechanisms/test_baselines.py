@@ -19,13 +19,13 @@ from congenial.papers.post_processing import (
     compare,
     least_absolute,
     least_squares,
-    nearest,
     nearest_in,
     rounded,
     topdown,
 )
 from congenial.papers.post_processing.methods import METHODS
 from congenial.sampling.randomness import SeededRandomness
+from congenial.tables.conforming_tables import FAR
 from congenial.tables.water_levels import WaterLevels
 
 ALPHA = 1e-6
@@ -86,7 +86,7 @@ def test_nearest_and_rounded_against_brute_force(name, boxes):
         conforming = ConformingTables.of(rows, rows @ s, upper=3)
         box = boxes[rows.shape[1]]
         tables = box[(box @ rows.T == rows @ s).all(axis=1)]
-        m = nearest(y, rows, rows @ s, upper=3, randomness=randomness)
+        m = nearest_in(y, conforming, randomness)
         assert ((m - y) ** 2).sum() == ((tables - y) ** 2).sum(axis=1).min()
         x = least_squares(y, conforming)
         assert np.allclose(rows @ x, rows @ s, atol=1e-6)
@@ -115,7 +115,7 @@ def test_quadratic_programme_agrees_with_closed_form():
     y = np.array([9, -4, 2, 1, -7, 0, 3])
     closed = ConformingTables.of(rows, [5, 2])
     # the same set written with a bound that does nothing goes to the solver
-    general = ConformingTables.of(rows, [5, 2], B=np.ones((1, 7)), b=[0])
+    general = closed.plus(np.ones((1, 7)), np.array([0]), np.array([99]))
     assert closed.totals is not None
     assert general.totals is None
     x = least_squares(y, closed)
@@ -129,7 +129,9 @@ def test_quadratic_programme_agrees_with_closed_form():
 
 def test_bounds_on_statistics_are_kept():
     rows, y = [[1, 1, 1, 1]], np.array([5, 0, 1, 4])
-    conforming = ConformingTables.of(rows, [10], B=[[0, 1, 1, 0]], b=[4])
+    conforming = ConformingTables.of(rows, [10]).plus(
+        [[0, 1, 1, 0]], np.array([4]), np.array([FAR])
+    )
     m = nearest_in(y, conforming, SeededRandomness(1))
     assert m.sum() == 10
     assert m[1] + m[2] == 4
@@ -193,16 +195,18 @@ def test_ties_favour_no_cell(rows):
 )
 def test_impossible_figures_are_refused(rows, figures, upper):
     with pytest.raises(MandateError):
-        nearest(np.zeros(np.shape(rows)[1], int), rows, figures, upper=upper)
+        nearest_in(
+            np.zeros(np.shape(rows)[1], int), ConformingTables.of(rows, figures, upper=upper)
+        )
 
 
 def test_bad_input_is_refused():
     with pytest.raises(StructureError, match="whole"):
-        nearest([0.5, 1], [[1, 1]], [1])
+        nearest_in([0.5, 1], ConformingTables.of([[1, 1]], [1]))
     with pytest.raises(StructureError, match="not whole"):
         ConformingTables.of([[0.5, 1]], [1])
     with pytest.raises(StructureError, match="one per cell"):
-        nearest([1, 2, 3], [[1, 1]], [1])
+        nearest_in([1, 2, 3], ConformingTables.of([[1, 1]], [1]))
     with pytest.raises(StructureError, match="share"):
         least_absolute([1, 2], ConformingTables.of([[1, 1]], [2]), beta=2)
     with pytest.raises(MandateError, match="above"):

@@ -22,7 +22,7 @@ from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.randomness import SeededRandomness
 from congenial.tables.conforming_tables import ConformingTables
-from congenial.tables.general_fit import nearest, nearest_in
+from congenial.tables.general_fit import nearest_in
 
 SCHEMA = Schema.from_dict({"g": {"levels": ["p", "q"]}, "x": {"integers": [1, 5]}})
 TABLE = Table(SCHEMA, SCHEMA.names, np.array([[0, 0, 1, 0, 2], [0, 0, 0, 0, 0]]))
@@ -33,7 +33,7 @@ TABLE = Table(SCHEMA, SCHEMA.names, np.array([[0, 0, 1, 0, 2], [0, 0, 0, 0, 0]])
 def test_nearest_whole_table_with_the_same_total(x, seed):
     x = np.array(x)
     total_ = max(int(x.sum()), 0)
-    y = nearest(x, np.ones((1, len(x))), [total_], randomness=SeededRandomness(seed))
+    y = nearest_in(x, ConformingTables.of(np.ones((1, len(x))), [total_]), SeededRandomness(seed))
     assert y.min() >= 0
     assert y.sum() == total_
     if x.sum() >= 0:

@@ -33,17 +33,16 @@ from congenial.data.table import cell_index
 from congenial.data.workload import Ints, Workload
 from congenial.errors import MandateError, StructureError
 from congenial.figures import lattice
-from congenial.figures.alike import equal_lines
 from congenial.figures.invariants import Invariants
 from congenial.figures.limits import bound_rows, limits
 from congenial.figures.support import LOOSE, Support, support
-from congenial.figures.ties import Pattern, Tie
+from congenial.figures.ties import Pattern
 from congenial.mechanisms.mechanism import ErrorLaw, Mechanism
 from congenial.mechanisms.released import EXACT_LAW
 from congenial.sampling.randomness import Randomness, SeededRandomness
 from congenial.tables.conforming_tables import ConformingTables
 from congenial.tables.covariance import Deviations
-from congenial.tables.general_fit import nearest, nearest_in
+from congenial.tables.general_fit import nearest_in
 from congenial.tables.joint_estimator import NOT_YET, Answer
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import NodeOrder
@@ -307,12 +306,8 @@ class OneTable:
         mechanism, randomness = self.mechanism, SeededRandomness(MADE_UP)
         groups = support(mechanism.description.support, self.table)
         if self.order is None and (groups.ties or self.figures.bounds):
-            _rehearse_ties(groups, randomness)
-            table = made_up_table(mechanism, randomness)
-            drawn = table + mechanism.noise(randomness, 1)[0]
-            nearest_counts(mechanism, drawn, randomness)
-            if self.figures.bounds:  # this draw may keep the bounds by chance
-                nearest_in(drawn, _conforming(self.figures, groups), randomness, every=True)
+            drawn = made_up_table(mechanism, randomness) + mechanism.noise(randomness, 1)[0]
+            nearest_in(drawn, _conforming(self.figures, groups), randomness, every=True)
 
     def _fits(self, order: NodeOrder) -> bool:
         """Whether noise around a table that agrees with the figures can be fitted.
@@ -462,17 +457,6 @@ def _squares(off: Any) -> int:
     return sum(int(value) ** 2 * int(n) for value, n in zip(found, times, strict=True))
 
 
-def _rehearse_ties(groups: Support, randomness: Randomness) -> None:
-    """Find nearest counts once for every kind of tie: a made-up draw may not need any."""
-    for kind in groups.ties.kinds:
-        assert kind.values is not None
-        for same in equal_lines(groups.sizes[kind.groups]):
-            tie = Tie(kind.groups[same[0]], kind.pattern, kind.values[same[0]])
-            matrix = _of_cells(tie, groups)
-            nobody = np.zeros(matrix.shape[1], dtype=np.int64)
-            nearest(nobody, matrix, kind.values[same[0]], lower=0, randomness=randomness)
-
-
 def made_up_table(mechanism: Mechanism, randomness: Randomness, loose: int | None = None) -> Any:
     """Some nonnegative table that agrees with every published figure and bound.
 
@@ -543,12 +527,6 @@ def _by_group(labels: Any, groups: int) -> tuple[Any, Any]:
     """Cells in the order of their groups, and where each group starts."""
     order = np.argsort(labels, kind="stable")
     return order, np.searchsorted(labels[order], np.arange(groups + 1))
-
-
-def _of_cells(tie: Tie, groups: Support) -> sp.csr_matrix:
-    """The equations of a tie, one column for each of its cells."""
-    of_cell = np.repeat(np.arange(len(tie.groups)), groups.sizes[tie.groups])
-    return sp.csr_matrix(tie.equations[:, of_cell])
 
 
 def _conforming(figures: Invariants, groups: Support) -> ConformingTables:

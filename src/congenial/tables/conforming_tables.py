@@ -1,12 +1,12 @@
 """The set of conforming tables { m : low <= R m <= high, lower <= m <= upper }, cell by cell.
 
-Equalities A m = a and bounds B m >= b are rows of one matrix; an equality has low = high.
+Sums that are published and bounds on sums are rows of one matrix; a published sum has low = high.
 Everything here is public: the figures are published, and the rows are what they count.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -61,28 +61,13 @@ class ConformingTables:
         cls,
         A: Any,
         a: npt.ArrayLike,
-        B: Any | None = None,
-        b: npt.ArrayLike | None = None,
         lower: npt.ArrayLike | None = 0,
         upper: npt.ArrayLike | None = None,
     ) -> ConformingTables:
-        """{ m : A m = a, B m >= b, lower <= m <= upper }; None for no bound."""
+        """{ m : A m = a, lower <= m <= upper }; None for no bound."""
         equal, figures = whole_matrix(A), np.asarray(a, dtype=np.int64).reshape(-1)
-        cells = equal.shape[1]
-        least, bounds = sp.csr_matrix((0, cells), dtype=np.int64), np.zeros(0, np.int64)
-        if B is not None and b is not None:
-            least, bounds = whole_matrix(B), np.asarray(b, dtype=np.int64).reshape(-1)
-        if least.shape[1] != cells:
-            raise StructureError(
-                f"B has {least.shape[1]} columns and A {cells}.", remedy="Give one per cell."
-            )
-        return cls(
-            sp.vstack([equal, least], format="csr"),
-            np.concatenate([figures, bounds]),
-            np.concatenate([figures, np.full(bounds.size, FAR)]),
-            _per_cell(lower, cells, -FAR),
-            _per_cell(upper, cells, FAR),
-        )
+        ends = _per_cell(lower, equal.shape[1], -FAR), _per_cell(upper, equal.shape[1], FAR)
+        return cls(equal, figures, figures, *ends)
 
     @classmethod
     def given(cls, support: Support, lower: npt.ArrayLike | None = 0) -> ConformingTables:
@@ -101,19 +86,18 @@ class ConformingTables:
             assert tie.values is not None
             rows.append(sp.csr_matrix(tie.equations) @ groups[tie.groups])
             figures.append(np.asarray(tie.values, dtype=np.int64))
-        matrix, told = sp.vstack(rows, format="csr"), np.concatenate(figures)
+        matrix, sums = sp.vstack(rows, format="csr"), np.concatenate(figures)
         frozen = labels == FROZEN
         least = np.where(frozen, 0, _per_cell(lower, labels.size, -FAR))
-        return cls(matrix, told, told, least, np.where(frozen, 0, FAR))
+        return cls(matrix, sums, sums, least, np.where(frozen, 0, FAR))
 
     def plus(self, rows: Any, low: Ints, high: Ints | None = None) -> ConformingTables:
         """Those of these tables that have further sums, between ends if two are given."""
-        return ConformingTables(
-            sp.vstack([self.rows, whole_matrix(rows)], format="csr"),
-            np.concatenate([self.low, low]),
-            np.concatenate([self.high, low if high is None else high]),
-            self.lower,
-            self.upper,
+        return replace(
+            self,
+            rows=sp.vstack([self.rows, whole_matrix(rows)], format="csr"),
+            low=np.concatenate([self.low, low]),
+            high=np.concatenate([self.high, low if high is None else high]),
         )
 
     def part(self, cells: Any) -> ConformingTables:
@@ -131,9 +115,8 @@ class ConformingTables:
     @cached_property
     def sums_only(self) -> ConformingTables:
         """The set without bounds on sums."""
-        rows = self.is_sum
-        ends = (self.low[rows], self.high[rows])
-        return ConformingTables(self.rows[rows], *ends, self.lower, self.upper)
+        at = self.is_sum
+        return replace(self, rows=self.rows[at], low=self.low[at], high=self.high[at])
 
     @property
     def cells(self) -> int:
@@ -146,15 +129,15 @@ class ConformingTables:
         columns = self.rows.tocsc()
         columns.sort_indices()
         entries = np.diff(columns.indptr)
-        found, number = np.full(self.cells, -1, dtype=np.int64), 0
+        atoms, number = np.full(self.cells, -1, dtype=np.int64), 0
         for size in np.unique(entries[entries > 0]):
             alike = np.flatnonzero(entries == size)
             places = columns.indptr[alike][:, np.newaxis] + np.arange(size)
             lines = np.hstack([columns.indices[places], columns.data[places]])
             which = np.unique(lines, axis=0, return_inverse=True)[1].reshape(-1)
-            found[alike] = number + which
+            atoms[alike] = number + which
             number += int(which.max()) + 1
-        return found
+        return atoms
 
     @cached_property
     def counted(self) -> Any:
@@ -185,12 +168,12 @@ class ConformingTables:
                 return None
         except StructureError:  # too large for exact elimination: treat as crossing
             return None
-        found = lattice.atom_totals(self.merged, self.low)
-        if found is None:
+        totals = lattice.atom_totals(self.merged, self.low)
+        if totals is None:
             raise MandateError(
                 "no whole table satisfies the figures.", remedy="Correct or drop one of them."
             )
-        return found
+        return totals
 
     def repeated(self, times: int) -> ConformingTables:
         """The same set for several tables at once, one after another: many draws, one programme."""
@@ -215,9 +198,9 @@ class ConformingTables:
 
 def whole_matrix(matrix: Any) -> sp.csr_matrix:
     """Any matrix of whole numbers as sparse int64, without stored zeros."""
-    given = sp.csr_matrix(matrix)
-    whole = given.astype(np.int64)
-    if (whole != given).nnz:
+    weights = sp.csr_matrix(matrix)
+    whole = weights.astype(np.int64)
+    if (whole != weights).nnz:
         raise StructureError("a figure has a weight that is not whole.", remedy="Scale it.")
     whole.eliminate_zeros()
     whole.sum_duplicates()
@@ -225,5 +208,5 @@ def whole_matrix(matrix: Any) -> sp.csr_matrix:
 
 
 def _per_cell(bound: npt.ArrayLike | None, cells: int, far: int) -> Ints:
-    given = np.asarray(far if bound is None else bound, dtype=np.int64)
-    return np.array(np.broadcast_to(given.reshape(-1) if given.ndim else given, (cells,)))
+    ends = np.asarray(far if bound is None else bound, dtype=np.int64)
+    return np.array(np.broadcast_to(ends.reshape(-1) if ends.ndim else ends, (cells,)))

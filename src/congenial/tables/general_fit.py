@@ -47,7 +47,7 @@ from congenial.tables.gradient_inverse import figure_matrix, indicators
 from congenial.tables.linear_estimates import Estimates, finest
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.transport_fit import TIES, without_ties
-from congenial.tables.water_levels import WaterLevels, real_levels
+from congenial.tables.water_levels import WaterLevels
 
 LARGEST = 5_000  # cells of several tables
 COLUMNS = 20_000_000  # of one programme, about
@@ -58,46 +58,19 @@ WIDTHS = (2, 8, 32)  # levels around the real optimum, for several tables
 EXACT = 1e-4  # by which what a solver calls whole may miss a whole number
 SHAKE = 5e-6  # by which a whole target is moved so that nothing is tied
 INFEASIBLE, UNCLEAR = 2, 4  # what HiGHS says of a programme, in scipy's numbers
+NO_TABLE = "PrimalInfeasible"  # what Clarabel says where no real table conforms
 
 
 # ---- the real optimum ----------------------------------------------------------------------------
 
 
-def least_squares(values: npt.ArrayLike, conforming: ConformingTables) -> Floats:
-    """The conforming real table nearest to `values`, to about 1e-5 per cell (congenial-dp's NNL2).
-
-    Groups of known total are exact to rounding. A cell that only just reaches its bound is the
-    least exact; others are good to 1e-9 or better.
-
-    >>> least_squares([5, -2, 1], ConformingTables.of([[1, 1, 1]], [3])).round(6).tolist()
-    [3.0, 0.0, 0.0]
-    """
-    y = np.asarray(values, dtype=float).reshape(-1)
-    if y.size != conforming.cells:
-        raise StructureError(
-            f"{y.size} values for {conforming.cells} cells.", remedy="Give one per cell."
-        )
-    totals = conforming.totals
-    if totals is not None:
-        return real_levels(
-            conforming.atoms, y, totals.astype(float), conforming.lower, conforming.upper
-        )
-    status, moved = _displacement(y, conforming)
-    if moved is None:
-        raise StructureError(
-            f"least squares under these {conforming.rows.shape[0]} figures failed numerically (the "
-            f"solver says {status}).",
-            remedy="Use fewer figures, or print the values as drawn.",
-        )
-    return y + moved
-
-
-def _displacement(
+def displacement(
     start: Floats, conforming: ConformingTables, table: Any = None, off: Floats | None = None
 ) -> tuple[str, Floats | None]:
     """d with start + d conforming and the least |d|^2, or |off + table d|^2; None if not found.
 
-    Displacements stay small where counts are large. MandateError if no table conforms.
+    Before it the solver's word: NO_TABLE where it proves that no real table conforms. Displacements
+    stay small where counts are large.
     """
     import clarabel  # only tables under crossing figures and bounds need it
 
@@ -125,7 +98,7 @@ def _displacement(
     equalities, squares = int(equal.sum()), np.ones(size)
     if table is not None and off is not None:  # u = off + table d beside d
         width = len(off)
-        G = [sp.hstack([one, sp.csr_matrix((one.shape[0], width))]) for one in G]
+        G = [sp.hstack([block, sp.csr_matrix((block.shape[0], width))]) for block in G]
         G.insert(0, sp.hstack([-table, sp.identity(width)]))
         h.insert(0, off)
         equalities, squares = equalities + width, np.repeat([0.0, 1.0], [size, width])
@@ -142,12 +115,8 @@ def _displacement(
     P, q = sp.diags(squares, format="csc"), np.zeros(squares.size)
     G = sp.vstack(G, format="csc")
     solved = clarabel.DefaultSolver(P, q, G, right, cones, settings).solve()
-    status = str(solved.status)
-    if status in ("PrimalInfeasible", "AlmostPrimalInfeasible"):
-        raise _impossible()
-    if status not in ("Solved", "AlmostSolved"):
-        return status, None
-    return status, np.asarray(solved.x, dtype=float)[:size]
+    done = str(solved.status) in ("Solved", "AlmostSolved")
+    return str(solved.status), np.asarray(solved.x, dtype=float)[:size] if done else None
 
 
 # ---- the linear programme over units -------------------------------------------------------------
@@ -206,18 +175,18 @@ def search(
         fits = np.all(ends[0] <= 0) and np.all(ends[1] >= 0)
         return (0, np.zeros(0)) if fits else (INFEASIBLE, None)
     options: dict[str, Any] = {} if nodes is None else {"node_limit": nodes}
-    found = milp(
+    result = milp(
         cost,
         integrality=np.broadcast_to(whole, cost.size).astype(int),
         bounds=Bounds(*limits),
         constraints=LinearConstraint(rows, *ends),
         options=options | ({"mip_rel_gap": 0.0} if np.any(whole) else {}),
     )
-    if found.x is None and found.status == UNCLEAR and np.any(cost):
+    if result.x is None and result.status == UNCLEAR and np.any(cost):
         # "infeasible or unbounded": without costs nothing is unbounded
         status = search(np.zeros(cost.size), rows, ends, limits, False, nodes)[0]
         return (INFEASIBLE if status == INFEASIBLE else UNCLEAR), None
-    return int(found.status), None if found.x is None else np.asarray(found.x)
+    return int(result.status), None if result.x is None else np.asarray(result.x)
 
 
 def _open(bound: Any) -> Floats:
@@ -229,29 +198,6 @@ def _open(bound: Any) -> Floats:
 # ---- one table -----------------------------------------------------------------------------------
 
 
-def nearest(
-    values: npt.ArrayLike,
-    matrix: Any,
-    figures: npt.ArrayLike,
-    lower: npt.ArrayLike | None = 0,
-    upper: npt.ArrayLike | None = None,
-    randomness: Randomness | None = None,
-) -> Ints:
-    """The whole table nearest to `values` (whole numbers) with `matrix @ m = figures`.
-
-    argmin of ||m - values||_2^2 over whole m with lower <= m <= upper (None: no bound). Exact, and
-    ties are broken at random so that no cell is favoured. MandateError if there is none.
-
-    >>> from congenial.sampling.randomness import SeededRandomness
-    >>> margins = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0]]
-    >>> nearest([4, -2, 1, 3], margins, [3, 3, 4], randomness=SeededRandomness(1)).tolist()
-    [3, 0, 1, 2]
-    """
-    return nearest_in(
-        values, ConformingTables.of(matrix, figures, lower=lower, upper=upper), randomness
-    )
-
-
 def nearest_in(
     values: npt.ArrayLike,
     conforming: ConformingTables,
@@ -259,10 +205,11 @@ def nearest_in(
     *,
     every: bool = False,
 ) -> Ints:
-    """`nearest` for a set that has been made already; use it when many draws are projected.
+    """The whole table of a set nearest to `values` (whole numbers), in least squares.
 
-    Parts of the table that conform already stay as they are; `every`, for rehearsals, solves for
-    them too.
+    Exact, and ties are broken at random so that no cell is favoured. MandateError if the set is
+    empty. Parts of the table that conform already stay as they are; `every`, for rehearsals, solves
+    for them too.
 
     >>> from congenial.sampling.randomness import SeededRandomness
     >>> same_sum = ConformingTables.of([[1, 1, 1]], [4])
@@ -318,7 +265,7 @@ def _nearest_totals(
     targets then fall by at least 1, more than shifts along any circuit of fewer than 1 / (2 SHAKE)
     columns can make up for.
     """
-    moved = _displacement(y.astype(float), conforming)[1]
+    moved = displacement(y.astype(float), conforming)[1]
     real = (y if moved is None else y + moved)[levels.order]
     sums = np.bincount(levels.label, real, levels.groups)
     centre = levels.below(np.clip(sums, levels.least, levels.most))
@@ -332,7 +279,7 @@ def _nearest_totals(
         rows = (conforming.merged @ window.columns).astype(float)
         status, units = search(window.cost, rows, ends, limits, whole)
         if units is None:
-            raise _impossible() if status == INFEASIBLE else _unsettled(conforming)
+            raise impossible() if status == INFEASIBLE else _unsettled(conforming)
         if not np.any(units[window.outer] > EXACT):
             totals = np.clip(window.base + window.columns @ units, levels.least, levels.most)
             off = np.abs(units - np.rint(units)) > EXACT
@@ -371,7 +318,8 @@ def _whole(values: npt.ArrayLike, cells: int) -> Ints:
     return y.astype(np.int64)
 
 
-def _impossible() -> MandateError:
+def impossible() -> MandateError:
+    """The error for figures that contradict each other."""
     return MandateError(
         "no whole table within the bounds satisfies the figures.",
         remedy="Correct or drop a figure.",
@@ -400,48 +348,49 @@ class PublicProgramme:
                 f"{LARGEST} cells.",
                 remedy="Print the estimates, or publish figures that follow the tables.",
             )
-        known = public_tables(measurements)
-        ends, limits = _ends(known), (known.lower, _open(known.upper))
-        status, found = search(np.zeros(known.cells), known.rows, ends, limits, True, NODES)
+        conforming = public_tables(measurements)
+        ends, limits = _ends(conforming), (conforming.lower, _open(conforming.upper))
+        nothing = np.zeros(conforming.cells)
+        status, solution = search(nothing, conforming.rows, ends, limits, True, NODES)
         if status == INFEASIBLE:
             raise MandateError(
                 "no whole counts agree with all published figures and bounds.",
                 remedy="Compute the figures from one dataset, or correct the bounds.",
             )
-        cells = None if found is None else np.rint(found).astype(np.int64)
-        if cells is None or not known.holds(cells):
+        cells = None if solution is None else np.rint(solution).astype(np.int64)
+        if cells is None or not conforming.holds(cells):
             raise StructureError(
                 f"whether whole counts have all figures was not settled in {NODES} nodes of an "
                 "integer programme.",
                 remedy="Print the estimates, or publish figures that follow the tables.",
             )
-        return cls(known, cells)
+        return cls(conforming, cells)
 
 
 def public_tables(measurements: Measurements) -> ConformingTables:
     """Whole cells with every figure, structural zero and public bound."""
     zeros = measurements.figure_rows[len(measurements.figures.equalities) :]
-    impossible = figure_matrix(zeros, measurements.shape).getnnz(axis=0) > 0
+    empty = figure_matrix(zeros, measurements.shape).getnnz(axis=0) > 0
     nothing = sp.csr_matrix((0, measurements.size))
-    known = ConformingTables.of(nothing, [], upper=np.where(impossible, 0, FAR))
+    conforming = ConformingTables.of(nothing, [], upper=np.where(empty, 0, FAR))
     for statement in (*measurements.figures.equalities, *measurements.figures.bounds):
-        known = _with_statement(known, measurements, statement)
-    return known
+        conforming = _with_statement(conforming, measurements, statement)
+    return conforming
 
 
 def _with_statement(
-    known: ConformingTables, measurements: Measurements, statement: Statement
+    conforming: ConformingTables, measurements: Measurements, statement: Statement
 ) -> ConformingTables:
     figure = measurements.rows_of(statement)
     matrix = figure_matrix((figure,), measurements.shape, every=True)
     touched = np.diff(matrix.indptr) > 0
     if statement.relation == "=":
         at = measurements.figures.equalities.index(statement)
-        return known.plus(matrix[touched], measurements.published(at).reshape(-1)[touched])
+        return conforming.plus(matrix[touched], measurements.published(at).reshape(-1)[touched])
     limit = np.full(int(touched.sum()), statement.bound or 0, dtype=np.int64)
     far = np.full_like(limit, FAR)
     low, high = (limit, far) if statement.relation == ">=" else (-far, limit)
-    return known.plus(matrix[touched], low, high)
+    return conforming.plus(matrix[touched], low, high)
 
 
 def _ends(conforming: ConformingTables) -> tuple[Floats, Floats]:
@@ -460,10 +409,10 @@ def fit_tables(
     """
     work = estimates.measurements
     public = PublicProgramme.of(work) if public is None else public
-    known, cells = public.conforming, public.cells
+    conforming, cells = public.conforming, public.cells
     for matrix, targets in _tables(estimates, keep):
-        cells = NearestTable(known, matrix, targets).nearest(cells)
-        known = known.plus(matrix, (matrix @ cells).astype(np.int64))
+        cells = NearestTable(conforming, matrix, targets).nearest(cells)
+        conforming = conforming.plus(matrix, (matrix @ cells).astype(np.int64))
     return cells.reshape(work.shape)
 
 
@@ -472,14 +421,15 @@ def as_near_tables(estimates: Estimates, keep: Sequence[str], counts: Ints) -> b
 
     Counts that differ from a fit by ties only are.
     """
-    known, cells = public_tables(estimates.measurements), counts.reshape(-1)
-    if not known.holds(cells):
+    conforming, cells = public_tables(estimates.measurements), counts.reshape(-1)
+    if not conforming.holds(cells):
         return False
     for matrix, targets in _tables(estimates, keep):
-        one = NearestTable(known, matrix, targets)
-        if one.distance(cells) > one.distance(one.nearest(cells)) + 4 * TIES * len(targets):
+        table = NearestTable(conforming, matrix, targets)
+        least = table.distance(table.nearest(cells))
+        if table.distance(cells) > least + 4 * TIES * len(targets):
             return False
-        known = known.plus(matrix, (matrix @ cells).astype(np.int64))
+        conforming = conforming.plus(matrix, (matrix @ cells).astype(np.int64))
     return True
 
 
@@ -511,23 +461,25 @@ class NearestTable:
     def nearest(self, cells: Ints) -> Ints:
         """The nearest cells, or nearer ones than `cells`, which are in the set."""
         centre = self._centre(cells)
+        farthest = self.distance(cells) + 4 * TIES * len(self.targets)
         for whole in (False, True):
             for width in WIDTHS:
-                found, inside = self.find(cells, np.inf, centre, width, whole=whole)
-                if found is not None and inside:
-                    return found
-                if found is None:
+                nearer, inside = self.find(cells, np.inf, centre, width, whole=whole)
+                if nearer is None:
                     break
+                if inside and self.distance(nearer) <= farthest:  # not where it was given up
+                    return nearer
+                centre = self._levels[0].below(self.matrix @ nearer)
         return self._stepped(cells, centre)
 
     def _stepped(self, cells: Ints, centre: Ints) -> Ints:
         """Whole steps towards the nearest table, each a linear programme; `cells` if none."""
         for reach in REACHES:
             for _ in range(STEPS):
-                found, _ = self.find(cells, reach, centre, WIDTHS[0], whole=False)
-                if found is None or self.distance(found) >= self.distance(cells) - TIES:
+                nearer, _ = self.find(cells, reach, centre, WIDTHS[0], whole=False)
+                if nearer is None or self.distance(nearer) >= self.distance(cells) - TIES:
                     break
-                cells = found
+                cells = nearer
         return cells
 
     @cached_property
@@ -547,7 +499,7 @@ class NearestTable:
         """The levels of the real optimum; those of the targets where it is not found."""
         levels = self._levels[0]
         off = self.matrix @ cells - self.targets
-        moved = _displacement(cells.astype(float), self.conforming, self.matrix, off)[1]
+        moved = displacement(cells.astype(float), self.conforming, self.matrix, off)[1]
         sums = self.targets if moved is None else self.matrix @ (cells + moved)
         return levels.below(np.clip(np.rint(sums), levels.least, levels.most))
 
@@ -559,20 +511,21 @@ class NearestTable:
 
         Without `whole` the search is over real ones, which is quick: None unless they are whole.
         """
-        known, (levels, shift) = self.conforming, self._levels
+        conforming, (levels, shift) = self.conforming, self._levels
         window = _Window.of(levels, shift, centre, width)
-        size, columns = known.cells, window.columns
-        blank = sp.csr_matrix((known.rows.shape[0], columns.shape[1]))
-        rows = sp.vstack([sp.hstack([known.rows, blank]), sp.hstack([self.matrix, -columns])])
-        ends = tuple(np.concatenate([one, window.base]) for one in _ends(known))
-        low = np.concatenate([np.maximum(around - reach, known.lower), np.zeros(len(window.cost))])
-        high = np.concatenate([np.minimum(around + reach, _open(known.upper)), window.room])
+        size, columns = conforming.cells, window.columns
+        blank = sp.csr_matrix((conforming.rows.shape[0], columns.shape[1]))
+        rows = sp.vstack([sp.hstack([conforming.rows, blank]), sp.hstack([self.matrix, -columns])])
+        ends = tuple(np.concatenate([end, window.base]) for end in _ends(conforming))
+        least = np.maximum(around - reach, conforming.lower)
+        low = np.concatenate([least, np.zeros(len(window.cost))])
+        high = np.concatenate([np.minimum(around + reach, _open(conforming.upper)), window.room])
         kind = np.arange(len(low)) < (size if whole else 0)
         cost = np.concatenate([np.zeros(size), window.cost])
-        found = search(cost, rows.tocsr(), (ends[0], ends[1]), (low, high), kind, NODES)[1]
-        if found is None:
+        solution = search(cost, rows.tocsr(), (ends[0], ends[1]), (low, high), kind, NODES)[1]
+        if solution is None:
             return None, False
-        cells = np.rint(found[:size]).astype(np.int64)
-        near = np.abs(found[:size] - cells).max(initial=0.0) <= EXACT
-        inside = not np.any(found[size:][window.outer] > EXACT)
-        return (cells if near and known.holds(cells) else None), inside
+        cells = np.rint(solution[:size]).astype(np.int64)
+        near = np.abs(solution[:size] - cells).max(initial=0.0) <= EXACT
+        inside = not np.any(solution[size:][window.outer] > EXACT)
+        return (cells if near and conforming.holds(cells) else None), inside

@@ -82,6 +82,16 @@ class WaterLevels:
         level: Ints = low
         return level
 
+    def real(self, totals: Ints) -> Floats:
+        """The nearest real cells with these totals, in the order of `order`.
+
+        Between two whole levels the same cells rise, so one division finds the level between.
+        """
+        level = self.below(totals)
+        share = (totals - self.sums(level)) / np.maximum(self.rising(level), 1)
+        moved = self.values + level[self.label] + share[self.label]
+        return np.asarray(np.clip(moved, self.lower, self.upper))
+
     def fill(self, totals: Ints, randomness: Randomness) -> Ints:
         """The nearest whole cells with these totals, in the order of `order`; ties at random."""
         if np.any(totals < self.least) or np.any(totals > self.most):
@@ -102,37 +112,3 @@ class WaterLevels:
         rank = np.arange(able.size) - first[self.label[able]]
         cells[able[rank < missing[self.label[able]]]] += 1
         return cells
-
-
-def real_levels(labels: Ints, values: Floats, totals: Floats, lower: Ints, upper: Ints) -> Floats:
-    """The nearest real cells with these totals: the same, with a real level by bisection.
-
-    Between the whole levels found first the sum is linear, so one division finishes.
-    """
-    inside = labels >= 0
-    out = np.clip(values, lower, upper).astype(float)
-    if not np.any(inside):
-        return out
-    v, low, high, label = values[inside], lower[inside], upper[inside], labels[inside]
-    groups = int(label.max()) + 1
-
-    def sums(level: Floats) -> Floats:
-        return np.asarray(np.bincount(label, np.clip(v + level[label], low, high), groups))
-
-    reach = np.bincount(label, np.abs(v), groups) + np.abs(totals) + 1.0
-    reach += np.bincount(label, np.where(np.abs(low) < FAR, np.abs(low), 0), groups)
-    reach += np.bincount(label, np.where(np.abs(high) < FAR, np.abs(high), 0), groups)
-    below, above = -reach, reach
-    for _ in range(200):
-        middle = (below + above) / 2
-        fits = sums(middle) <= totals
-        below, above = np.where(fits, middle, below), np.where(fits, above, middle)
-        if np.all(above - below <= 1e-13 * reach):
-            break
-    m = np.clip(v + below[label], low, high)
-    left = totals - np.bincount(label, m, groups)
-    moving = (m > low) & (m < high)
-    share = np.bincount(label, moving, groups)
-    m = np.where(moving, m + (left / np.maximum(share, 1.0))[label], m)
-    out[inside] = m
-    return out

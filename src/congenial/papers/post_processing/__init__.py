@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from congenial.papers.post_processing.comparison import Comparison, compare
 from congenial.papers.post_processing.least_absolute import least_absolute
-from congenial.papers.post_processing.two_stages import rounded, topdown
+from congenial.papers.post_processing.two_stages import least_squares, rounded, topdown
 from congenial.tables.conforming_tables import ConformingTables
-from congenial.tables.general_fit import least_squares, nearest, nearest_in
+from congenial.tables.general_fit import nearest_in
 
 __all__ = [
     "Comparison",
@@ -19,7 +19,6 @@ __all__ = [
     "compare",
     "least_absolute",
     "least_squares",
-    "nearest",
     "nearest_in",
     "rounded",
     "topdown",

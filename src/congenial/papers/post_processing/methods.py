@@ -20,13 +20,13 @@ from congenial.errors import MandateError
 from congenial.figures.lattice import Ints
 from congenial.figures.support import FROZEN, Support
 from congenial.papers.post_processing.least_absolute import least_absolute
-from congenial.papers.post_processing.two_stages import topdown
+from congenial.papers.post_processing.two_stages import least_squares, topdown
 from congenial.sampling.conditioned_counts import ConditionedCounts
 from congenial.sampling.conditioned_noise import ConditionedNoise
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.randomness import Randomness
 from congenial.tables.conforming_tables import ConformingTables
-from congenial.tables.general_fit import least_squares, nearest_in
+from congenial.tables.general_fit import nearest_in
 
 _AT_ONCE = 20_000  # cells projected by one programme
 

@@ -8,15 +8,48 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from congenial.errors import MandateError
+from congenial.errors import StructureError
 from congenial.figures.integers import Ints
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.tables.conforming_tables import FAR, ConformingTables
-from congenial.tables.general_fit import checked, least_squares, search
+from congenial.tables.general_fit import NO_TABLE, checked, displacement, impossible, search
 from congenial.tables.measurements import Floats
+from congenial.tables.water_levels import WaterLevels
 
 _SNAP = 1e-5  # a real cell this near to a whole number is that number
 _SHAKE = 1e-6  # largest random cost by which ties are broken
+
+
+def least_squares(values: npt.ArrayLike, conforming: ConformingTables) -> Floats:
+    """The conforming real table nearest to `values`, to about 1e-5 per cell (congenial-dp's NNL2).
+
+    Whole values in groups of known total are exact to rounding. A cell that only just reaches its
+    bound is the least exact; others are good to 1e-9 or better.
+
+    >>> least_squares([5, -2, 1], ConformingTables.of([[1, 1, 1]], [3])).round(6).tolist()
+    [3.0, 0.0, 0.0]
+    """
+    y = np.asarray(values, dtype=float).reshape(-1)
+    if y.size != conforming.cells:
+        raise StructureError(
+            f"{y.size} values for {conforming.cells} cells.", remedy="Give one per cell."
+        )
+    if conforming.totals is not None and np.array_equal(y, np.rint(y)):
+        whole = y.astype(np.int64)
+        levels = WaterLevels(conforming.atoms, whole, conforming.lower, conforming.upper)
+        x: Floats = np.clip(y, conforming.lower, conforming.upper)
+        x[levels.order] = levels.real(conforming.totals)
+        return x
+    status, moved = displacement(y, conforming)
+    if status == NO_TABLE:
+        raise impossible()
+    if moved is None:
+        raise StructureError(
+            f"least squares under these {conforming.rows.shape[0]} figures failed numerically (the "
+            f"solver says {status}).",
+            remedy="Use fewer figures, or print the values as drawn.",
+        )
+    return y + moved
 
 
 def topdown(
@@ -51,9 +84,9 @@ def rounded(
         step = _round_once(snapped, low, high, conforming, randomness)
         if step is not None:
             return checked(step, conforming)
-    raise MandateError(
-        "no whole table within the bounds satisfies the figures.",
-        remedy="Correct or drop a figure.",
+    raise StructureError(
+        "no whole table was found within 8 of every cell of the real one.",
+        remedy="Use the nearest whole table instead.",
     )
 
 
@@ -75,8 +108,6 @@ def _round_once(
     rows = conforming.rows[:, cell].astype(float)
     for whole in (False, True):
         units = search(cost, rows, ends, (np.zeros(cell.size), np.ones(cell.size)), whole)[1]
-        if units is None:
-            return None
-        if np.abs(units - np.rint(units)).max(initial=0.0) <= 1e-4:
-            break
-    return low + np.bincount(cell, np.rint(units), low.size).astype(np.int64)
+        if units is not None and np.abs(units - np.rint(units)).max(initial=0.0) <= 1e-4:
+            return low + np.bincount(cell, np.rint(units), low.size).astype(np.int64)
+    return None
