@@ -28,6 +28,7 @@ states the smaller ones that the figures of each table give.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -168,9 +169,11 @@ class Design:
         """How good the design is among its class."""
         if self.certificate is None:
             return NO_CERTIFICATE
+        gap = max(100 * (1 - self.certificate.share), 1e-4)  # of the error, in per cent
+        above = 10.0 ** math.ceil(math.log10(gap))
         return (
-            "among independent spherical noise on the listed tables, at the price used, no design "
-            f"has less than {self.certificate.share:.6f} of this error"
+            f"no other split of the noise over these tables has an error smaller by {above:g} % "
+            "(independent noise of equal size in all cells of a table, at the price used)"
         )
 
     def feasible(self) -> bool:
