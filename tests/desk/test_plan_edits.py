@@ -67,6 +67,8 @@ def test_a_draft_is_filled_in_by_the_form_alone() -> None:
     assert "# unit" not in text
     assert Plan.parse(text, Path()).schema.axis("the age").levels == ("0-17", "18-64", "65+")
     assert Plan.parse(text, Path()).schema.names == ("sex", "the age", "county")
+    wrong = DRAFT.replace('table = ["person", "sex"]', 'table = "person"')
+    assert 'table = "person"' in plan_edits.set_key(wrong, "data", "", "unit", "person")
     assert plan_edits.remove(text, "schema", "county").count("\n") == text.count("\n") - 1
 
 

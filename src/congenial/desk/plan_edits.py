@@ -243,7 +243,7 @@ def _item(value: Any) -> Any:
         return tomlkit.value(f"{value:f}")
     if isinstance(value, list):
         array = tomlkit.array()
-        array.extend(_item(one) for one in value)
+        array.extend(_item(element) for element in value)
         return array
     return tomlkit.item(value)
 
@@ -388,7 +388,7 @@ def _replace_drafted(document: TOMLDocument, column: str, by: str = "") -> None:
     del schema[column]
     for release in _releases(document):
         shown = release.get("table", [])
-        if column in shown:
+        if isinstance(shown, list) and column in shown:
             now = dict.fromkeys(by if name == column else str(name) for name in shown)
             now.pop("", None)
             if now:

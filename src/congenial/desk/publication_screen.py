@@ -54,11 +54,7 @@ def _confirmed(visit: Visit, word: str) -> None:
     """Neither figures nor noise can be taken back: a tick in the form says that this is known."""
     if visit.form.get("sure") != word:
         raise PlanError("this cannot be taken back.", remedy="Tick the box that says so first.")
-    if visit.form.get("digest") != visit.plan.digest:
-        raise PlanError(
-            "the plan, or a file it names, was changed since this page was opened.",
-            remedy="Open the page again; nothing was published or drawn.",
-        )
+    visit.refuse_stale()
 
 
 def publish_figures(visit: Visit) -> Response:

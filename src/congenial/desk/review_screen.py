@@ -60,15 +60,6 @@ def show_review(visit: Visit) -> Response:
     )
 
 
-def _same_plan(visit: Visit) -> None:
-    """What is approved is the plan that was on the page, not one saved in between."""
-    if visit.form.get("digest") != visit.plan.digest:
-        raise LedgerError(
-            "the plan, or a file it names, was changed since this page was opened.",
-            remedy="Open the review again and look at what changed; nothing was recorded.",
-        )
-
-
 def _may_audit(visit: Visit) -> bool:
     """For the plan's reviewers, and those who may propose it."""
     return visit.may("approve") or visit.may("propose")
@@ -82,7 +73,7 @@ def audit_plan(visit: Visit) -> Response:
             "or propose plans.",
             remedy="Ask an owner of the ledger for a role.",
         )
-    _same_plan(visit)
+    visit.refuse_stale()
     plan, folder = visit.plan, visit.path.parent / table_audit.AUDITS
     draws = visit.form.get("draws", "")
     effort = table_audit.AuditEffort(int(draws) if draws in EFFORTS else USUAL)
@@ -98,7 +89,7 @@ def audit_plan(visit: Visit) -> Response:
 
 def propose_plan(visit: Visit) -> Response:
     """Put the plan up for review."""
-    _same_plan(visit)
+    visit.refuse_stale()
     plan_ledger.propose(visit.path)
     return visit.go("plan", visit.key, "review")
 
@@ -107,7 +98,7 @@ def review_plan(word: Word) -> Callable[[Visit], Response]:
     """What approves or refuses the plan, or withdraws the visitor's own review."""
 
     def recorded(visit: Visit) -> Response:
-        _same_plan(visit)
+        visit.refuse_stale()
         plan_ledger.review(visit.plan, word, visit.form.get("because", ""))
         return visit.go("plan", visit.key, "review")
 

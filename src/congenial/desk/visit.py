@@ -111,6 +111,14 @@ class Visit:
         """A plan in the place of this one."""
         return Plan.parse(text, self.path.parent)
 
+    def refuse_stale(self) -> None:
+        """Refuse if the plan is not the one that was on the page, but one saved in between."""
+        if self.form.get("digest") != self.plan.digest:
+            raise PlanConflictError(
+                "the plan, or a file it names, was changed since this page was opened.",
+                remedy="Open the page again and look at what changed; nothing was done.",
+            )
+
     @cached_property
     def ledger(self) -> Ledger | None:
         """The plan's ledger, if it is there."""
