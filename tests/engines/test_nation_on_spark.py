@@ -16,7 +16,6 @@ from congenial.data.engines import spark_source
 from congenial.errors import DataError, MandateError, PlanError
 from congenial.kinds import parted_run
 from congenial.ledger.ledger import Ledger
-from congenial.mechanisms import parted_steps
 from congenial.publication import bundle as bundles
 from congenial.publication import workflow
 from congenial.publication.demo_nation import write_nation
@@ -98,20 +97,20 @@ def test_a_part_is_drawn_alike_by_two_tasks_at_once(
         file.write(b"one ")
         file.flush()
         if not target.exists():
-            parted_steps.write(target, content_of_the_other)
+            parted_run.write(target, content_of_the_other)
         file.write(b"part")
 
     def content_of_the_other(file: Any) -> None:
         file.write(b"one part")
 
-    parted_steps.write(target, content)
+    parted_run.write(target, content)
     assert target.read_bytes() == b"one part"
     assert [file.name for file in tmp_path.iterdir()] == [target.name]
 
 
 def test_a_step_that_ends_after_its_run_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        parted_steps.write(tmp_path / "runs" / "drawn" / "1.npz", lambda file: None)
+        parted_run.write(tmp_path / "runs" / "drawn" / "1.npz", lambda file: None)
     assert not (tmp_path / "runs").exists()
 
 

@@ -1,4 +1,4 @@
-"""What `congenial check` says about protected tables, one or several."""
+"""What `congenial check` says about protected tables, one or several, at once or by parts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from congenial.kinds.shared_words import (
     show_promise,
     show_want,
 )
+from congenial.mechanisms.parted_tables import PartedTables
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from congenial.kinds.tables import TablesCheck
     from congenial.kinds.tables_accuracy import PrintedTrial
     from congenial.mechanisms.congenial import CongenialCounts
+    from congenial.mechanisms.measured_tables import MeasuredTables
     from congenial.mechanisms.mechanism import Mechanism
     from congenial.privacy.description import Norm
 
@@ -59,18 +61,44 @@ def examine(one: TablesCheck) -> Document:
         **({"units": True} if told.units else {}),
         "law": told.measured[0].law,
         "per_person": one.guarantee.tradeoff.words,
-        "tables": _tables(one),
         "keep": list(told.keep),
-        "whole_counts": _why_none(one),
         "guarantee": one.guarantee.to_dict(),
         "promise": one.guarantee.explain(),
         "errors": [],
         **_design(told.design),
-        **({} if made.only is None else _one_law(one, made.only)),
-        "inference": _inference(one),
+        **(_in_parts(made) if isinstance(made, PartedTables) else _at_once(one, made)),
         "wanted": None if one.wanted is None else dict([one.wanted]),
         "unanswered": one.unanswered or None,
     }
+
+
+def _at_once(one: TablesCheck, made: MeasuredTables) -> Document:
+    """Tables that are drawn in one piece: each one's errors, and what to infer from them."""
+    return {
+        "tables": _tables(made),
+        "whole_counts": _why_none(made),
+        **({} if made.only is None else _one_law(one, made, made.only)),
+        "inference": _inference(made),
+    }
+
+
+def _in_parts(made: PartedTables) -> Document:
+    """Tables that are drawn part by part: how precise each is on average, without its cells."""
+    design = made.description.design
+    rows = [
+        {
+            "table": list(names),
+            "cells": made.schema.size(names),
+            "measured": made.scales[at] is not None,
+            "noise": made.scales[at],
+            "whole_counts": True,
+            "below": at in made.below,
+            "standard_deviation": design["mean_variances"][at] ** 0.5,
+        }
+        for at, names in enumerate(made.tables)
+    ]
+    parts = {"by": made.parts.parts, "many": len(made.parts.labels)}
+    return {"tables": rows, "whole_counts": None, "parts": parts}
 
 
 def _design(design: Mapping[str, Any]) -> Document:
@@ -85,24 +113,24 @@ def _design(design: Mapping[str, Any]) -> Document:
     }
 
 
-def _why_none(one: TablesCheck) -> str | None:
+def _why_none(made: MeasuredTables) -> str | None:
     """Why no whole counts are printed; None where they are."""
-    if not one.mechanism.description.whole:
-        real = one.mechanism.description.measured[0].continuous
+    if not made.description.whole:
+        real = made.description.measured[0].continuous
         return "the noise is real numbers" if real else "nonnegative = 'no'"
-    return one.mechanism.estimator.why_no_counts or None
+    return made.estimator.why_no_counts or None
 
 
-def _tables(one: TablesCheck) -> list[Document]:
+def _tables(made: MeasuredTables) -> list[Document]:
     """What to expect of each table: its noise, and the worst cell's error."""
     from congenial.kinds.tables_accuracy import try_printed
 
-    trial = try_printed(one.mechanism)
-    return [_row(one, at, trial) for at in range(len(one.mechanism.description.tables))]
+    trial = try_printed(made)
+    return [_row(made, at, trial) for at in range(len(made.description.tables))]
 
 
-def _row(one: TablesCheck, at: int, trial: PrintedTrial | None) -> Document:
-    told, estimator = one.mechanism.description, one.mechanism.estimator
+def _row(made: MeasuredTables, at: int, trial: PrintedTrial | None) -> Document:
+    told, estimator = made.description, made.estimator
     names = told.tables[at]
     laws = {law.table: law for law in told.measured}
     row: Document = {
@@ -129,7 +157,7 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _inference(one: TablesCheck) -> Document:
+def _inference(made: MeasuredTables) -> Document:
     """Whether `congenial infer` will work on the bundle, and about how long it takes."""
     from congenial.inference.feasibility import (
         expected_minutes,
@@ -140,9 +168,9 @@ def _inference(one: TablesCheck) -> Document:
         usual_minutes,
     )
 
-    told, only = one.mechanism.description, one.mechanism.only
+    told, only = made.description, made.only
     if only is None:
-        cells = one.mechanism.estimator.size
+        cells = made.estimator.size
         return examine_inference(
             outlook_of_tables(told), usual_minutes(cells, sampler_of_tables(told))
         )
@@ -156,7 +184,7 @@ def _inference(one: TablesCheck) -> Document:
 # ---- one measured table ----------------------------------------------------------------------
 
 
-def _one_law(one: TablesCheck, made: Mechanism) -> Document:
+def _one_law(one: TablesCheck, tables: MeasuredTables, made: Mechanism) -> Document:
     """The law of one table, what it was calibrated to, and what each figure costs."""
     from congenial.figures.support import support
     from congenial.privacy.composition import largest_change
@@ -181,29 +209,29 @@ def _one_law(one: TablesCheck, made: Mechanism) -> Document:
         "epsilon_per_gauge": description.rate if norm == "gauge" else None,
         **({"rate_squared": description.scale} if norm == "length" else {}),
         **({"rate": description.rate} if norm == "linf" else {}),
-        "nonnegative": _nonnegative(one, made),
+        "nonnegative": _nonnegative(tables, made),
         "structure": known.structure,
         "groups": known.words,
         "normaliser_price": _normaliser_price(made, sensitivity.value),
         **_costs(made),
         "errors": [_picked(row, _ERROR) for row in error_rows(made)],
-        "fitted": _fitted(one),
+        "fitted": _fitted(tables),
         "less_noise": _less_noise(one, made),
     }
 
 
-def _nonnegative(one: TablesCheck, made: Mechanism) -> str:
+def _nonnegative(tables: MeasuredTables, made: Mechanism) -> str:
     """What keeps printed counts from being negative."""
     if made.nonnegative:
         return "condition"
-    return "project" if one.mechanism.description.whole else "no"
+    return "project" if tables.description.whole else "no"
 
 
-def _fitted(one: TablesCheck) -> list[list[str]] | None:
+def _fitted(tables: MeasuredTables) -> list[list[str]] | None:
     """The tables that whole counts are fitted to, from coarse to fine; None where none are."""
     from congenial.mechanisms.one_table import OneTable
 
-    estimator = one.mechanism.estimator
+    estimator = tables.estimator
     if not isinstance(estimator, OneTable) or not estimator.has_counts:
         return None
     return None if estimator.order is None else [list(names) for names in estimator.fitted_tables]
@@ -292,7 +320,9 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
     else:
         _show_several(one, screen)
     show_promise(one, screen)
-    if len(one["tables"]) == 1:
+    if "parts" in one:
+        _show_parts(one, screen)
+    elif len(one["tables"]) == 1:
         _show_errors(one, screen)
         _show_printed(one, screen)
     else:
@@ -305,6 +335,9 @@ def show(one: Document, screen: Screen, want: str | None = None) -> None:
 
 def _heading(one: Document) -> str:
     tables = one["tables"]
+    if "parts" in one:
+        cut = f"{len(tables)} tables under one promise, in {one['parts']['many']:,} parts"
+        return f"Release '{one['name']}': {cut}"
     if len(tables) > 1:
         return f"Release '{one['name']}': {len(tables)} tables under one promise"
     counted = ", counted in units" if one.get("units") else ""
@@ -346,9 +379,15 @@ def _show_several(one: Document, screen: Screen) -> None:
             f"({types['footing']}, by {types['method']}): {types['reason']}",
             **_design_words(one),
             "Whole counts": _whole(one),
-            "Inference": inference_words(one["inference"]),
+            **_inference_or_parts(one),
         }
     )
+
+
+def _inference_or_parts(one: Document) -> Document:
+    if "parts" not in one:
+        return {"Inference": inference_words(one["inference"])}
+    return {"Parts": f"by {one['parts']['by']}: each is drawn, estimated and written on its own"}
 
 
 def _design_words(one: Document) -> Document:
@@ -379,6 +418,25 @@ def _show_tables(one: Document, screen: Screen) -> None:
     )
 
 
+def _show_parts(one: Document, screen: Screen) -> None:
+    """The tables of a nation, and which of them are cut into parts."""
+    rows = [
+        [
+            " x ".join(row["table"]) or "total",
+            f"{row['cells']:,}",
+            _noise(row),
+            f"by {one['parts']['by']}" if row["below"] else "in one file",
+            f"{row['standard_deviation']:.2f}",
+        ]
+        for row in one["tables"]
+    ]
+    head = ("table", "cells", "noise drawn", "written", "standard deviation")
+    screen.table(head, rows, numbers=("cells", "standard deviation"))
+    screen.paragraph(
+        "Standard deviation of the estimates, as the root of the mean variance of a table's cells."
+    )
+
+
 def _noise(row: Document) -> str:
     if row["measured"]:
         return "yes"
@@ -393,7 +451,7 @@ def _whole(one: Document) -> str:
         return "worked out when the exact figures are known"
     if one["whole_counts"] is not None:
         return f"none, estimates are printed: {one['whole_counts']}"
-    if len(one["tables"]) == 1:
+    if len(one["tables"]) == 1 and "parts" not in one:
         return "fitted to the draw; other sums are taken from the draw, which is unbiased"
     kept = f" and every {' and '.join(one['keep'])}" if one["keep"] else ""
     return (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from congenial.mechanisms.parted_steps import sync_tree, write
+from congenial.kinds.parted_run import sync_tree, write
 
 
 @pytest.fixture
