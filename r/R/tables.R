@@ -9,6 +9,7 @@ bundle_table <- function(bundle, which = 1, level = LEVEL) {
   }
   found <- bundle$tables[[which]]
   if (is.null(found)) stop("the bundle has no CSV file of a table.", call. = FALSE)
+  if (!is.null(bundle$description$parts)) refuse_law("a nation by parts is read with Python")
   if (bundle$kind != "tables") refuse_law(paste0("a bundle of kind '", bundle$kind, "' has no intervals by cells"))
   if (level == LEVEL && "sd" %in% names(found)[number_places(bundle, found)]) return(found)
   if (combined(bundle)) return(with_normal_ends(found, level))

@@ -19,6 +19,7 @@ from congenial.inference.observing import OtherCells
 from congenial.inference.samplers.chains import ChainSampler
 from congenial.kinds import tables_document
 from congenial.kinds.registry import every_kind
+from congenial.kinds.tables import NOT_INFERRED
 from congenial.mechanisms import CongenialCounts, TablesRelease
 from congenial.publication.bundle import read
 from congenial.report import pictures
@@ -146,9 +147,9 @@ def test_every_kind_that_is_no_table_has_a_page_of_its_own() -> None:
     told = {kind.name: kind.instead for kind in every_kind() if kind.instead}
     assert set(told) == {
         *("estimate", "odds ratio test", "records from tables", "statistics"),
-        *("synthetic records", "tables by parts"),
+        "synthetic records",
     }
-    for words in told.values():
+    for words in (*told.values(), NOT_INFERRED):
         page = Path(__file__).parents[2] / (words.rpartition(" ")[2].rstrip(".") + ".md")
         assert page.is_file()
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from congenial.mechanisms import parted_steps
+from congenial.kinds.parted_run import draw_part, finish_part
+from congenial.mechanisms.tables_files import part_name
 
 PART = 1  # the part whose first attempt fails
 
@@ -53,7 +54,7 @@ def draws_and_loses(task: Any, keys: Any) -> None:
     """Draw a part; the first attempt at one of them draws on a disk of its own and fails."""
     fails = _fails(task, "draw")
     here = _on_its_own_disk(task) if fails else task
-    parted_steps.draw_part(here, keys)
+    draw_part(here, keys)
     _noted(task, "draw", [here.file("drawn", "npz")])
     if fails:
         raise OSError("the disk of this worker is full")
@@ -69,8 +70,8 @@ def _on_its_own_disk(task: Any) -> Any:
 
 def writes_and_loses(task: Any, above: Any) -> None:
     """Finish a part; the first attempt at one of them loses its list of files and fails."""
-    parted_steps.finish_part(task, above)
-    files = sorted((task.folder / "parts").glob(f"*/{parted_steps.part_name(task.number)}"))
+    finish_part(task, above)
+    files = sorted((task.folder / "parts").glob(f"*/{part_name(task.number)}"))
     _noted(task, "write", files)
     if _fails(task, "write"):
         task.file("done", "json").unlink()

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from congenial.kinds.parted_run import draw_part, finish_part
 from congenial.ledger.ledger import Ledger
-from congenial.mechanisms import parted_steps
 from congenial.publication.plan import Plan
 from tests.mechanisms.nations import nation
 
@@ -64,13 +64,13 @@ def written(folder: Path, section: str = SECTION, publish: str = PUBLISH) -> Pat
 def dies_drawing(task: Any, keys: Any) -> None:
     """Draw a part; the process that is given part 1 is killed, once."""
     _die_once(task)
-    parted_steps.draw_part(task, keys)
+    draw_part(task, keys)
 
 
 def dies_finishing(task: Any, above: Any) -> None:
     """Finish a part; the process that is given part 1 is killed, once."""
     _die_once(task)
-    parted_steps.finish_part(task, above)
+    finish_part(task, above)
 
 
 def _die_once(task: Any) -> None:

@@ -14,7 +14,7 @@ import congenial
 from congenial.data.table import select
 from congenial.errors import BundleError, InferenceError, PredicateError, UnansweredError
 from congenial.inference.estimates.cell_estimates import cell_estimates
-from congenial.mechanisms.tables_by_parts_release import PartedRelease
+from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.tables_release import TablesRelease, by_table, joint_estimator
 from tests.commands import run
 from tests.kinds.nation_plan import SECTION, written
@@ -117,7 +117,7 @@ def test_sums_in_a_part_have_intervals_from_its_files_alone(bundle: Path, tmp_pa
         found = one.interval(condition, 0.9, part="s1")
         assert np.isclose(found.estimate, sum(row["estimate"] for row in inside))
         assert found.low < found.estimate < found.high
-        assert one.count(condition, part="s1") == found.estimate == one.estimate(condition, "s1")
+        assert one.count(condition, part="s1") == found.estimate
         assert "bound" in found.basis
         full = of_all_tables(one, f"state = 's1' and {condition}")
         assert full <= one.of_part("s1").deviation(condition) <= 1.2 * full

@@ -24,7 +24,6 @@ from tests.confidentiality.scenes import SCENES, Scene
 from tests.kinds.toy import HowMany
 
 SEED = 20_261_119
-ORDINARY = [kind for kind in registry.every_kind() if kind.key != "parts"]  # has its own offer
 SCENE = pytest.mark.parametrize(
     "scene",
     [one for one in SCENES if one.kind != "parted"],
@@ -64,7 +63,7 @@ def prepared(scene: Scene, tmp_path: Path) -> Prepared:
     return Prepared(scene, tmp_path)
 
 
-@pytest.mark.parametrize("kind", [*ORDINARY, HowMany()], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [*registry.every_kind(), HowMany()], ids=lambda kind: kind.name)
 def test_a_kind_says_only_what_differs(kind: Kind[Any]) -> None:
     assert type(kind).offer is Kind.offer
     assert type(kind).holds is Kind.holds

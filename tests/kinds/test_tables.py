@@ -15,8 +15,9 @@ import pytest
 import congenial
 from congenial.data.table import Table
 from congenial.errors import InferenceError
-from congenial.kinds.tables import AIM, FITTED, automatic
-from congenial.kinds.tables import verify as checked
+from congenial.kinds.tables import automatic
+from congenial.kinds.tables_verification import AIM, FITTED
+from congenial.kinds.tables_verification import verify as checked
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.publication.plan import Plan

@@ -17,7 +17,7 @@ from congenial.errors import PlanError
 from congenial.figures.invariants import Invariants
 from congenial.figures.limits import limits
 from congenial.figures.statements import at_least, at_most, count, margin, total
-from congenial.kinds import tables
+from congenial.kinds import tables_verification
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.difference_types import difference_types
@@ -177,7 +177,7 @@ def test_bounds_alone_are_kept_by_projection(tmp_path):
     checks = {check.what: check.holds for check in verify(folder)}
     assert checks["printed counts keep every published bound"]
     vars(release)["counts"] = (counts + 9,)
-    assert not tables._bounded(release)
+    assert not tables_verification._bounded(release)
 
 
 def test_bounds_from_a_plan(tmp_path, capsys):

@@ -21,14 +21,13 @@ from congenial.errors import (
     BundleError,
     InferenceError,
 )
-from congenial.kinds import parted_run
+from congenial.kinds import part_runners, parted_run, tables_verification
+from congenial.kinds.parted_run import key_for
 from congenial.kinds.registry import of_section
-from congenial.kinds.tables_by_parts_verification import LARGEST
+from congenial.kinds.tables_verification import LARGEST
 from congenial.ledger.ledger import Ledger, Reservation
-from congenial.mechanisms import parted_checks
-from congenial.mechanisms.parted_steps import key_for
+from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.record_release import FOLLOWS
-from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from congenial.publication import bundle as bundles
 from congenial.publication import drawing_by_parts, workflow
 from congenial.publication.plan import Plan
@@ -190,7 +189,7 @@ def test_ties_that_fall_another_way_elsewhere_are_no_defect(
     monkeypatch.setattr(
         transport_fit, "_chances", lambda targets: np.indices(targets.shape)[-1] % 7 / 7
     )
-    monkeypatch.setattr(parted_checks.np, "array_equal", counted)
+    monkeypatch.setattr(tables_verification.np, "array_equal", counted)
     for part in (None, "s0", "s1", "s2"):
         assert [one.what for one in verify(released, part=part) if not one.holds] == []
     assert not all(ties)  # some did fall another way
@@ -276,8 +275,8 @@ def test_a_run_knows_its_room_and_draws_from_the_stream_it_was_given(plan: Plan)
     section = plan.named("nation")
     made = of_section(section).build(plan, section, Ledger.open(plan.ledger).figures)
     prepared = parted_run.NationRun(plan, made, "nation", SeededRandomness(4), print)
-    assert prepared.cells == sum(made.schema.size(names) for names in made.tables) > 300
-    assert prepared.room == 64 * prepared.cells
+    assert made.cells == sum(made.schema.size(names) for names in made.tables) > 300
+    assert prepared.room == 64 * made.cells
     secret = prepared.secret()
     assert secret.bits == SeededRandomness(4).words(4).tobytes()
     assert secret.label == SeededRandomness(4).label
@@ -294,7 +293,7 @@ def test_a_killed_worker_costs_nothing(
 
     dying = {"draw_part": nation_plan.dies_drawing, "finish_part": nation_plan.dies_finishing}
     monkeypatch.setattr(parted_run, step, dying[step])
-    monkeypatch.setattr(parted_run, "SMALL", 0)
+    monkeypatch.setattr(part_runners, "SMALL", 0)
     with pytest.raises(BundleError, match=r"its cost is recorded.*killed") as reason:
         workflow.release(plan, "nation")
     assert "release` again" in str(reason.value.remedy)
@@ -306,7 +305,7 @@ def test_a_killed_worker_costs_nothing(
     real = parted_run.draw_part
 
     def draw(task: Any, keys: Any) -> None:
-        given = {at: task.share.tables[at] for at in task.share.drawn}
+        given = {at: task.piece.tables[at] for at in task.piece.drawn}
         secret = bytes.fromhex(told["secret"])
         assert keys == {at: key_for(secret, names, task.label) for at, names in given.items()}
         redrawn.append(task.number)

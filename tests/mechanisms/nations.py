@@ -14,7 +14,7 @@ from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.pairs.adjacency import Adjacency, ReplaceOne, SemiAdjacent
-from congenial.sampling.keyed_randomness import KeyedRandomness, key_of
+from congenial.sampling.keyed_randomness import key_of
 
 CELLS = ("block", "sex", "age")
 TABLES = (
@@ -71,41 +71,39 @@ class Assembled:
 
 def assembled(made: PartedTables, people: Table, secret: bytes = bytes(32)) -> Assembled:
     """Every step of a release by parts, one part after the other, in memory."""
-    shares = [made.part(number) for number in range(len(made.parts.labels))]
+    pieces = [made.part(number) for number in range(len(made.parts.labels))]
     out = Assembled(*([None] * len(made.tables) for _ in range(4)))
     ups, below, tops = [], [], []
-    for number, share in enumerate(shares):
+    for number, piece in enumerate(pieces):
         cells = people.counts[made.parts.areas(number)]
-        counts = Table(share.schema, CELLS, cells)
-        share.check(counts)
-        values: list[Any] = [None] * len(made.tables)
-        for at in share.drawn:
-            words = KeyedRandomness(key_of(secret, f"{at} {number}"))
-            values[at] = share.draw(at, counts.marginal(made.tables[at]).counts, words)
+        counts = Table(piece.schema, CELLS, cells)
+        piece.check(counts)
+        keys = {at: key_of(secret, f"{at} {number}") for at in piece.drawn}
+        values = piece.draw(counts, keys)
+        for at in piece.drawn:
             _place(made, out.drawn, at, number, values[at])
-        ups.append(share.part.upward(values))
-        below.append(share.part.below(ups[-1]))
+        ups.append(piece.estimator.upward(values))
+        below.append(piece.estimator.below(ups[-1]))
         tops.append(counts.marginal([made.parts.parts, "sex", "age"]).counts[0])
     upper = made.upper
     top = Table(upper.schema, [made.parts.parts, "sex", "age"], np.stack(tops))
-    values = [None] * len(upper.tables)
+    values = upper.draw(top, {at: key_of(secret, f"{at} upper") for at in upper.drawn})
     for at in upper.drawn:
-        words = KeyedRandomness(key_of(secret, f"{at} upper"))
-        values[at] = upper.draw(at, top.marginal(upper.tables[at]).counts, words)
         out.drawn[made.tables.index(upper.tables[at])] = values[at]
-    found = upper.above(below).settled(values)
+    estimator = upper.above(below)
+    found = estimator.settled(values)
     for at, names in enumerate(made.tables):
         if not made.parts.is_below(names):
-            out.estimates[at] = found.table(names)
+            out.estimates[at] = found.estimates.table(names)
             out.deviations[at] = found.deviations(names)
-            out.counts[at] = found.counts(names)
-    for number, share in enumerate(shares):
-        settled = share.part.settled(ups[number], found.above(number))
+            out.counts[at] = found.whole.table(names)
+    for number, piece in enumerate(pieces):
+        settled = piece.estimator.settled(ups[number], estimator.above(found, number))
         for at, names in enumerate(made.tables):
             if made.parts.is_below(names):
-                _place(made, out.estimates, at, number, settled.fitted.table(names))
+                _place(made, out.estimates, at, number, settled.estimates.table(names))
                 _place(made, out.deviations, at, number, settled.deviations(names))
-                _place(made, out.counts, at, number, settled.counts(names))
+                _place(made, out.counts, at, number, settled.whole.table(names))
     return out
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ from congenial.mechanisms.parted_tables import PartedTables
 from congenial.pairs.adjacency import ReplaceOne
 from congenial.pairs.difference_types import difference_types
 from congenial.privacy.description import Family
-from congenial.tables import upper_estimator
+from congenial.tables import estimates_by_parts
+from congenial.tables.joint_estimator import JointEstimator
 from congenial.tables.node_order import NodeOrder, node_order
 from congenial.tables.whole_counts import (
     LevelTargets,
@@ -86,16 +88,37 @@ def test_it_is_cell_by_cell_what_memory_gives(
         np.testing.assert_array_equal(found.counts[at], answer.counts[at])
 
 
+@pytest.mark.parametrize("label", FIGURES)
+def test_tables_above_the_parts_need_no_noise_of_their_own(
+    label: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release with nothing drawn there was paid for and could not be finished."""
+    monkeypatch.setattr(whole_counts, "CROSSING_LARGEST", 0)
+    tables, scales = (("block", "sex", "age"), ("state", "sex", "age")), (Fraction(9), None)
+    people = nation(3)
+    adjacency = adjacency_of(people, FIGURES[label])
+    joint = MeasuredTables.of(adjacency, tables, "discrete_gaussian", scales)
+    made = PartedTables.of(adjacency, tables, "discrete_gaussian", scales, "state")
+    found = assembled(made, people)
+    answer = JointEstimator(
+        Workload.of(people.schema, tables), "discrete_gaussian", scales, adjacency.figures
+    ).answer(found.drawn)
+    assert made.guarantee.tradeoff == joint.guarantee.tradeoff
+    for at in range(len(tables)):
+        np.testing.assert_allclose(found.estimates[at], answer.estimates[at], atol=1e-9)
+        np.testing.assert_array_equal(found.counts[at], answer.counts[at])
+
+
 def test_counts_above_the_parts_are_fitted_at_the_precisions_of_the_whole_nation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fitted: list[LevelTargets] = []
 
-    def remembered(order: NodeOrder, targets: list[LevelTargets]) -> WholeCounts:
-        fitted.extend(targets)
-        return fit_to_targets(order, targets)
+    def remembered(order: NodeOrder, targets: list[LevelTargets], *top: Any) -> WholeCounts:
+        fitted.extend([] if top else targets)  # a part has the counts of its top node
+        return fit_to_targets(order, targets, *top)
 
-    monkeypatch.setattr(upper_estimator, "fit_to_targets", remembered)
+    monkeypatch.setattr(estimates_by_parts, "fit_to_targets", remembered)
     people = nation(3)
     adjacency = adjacency_of(people, FIGURES["crossing"])
     assembled(PartedTables.of(adjacency, TABLES, FAMILIES[0], SCALES, "state"), people)

@@ -152,7 +152,7 @@ def _read(bundle: Path, part: str | None) -> Any:
     from congenial.publication.bundle import read
 
     release = asked_part(read(bundle), part)
-    instead = by_name(release.kind).instead
+    instead = by_name(release.kind).not_inferred(release)
     if instead:
         raise InferenceError(
             f"'{bundle}' holds {release.kind}, not protected tables.",

@@ -12,7 +12,7 @@ from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.cell_labels import label_names, words_name
-from congenial.mechanisms.tables_by_parts_release import PartedRelease
+from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
 
@@ -110,7 +110,7 @@ def exported_bundle(
         if len(tables) == 1:
             tables = (replace(tables[0], name=release.name),)
     elif isinstance(release, PartedRelease):
-        tables = parted_tables(release, level, part)
+        tables = _of_nation(release, level, part)
     elif isinstance(release, TableRecordsRelease):
         tables = tuple(
             printed_table(one.schema, one.tables[0], _printed(one, 0, level), level)
@@ -124,19 +124,18 @@ def exported_bundle(
     return ExportedBundle(release, index, digest, tables, level)
 
 
-def parted_tables(
-    release: PartedRelease, level: float, part: str | None
-) -> tuple[ExportedTable, ...]:
+def _of_nation(release: PartedRelease, level: float, part: str | None) -> tuple[ExportedTable, ...]:
     """The tables above the parts, or those of one part."""
-    places = release.upper if part is None else release.worst
-    if not places:
+    if part is None and not release.upper:
         raise BundleError(
             f"release '{release.name}' has no table above its parts.",
             remedy=f"Name a part, for example {release.parts.labels[0]!r}.",
         )
+    piece = release.above if part is None else release.of_part(part)
+    tables = [release.tables[at] for at in (release.upper if part is None else release.worst)]
     return tuple(
-        printed_table(schema, release.tables[at], columns, level)
-        for at, (schema, columns) in ((at, release.at_level(at, level, part)) for at in places)
+        printed_table(piece.schema, names, _printed(piece, piece.tables.index(names), level), level)
+        for names in tables
     )
 
 

@@ -239,14 +239,14 @@ class Offer:
 
 @dataclass(frozen=True)
 class Ready:
-    """What a kind has once the data are read and checked: how it draws, given the randomness, and
-    how it makes up a release of the same form.
+    """What a kind has once the data are read and checked: how it draws, given the randomness (None:
+    by a `run`), and how it makes up a release of the same form.
 
     `room` as in `Offer`. `report`: where a page says more than a bundle holds. `mechanism`: where
     the data decide which one draws.
     """
 
-    draw: Callable[[Randomness | None], Any]
+    draw: Callable[[Randomness | None], Any] | None
     made_up: Callable[[], Any]
     room: int = 0
     report: Callable[[Any, str], str] | None = None
@@ -297,6 +297,17 @@ class Kind(ABC, Generic[S]):
         """What a mechanism promises, in the plan's words."""
         return planned(mechanism.guarantee, plan, section.delta)
 
+    def run(
+        self,
+        plan: Setting,  # noqa: ARG002
+        section: S,  # noqa: ARG002
+        built: Any,  # noqa: ARG002
+        randomness: Randomness | None,  # noqa: ARG002
+        progress: Tell,  # noqa: ARG002
+    ) -> PartedRun | None:
+        """How it is read and drawn part by part; None where that is done at once (`ready`)."""
+        return None
+
     @contextmanager
     def offer(
         self,
@@ -307,20 +318,29 @@ class Kind(ABC, Generic[S]):
         randomness: Randomness | None,
         progress: Tell,
     ) -> Iterator[Offer]:
-        """A release for which the data are read and checked: what is left is to draw."""
-        progress("reading the data")
-        with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-            ready = self.ready(plan, section, built, figures, data, progress)
+        """A release for which the data are read and checked: what is left is to draw.
+
+        One that is drawn part by part reads and checks them once its folder is claimed.
+        """
+        run = self.run(plan, section, built, randomness, progress)
+        if run is None:
+            progress("reading the data")
+            with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+                ready = self.ready(plan, section, built, figures, data, progress)
+        else:
+            ready = Ready(None, lambda: built.made_up(section.name))
+        draw = ready.draw
         mechanism = built if ready.mechanism is None else ready.mechanism
         yield Offer(
             section.name,
             mechanism.description,
             self.promise(plan, section, mechanism),
-            draw=lambda: ready.draw(randomness),
+            draw=None if draw is None else lambda: draw(randomness),
             rehearsal=ready.made_up,
             report=ready.report or self.report,
             holds=lambda ledger: self.holds(plan, section, built, figures, ledger.figures),
             room=ready.room,
+            run=run,
         )
 
     def holds(
@@ -411,6 +431,10 @@ class Kind(ABC, Generic[S]):
             "errors": [],
             "wanted": None,
         }
+
+    def not_inferred(self, release: Any) -> str:  # noqa: ARG002
+        """What an analyst does where `congenial infer` has no use for a release; else empty."""
+        return self.instead
 
     def why_slow(self, release: Any) -> str:  # noqa: ARG002
         """What makes `congenial infer` slow on a release, where that is known."""

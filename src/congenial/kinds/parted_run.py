@@ -1,52 +1,232 @@
-"""A nation drawn part by part, on one machine or on Spark: what `drawing_by_parts` asks for."""
+"""A nation drawn part by part: what one process does with one part, and the run over all of them.
+
+Each step (`check_part`, `draw_part`, `finish_part`) reads and writes files of a private folder and
+nothing else, so that any runner (`part_runners`) may call it, in any order, on any machine that
+sees the folder, and again after a crash: a step whose file is there and whole is not done twice,
+and a draw that is repeated takes the same words (`keyed_randomness`). Files are synced, with the
+folder that names them, before a step ends. `drawing_by_parts` says when each of them is called.
+
+    counts/part=K/    CONFIDENTIAL counts of part K: cell, n; only cells with somebody
+    drawn/K.npz       its tables as drawn, what they say of its top node (`Below`), and CONFIDENTIAL
+                      counts of that node, for the tables above the parts
+    parts/T/          table T below the parts as published, one Parquet file per part
+    done/K.json       digests and rows of part K's files
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
 from congenial.data.advance import Advance
-from congenial.data.durable_files import sync_tree
+from congenial.data.durable_files import sync_tree, write_whole
+from congenial.data.engines.checked_parquet import as_parquet
 from congenial.data.engines.part_counts import count_parts
 from congenial.data.source import SPARK_SCHEME, on_spark
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
+from congenial.data.workload import Ints
 from congenial.errors import DataError
-from congenial.figures.sum_ranges import table_ranges
 from congenial.kinds.kind import Document, Secret, Setting, Tell
-from congenial.kinds.part_pool import Step, run_each, workers_for
-from congenial.mechanisms.parted_steps import (
-    PartTask,
-    below_of,
-    check_part,
-    counted_part,
-    done_of,
-    draw_part,
-    finish_part,
-    is_done,
-    is_drawn,
-    key_for,
-    make_folders,
-    numbers,
-    top_of,
-)
-from congenial.mechanisms.parted_tables import PartedTables
+from congenial.kinds.part_runners import Step, run_each, run_on_spark, workers_for
+from congenial.mechanisms.parted_release import PartedRelease
+from congenial.mechanisms.parted_tables import Names, PartedTables, TablesPiece
 from congenial.mechanisms.released import PartFile
-from congenial.mechanisms.tables_by_parts_release import PartedRelease
-from congenial.sampling.keyed_randomness import KeyedRandomness
+from congenial.mechanisms.tables_files import file_name, part_name
+from congenial.sampling.keyed_randomness import KeyedRandomness, key_of
 from congenial.sampling.randomness import Randomness, system_key
-from congenial.tables.upper_estimator import UpperEstimates
+from congenial.tables.estimates_by_parts import Above, Below, Settled, UpperEstimator
 
 BYTES_OF_A_CELL = 64  # on disk: as drawn, and as published
-SMALL = 2_000_000  # cells below which one process is quicker than starting several
+
+
+@dataclass(frozen=True, eq=False)
+class PartTask:
+    """One part: what is drawn there (public), and where its files are."""
+
+    number: int
+    label: str
+    piece: TablesPiece
+    axes: Names  # the attributes of the counts, in order
+    top: Names  # the same, with the part in place of its areas
+    below: tuple[int, ...]  # the tables that are written for the part
+    folder: Path
+
+    def file(self, kind: str, ending: str) -> Path:
+        """A file of this part."""
+        return self.folder / kind / f"{self.number}.{ending}"
+
+
+# ---- counts: confidential ------------------------------------------------------------------------
+
+
+def counts_of(task: PartTask) -> Table:
+    """CONFIDENTIAL: the counts of a part."""
+    shape = tuple(task.piece.schema.attribute(name).size for name in task.axes)
+    flat = np.zeros(prod(shape), dtype=np.int64)
+    cells, people = _cells(task.folder, task.number)
+    flat[cells] = people
+    return Table(task.piece.schema, task.axes, flat.reshape(shape))
+
+
+def _cells(folder: Path, number: int) -> tuple[Ints, Ints]:
+    """CONFIDENTIAL: the cells of a part with somebody, in order, and how many are in each."""
+    import pyarrow.parquet as pq
+
+    read = [np.empty((2, 0), dtype=np.int64)]
+    for file in (folder / "counts" / f"part={number}").glob("*.parquet"):
+        found = pq.ParquetFile(file).read(columns=["cell", "n"])
+        read.append(np.stack([found["cell"].to_numpy(), found["n"].to_numpy()]).astype(np.int64))
+    cells, people = np.concatenate(read, axis=1)
+    order = np.argsort(cells)
+    return cells[order], people[order]
+
+
+def counted_part(folder: Path, number: int) -> dict[str, Any]:
+    """CONFIDENTIAL: what a part's counts are known by.
+
+    The digest is of the counts, not of the files: counted again, they give the same.
+    """
+    cells, people = _cells(folder, number)
+    digest = hashlib.sha256(np.stack([cells, people]).astype("<i8").tobytes()).hexdigest()
+    return {"digest": digest, "rows": len(cells), "people": int(people.sum())}
+
+
+def check_part(task: PartTask) -> None:
+    """Refuse counts that do not agree with the figures of the part: before anything is drawn."""
+    task.piece.check(counts_of(task))
+
+
+# ---- drawing a part ------------------------------------------------------------------------------
+
+
+def draw_part(task: PartTask, keys: Mapping[int, bytes]) -> None:
+    """Draw every table of the part once, and write what they say of its top node.
+
+    `keys`: one for each table that is drawn in the part, and for nothing else.
+    """
+    if is_drawn(task.folder, task.number):
+        return
+    counts, estimator = counts_of(task), task.piece.estimator
+    values = task.piece.draw(counts, keys)
+    below = estimator.below(estimator.upward(values))
+    packed = _packed(values, below) | {"top": counts.marginal(task.top).counts}
+    write_whole(task.file("drawn", "npz"), lambda file: np.savez(file, **packed))
+
+
+def is_drawn(folder: Path, number: int) -> bool:
+    """Whether a part was drawn, and its file is whole."""
+    try:
+        with ZipFile(folder / "drawn" / f"{number}.npz") as file:
+            return file.testzip() is None
+    except (OSError, ValueError, EOFError, NotImplementedError, BadZipFile):
+        return False
+
+
+def key_for(secret: bytes, names: Names, label: str | None) -> bytes:
+    """The key of the words of one table in one part; None: above the parts."""
+    return key_of(secret, json.dumps([list(names), label]))
+
+
+def _packed(values: Sequence[Any], below: Below) -> dict[str, Any]:
+    """Plain arrays."""
+    packed = {f"drawn {at}": one for at, one in enumerate(values) if one is not None}
+    for contrasts, one in below.means.items():
+        key = json.dumps(list(contrasts))
+        packed[f"mean {key}"], packed[f"covariance {key}"] = one, below.covariances[contrasts]
+    packed["start"] = below.start
+    packed["precision"] = np.array([below.p, below.q])
+    packed["bounds"] = np.array([below.low, below.high])
+    return packed
+
+
+def below_of(file: Path) -> Below:
+    """What a part that was drawn says of its top node."""
+    with np.load(file, allow_pickle=False) as found:
+        means, covariances = (
+            {
+                tuple(json.loads(key.partition(" ")[2])): found[key]
+                for key in found.files
+                if key.startswith(f"{what} ")
+            }
+            for what in ("mean", "covariance")
+        )
+        p, q = found["precision"].tolist()
+        low, high = found["bounds"].tolist()
+        return Below(means, covariances, found["start"], p, q, low, high)
+
+
+def top_of(file: Path) -> Any:
+    """CONFIDENTIAL: the counts of the top node of a part that was drawn."""
+    with np.load(file, allow_pickle=False) as found:
+        return found["top"]
+
+
+def drawn_of(task: PartTask) -> list[Any]:
+    """The part's tables as drawn; None for those that are not drawn there."""
+    with np.load(task.file("drawn", "npz"), allow_pickle=False) as found:
+        tables = range(len(task.piece.tables))
+        return [found[f"drawn {at}"] if f"drawn {at}" in found.files else None for at in tables]
+
+
+# ---- settling and writing a part -----------------------------------------------------------------
+
+
+def finish_part(task: PartTask, above: Above) -> None:
+    """Estimates and whole counts of the part, written as they are published."""
+    if is_done(task.folder, task.number):
+        return
+    values, piece = drawn_of(task), task.piece
+    settled = piece.estimator.settled(piece.estimator.upward(values), above)
+    done = {}
+    for at in task.below:
+        columns = piece.with_ends(at, piece.columns(at, settled, values[at]))
+        content = as_parquet(piece.file(at).table(columns))
+        name = f"{file_name(piece.tables, at)}/{part_name(task.number)}"
+        write_whole(task.folder / "parts" / name, content)
+        worst = float(columns["sd"].max(initial=0.0))
+        done[name] = {"digest": hashlib.sha256(content).hexdigest(), "table": at, "sd": worst}
+    write_whole(task.file("done", "json"), json.dumps(done).encode())
+
+
+def is_done(folder: Path, number: int) -> bool:
+    """Whether a part's files are written, each with its digest."""
+    try:
+        files = done_of(folder / "done" / f"{number}.json")
+        return bool(files) and all(
+            hashlib.sha256((folder / "parts" / name).read_bytes()).hexdigest() == one["digest"]
+            for name, one in files.items()
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # absent, or damaged
+        return False
+
+
+def done_of(file: Path) -> dict[str, Any]:
+    """Digests of a part's files, by name."""
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def make_folders(folder: Path, tables: Sequence[Names], below: Sequence[int]) -> None:
+    """Where the steps write. They make no folder: one that ends after its run was removed fails."""
+    for name in ("drawn", "done", *(f"parts/{file_name(tables, at)}" for at in below)):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+
+
+# ---- the run -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +247,9 @@ class NationRun:
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
     @property
-    def cells(self) -> int:
-        """Cells of all tables."""
-        return sum(self.made.schema.size(names) for names in self.made.tables)
-
-    @property
     def room(self) -> int:
         """Bytes that it needs on disk, about."""
-        return BYTES_OF_A_CELL * self.cells
+        return BYTES_OF_A_CELL * self.made.cells
 
     def secret(self) -> Secret:
         """256 bits of the operating system, or of the stream that was given."""
@@ -87,9 +262,7 @@ class NationRun:
 
     @cached_property
     def _processes(self) -> int:
-        if self.workers is None and self.cells < SMALL:
-            return 1
-        return workers_for(len(self.made.parts.labels), self.workers)
+        return workers_for(len(self.made.parts.labels), self.made.cells, self.workers)
 
     def task(self, number: int, folder: Path) -> PartTask:
         """One part."""
@@ -108,8 +281,6 @@ class NationRun:
     def _each(self, step: Step, tasks: Iterator[tuple[Any, ...]], folder: Path, what: str) -> None:
         """Run a step for every task: in processes of this machine, or where the records are."""
         if on_spark(self.plan.source):
-            from congenial.kinds.part_jobs import run_on_spark
-
             run_on_spark(self.plan.source, step, tasks, folder, self._told(what))
         else:
             run_each(step, tasks, self._processes, self._told(what))
@@ -123,7 +294,7 @@ class NationRun:
 
         return tell
 
-    # ---- the run -----------------------------------------------------------------------------
+    # ---- what `drawing_by_parts` calls -------------------------------------------------------
 
     def prepare(self, folder: Path, counted: Document | None = None) -> Document:
         """CONFIDENTIAL counts of every part, checked against the figures; nothing is drawn."""
@@ -160,75 +331,39 @@ class NationRun:
 
     def draw(self, folder: Path, secret: Secret) -> PartedRelease:
         """Draw every part, settle what lies above them, then settle and write every part."""
-        make_folders(folder, self.made.tables, self.made.below)
-        tasks = ((one, self._keys(one, secret)) for one in self.tasks(folder, is_drawn))
+        made = self.made
+        make_folders(folder, made.tables, made.below)
+        tasks = (
+            (one, self._keys(secret, one.piece, one.label)) for one in self.tasks(folder, is_drawn)
+        )
         self._each(draw_part, tasks, folder, "drawing")
-        above, columns = self._above(folder, secret)
-        rest = ((one, above.above(one.number)) for one in self.tasks(folder, is_done))
+        estimator, settled, drawn = self._above(folder, secret)
+        rest = ((one, estimator.above(settled, one.number)) for one in self.tasks(folder, is_done))
         self._each(finish_part, rest, folder, "estimating and writing")
-        return self._release(folder, secret, columns)
-
-    def _keys(self, task: PartTask, secret: Secret) -> dict[int, bytes]:
-        """What a part is drawn with: its own keys, never the secret of all parts."""
-        tables = self.made.tables
-        return {at: key_for(secret.bits, tables[at], task.label) for at in task.share.drawn}
-
-    def _above(self, folder: Path, secret: Secret) -> tuple[UpperEstimates, dict[int, Any]]:
-        """Draw and settle the tables above the parts: the same words give the same, each time."""
-        share, made = self.made.upper, self.made
-        numbers_of = range(len(made.parts.labels))
-        drawn = [folder / "drawn" / f"{number}.npz" for number in numbers_of]
-        below, tops = [below_of(file) for file in drawn], [top_of(file) for file in drawn]
-        names = made.summed(made.counted)
-        together = np.concatenate(tops, axis=names.index(made.parts.parts))
-        counts = Table(share.schema, names, together)
-        values: list[Any] = [None] * len(share.tables)
-        for at in share.drawn:
-            words = KeyedRandomness(key_for(secret.bits, share.tables[at], None))
-            values[at] = share.draw(at, counts.marginal(share.tables[at]).counts, words)
-        found = share.above(below).settled(values)
-        return found, upper_columns(made, found, values)
-
-    def _release(self, folder: Path, secret: Secret, upper: dict[int, Any]) -> PartedRelease:
         files: dict[str, PartFile] = {}
-        worst = dict.fromkeys(self.made.below, 0.0)
-        for number in range(len(self.made.parts.labels)):
+        worst = dict.fromkeys(made.below, 0.0)
+        for number in range(len(made.parts.labels)):
             for name, one in done_of(folder / "done" / f"{number}.json").items():
                 files[name] = PartFile(folder / "parts" / name, one["digest"])
                 worst[one["table"]] = max(worst[one["table"]], one["sd"])
-        return PartedRelease(
-            self.name,
-            self.made.description,
-            self.made.guarantee,
-            secret.label,
-            secret.publishable,
-            upper,
-            worst,
-            files,
-        )
+        source, upper = (secret.label, secret.publishable), made.upper_columns(settled, drawn)
+        return made.released(self.name, source, upper, worst, files)
 
-    def made_up(self) -> PartedRelease:
-        """A release of the same form about nobody: empty tables above the parts, and no files."""
-        upper = {}
-        for at, names in enumerate(self.made.tables):
-            if at not in self.made.below:
-                nobody = np.zeros([axis.size for axis in self.made.schema.axes(names)])
-                drawn = None if self.made.scales[at] is None else nobody.astype(np.int64)
-                upper[at] = numbers(nobody, nobody, nobody.astype(np.int64), drawn)
-        given = (self.name, self.made.description, self.made.guarantee)
-        worst = dict.fromkeys(self.made.below, 0.0)
-        return PartedRelease(*given, KeyedRandomness.label, True, upper, worst)
+    def _keys(self, secret: Secret, piece: TablesPiece, label: str | None) -> dict[int, bytes]:
+        """What a piece is drawn with: its own keys, never the secret of all of them."""
+        return {at: key_for(secret.bits, piece.tables[at], label) for at in piece.drawn}
 
-
-def upper_columns(made: PartedTables, found: UpperEstimates, drawn: list[Any]) -> dict[int, Any]:
-    """The columns of every table above the parts, by its place among all tables."""
-    columns = {}
-    for at, names in enumerate(made.tables):
-        if at not in made.below:
-            values = drawn[made.upper.tables.index(names)]
-            given = (found.table(names), found.deviations(names), found.counts(names))
-            columns[at] = numbers(*given, values, table_ranges(made.upper.figures, names))
-    return columns
+    def _above(self, folder: Path, secret: Secret) -> tuple[UpperEstimator, Settled, list[Any]]:
+        """Draw and settle the tables above the parts: the same words give the same, each time."""
+        made, piece = self.made, self.made.upper
+        drawn = [folder / "drawn" / f"{k}.npz" for k in range(len(made.parts.labels))]
+        below, tops = [below_of(file) for file in drawn], [top_of(file) for file in drawn]
+        names = made.summed(made.counted)
+        together = np.concatenate(tops, axis=names.index(made.parts.parts))
+        counts = Table(piece.schema, names, together)
+        values = piece.draw(counts, self._keys(secret, piece, None))
+        estimator = piece.above(below)
+        return estimator, estimator.settled(values), values
 
 
 def _stat(source: object) -> list[list[Any]]:

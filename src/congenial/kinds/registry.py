@@ -28,7 +28,6 @@ class Listed(NamedTuple):
 KINDS: dict[str, Listed] = {  # by the key of a [[release]]
     "estimate": Listed("estimate", "convex_estimate"),
     "scenarios": Listed("values", "given_public"),
-    "parts": Listed("tables by parts", "tables_by_parts"),
     "tables": Listed("tables", "tables"),
     TABLE: Listed("tables", "tables"),
     "statistics": Listed("statistics", "statistics"),

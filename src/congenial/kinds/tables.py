@@ -1,22 +1,22 @@
-"""Protected tables, one or several: [[release]] with `table` or `tables`.
+"""Protected tables, one or several, at once or by parts: [[release]] with `table` or `tables`.
 
 `table = X` is the short form of `tables = [X]`. Where one table is measured, its noise may have any
 law (`mechanism`, `mu`, `nonnegative = "condition"`); several are measured with one family of whole
-numbers, and how precisely each is measured is worked out from an aim.
+numbers, and how precisely each is measured is worked out from an aim. With `parts` the same tables
+are drawn, estimated and written part by part: a nation, of which no process holds more than a part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field, model_validator
 
 from congenial.data.schema import Schema
+from congenial.data.source import POSTGRES_SCHEMES
 from congenial.data.table import Table, cell_index
 from congenial.data.tabulate import Microdata
 from congenial.data.workload import Workload
@@ -28,8 +28,6 @@ from congenial.errors import (
     StructureError,
 )
 from congenial.figures.invariants import Invariants
-from congenial.figures.limits import limits
-from congenial.figures.support import support
 from congenial.kinds.counted_pairs import pairs_of
 from congenial.kinds.kind import (
     Check,
@@ -41,7 +39,6 @@ from congenial.kinds.kind import (
     Ready,
     Setting,
     Tell,
-    looked_into,
     refuse_other_rows,
     refuse_other_units,
     tabulate,
@@ -50,28 +47,24 @@ from congenial.mechanisms.calibrate import AUTO, calibrate
 from congenial.mechanisms.congenial import CongenialCounts
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.mechanism import Mechanism
-from congenial.mechanisms.one_table import OneTable
-from congenial.mechanisms.record_release import FOLLOWS
-from congenial.mechanisms.released import Released
+from congenial.mechanisms.parted_tables import PartedTables
 from congenial.mechanisms.tables_calibration import TablesProblem
-from congenial.mechanisms.tables_release import TablesEstimator, TablesRelease, by_table
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.adjacency import Adjacency
-from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.tables.design import Aim, Design, Even, Keep, Largest, Weighted, design
 from congenial.tables.design_for_cells import design_for_cells
-from congenial.tables.joint_estimator import NOT_YET, Answer, JointEstimator
+from congenial.tables.joint_estimator import NOT_YET, JointEstimator
 from congenial.tables.promise import Law, law_and_promise
 
 if TYPE_CHECKING:
+    from congenial.kinds.parted_run import NationRun
+    from congenial.mechanisms.parted_release import PartedRelease
     from congenial.report.accuracy import Want
-    from congenial.tables.design_document import DesignChecks
+    from congenial.sampling.randomness import Randomness
 
 Tables = tuple[tuple[str, ...], ...]
 TOGETHER = 2**26  # common cells up to which all tables are counted at once
-RESIDUAL = 1e-6  # of a standard deviation, by which recomputed estimates may differ
-AIM = "the stated priority and accuracy of the design are right"
-FITTED = "the estimates follow from the drawn tables"
 
 
 class TablesSection(NamedSection):
@@ -89,6 +82,8 @@ class TablesSection(NamedSection):
     find: Literal["rho", "epsilon"] | None = None
     keep: list[str] = []
     units: bool = False
+    parts: str | None = None
+    workers: int | None = Field(default=None, ge=1, le=1024)
 
     @model_validator(mode="after")
     def _some_tables(self) -> TablesSection:
@@ -119,6 +114,24 @@ class TablesSection(NamedSection):
         return self
 
     @model_validator(mode="after")
+    def _by_parts(self) -> TablesSection:
+        if self.parts is None:
+            if self.workers is not None:
+                raise ValueError("workers goes with parts: it says how many processes draw them")
+            return self
+        if self.keep:
+            raise ValueError("keep: whole counts by parts follow the areas of the tables only")
+        if self.accuracy is not None:
+            raise ValueError("accuracy: state rho or epsilon for a release by parts")
+        if self.law_asked:
+            raise ValueError(f"{self.law_asked[0]} does not go with parts")
+        if self.nonnegative == "no":
+            raise ValueError("nonnegative = 'no' does not go with parts: whole counts are printed")
+        if self.units:
+            raise ValueError("units = true does not go with parts")
+        return self
+
+    @model_validator(mode="after")
     def _for_one_table(self) -> TablesSection:
         if self.nonnegative == "condition" and (self.epsilon is None or self.delta is not None):
             raise ValueError(
@@ -141,7 +154,9 @@ class TablesSection(NamedSection):
 
     @property
     def one_table(self) -> tuple[str, ...] | None:
-        """The only table; None where there are several."""
+        """The only table, if it is drawn at once; None where there are several, or parts."""
+        if self.parts is not None:
+            return None
         if self.tables is None:
             return tuple(self.table or ())
         listed = self.tables if self.tables != "auto" else []
@@ -176,10 +191,13 @@ class TablesCheck:
     """What tables would promise and how accurate each would be."""
 
     section: TablesSection
-    mechanism: MeasuredTables
+    mechanism: MeasuredTables | PartedTables
     guarantee: Guarantee
     wanted: tuple[str, Fraction] | None = None  # a parameter, and the value that a wish needs
     unanswered: str = ""  # why a wish about a sum that the tables show has no answer
+
+
+NOT_INFERRED = "Ask one part of it with --part: docs/how-to/from-a-county-to-a-nation."
 
 
 class TablesKind(Kind[TablesSection]):
@@ -202,17 +220,22 @@ class TablesKind(Kind[TablesSection]):
 
     # ---- from the plan to a draw -------------------------------------------------------------
 
-    def build(self, plan: Setting, section: TablesSection, figures: Invariants) -> MeasuredTables:
+    def build(
+        self, plan: Setting, section: TablesSection, figures: Invariants
+    ) -> MeasuredTables | PartedTables:
         """The mechanism of one section over the databases that agree with `figures`."""
         one = section.one_table
         if one is not None and not section.designed:
             return _one_table(plan, section, one, figures)
-        tables = named_tables(plan.schema, section)
+        if section.parts is not None:
+            _refuse_parts(plan, section, figures)
         adjacency = pairs_of(plan, section, figures)
         try:
-            asked = TablesProblem(adjacency, tables)
-            found, whole = designed(section, asked), section.nonnegative != "no"
-            made = asked.mechanism(found, aim_words(section), section.keep, whole)
+            asked = TablesProblem(adjacency, named_tables(plan.schema, section))
+            found, aim = designed(section, asked), aim_words(section)
+            if section.parts is not None:
+                return _drawable(section, asked.parted(found, aim, section.parts))
+            made = asked.mechanism(found, aim, section.keep, section.nonnegative != "no")
             _refuse_unkept(section, made)
             _refuse_unkept_bounds(section, made, figures)
             return made
@@ -234,17 +257,19 @@ class TablesKind(Kind[TablesSection]):
         wanted, unanswered = None, ""
         for name in (wish and wish.margin) or ():
             plan.schema.axis(name)  # raises when it is unknown
-        if wish is not None and made.only is not None and not section.designed:
+        if wish is None or isinstance(made, PartedTables):  # of which no sums are asked
+            return TablesCheck(section, made, self.promise(plan, section, made))
+        if made.only is not None and not section.designed:
             key = section.parameter
 
             def with_parameter(value: Fraction) -> Mechanism:
-                changed = section.model_copy(update={key: value})
-                only = self.build(plan, changed, figures).only
-                assert only is not None
-                return only
+                changed = self.build(plan, section.model_copy(update={key: value}), figures)
+                assert isinstance(changed, MeasuredTables)
+                assert changed.only is not None
+                return changed.only
 
             wanted, unanswered = needed_of_one(wish, key, with_parameter)
-        elif wish is not None:
+        else:
             wanted, unanswered = needed(section, made, wish)
         return TablesCheck(section, made, self.promise(plan, section, made), wanted, unanswered)
 
@@ -280,17 +305,56 @@ class TablesKind(Kind[TablesSection]):
             lambda: promised(built.made_up(section.name)),
         )
 
+    def run(
+        self,
+        plan: Setting,
+        section: TablesSection,
+        built: MeasuredTables | PartedTables,
+        randomness: Randomness | None,
+        progress: Tell,
+    ) -> NationRun | None:
+        """How a nation is read, checked and drawn part by part."""
+        if isinstance(built, MeasuredTables):
+            return None
+        from congenial.kinds.parted_run import NationRun
+
+        return NationRun(plan, built, section.name, randomness, progress, section.workers)
+
     # ---- the bundle --------------------------------------------------------------------------
 
-    def report(self, release: TablesRelease, promise: str) -> str:
+    def report(self, release: TablesRelease | PartedRelease, promise: str) -> str:
         """The report: every table with count, estimate and interval."""
         from congenial.report.tables_report import render
 
         return render(release, promise)
 
-    def verify(self, files: Files, release: TablesRelease) -> list[Check]:
+    def verify(self, files: Files, release: TablesRelease | PartedRelease) -> list[Check]:
         """Produce everything again from what was drawn, and compare."""
-        return verify(files, release)
+        from congenial.kinds.tables_verification import verify, verify_by_parts
+
+        if isinstance(release, TablesRelease):
+            return verify(files, release)
+        return verify_by_parts(files, release)
+
+    def part_file(self, files: Files, part: str) -> str:
+        """The name of a part's file in the folder of every table."""
+        if not files.index["description"].get("parts"):
+            return super().part_file(files, part)
+        from congenial.kinds.tables_verification import part_file
+
+        return part_file(files, part)
+
+    def verify_part(self, files: Files, release: Any, part: str) -> list[Check]:
+        """The same for one part, given what is printed of its top."""
+        if isinstance(release, TablesRelease):
+            return super().verify_part(files, release, part)
+        from congenial.kinds.tables_verification import verify_part
+
+        return verify_part(files, release, part)
+
+    def not_inferred(self, release: Any) -> str:
+        """A nation is asked part by part."""
+        return "" if isinstance(release, TablesRelease) else NOT_INFERRED
 
     def why_slow(self, release: TablesRelease) -> str:
         """What makes chains slow for the law of one table."""
@@ -355,20 +419,12 @@ def _refuse_unkept(section: TablesSection, made: MeasuredTables) -> None:
             cell_index(made.adjacency.schema, made.only.description.table, (axis,))
     if not section.keep or made.estimator.why_no_counts == NOT_YET:
         return
-    if not _follows_keep(made.estimator):
+    if not made.estimator.follows_keep:
         raise PlanError(
             f"release '{section.name}': keep = {section.keep} names sums that the whole counts "
             "should match, but no counts are fitted here.",
             remedy="Leave out keep.",
         )
-
-
-def _follows_keep(estimator: TablesEstimator) -> bool:
-    """Whether whole counts follow the partitions that `keep` names."""
-    if not estimator.keep or not isinstance(estimator, OneTable):
-        return not estimator.keep or estimator.has_counts
-    fitted = estimator.has_counts and not estimator.mechanism.nonnegative
-    return fitted and estimator.order is not None
 
 
 def _asked(section: TablesSection) -> str:
@@ -401,6 +457,42 @@ def _refuse_unkept_bounds(
                 "Use nonnegative = 'project', name fewer or smaller tables, or leave out the bound."
             ),
         )
+
+
+# ---- by parts ------------------------------------------------------------------------------------
+
+
+def _refuse_parts(plan: Setting, section: TablesSection, figures: Invariants) -> None:
+    """Refuse bounds, which tables by parts do not keep, and PostgreSQL: parts are counted into
+    files beside the bundle, which its server does not write.
+    """
+    if str(plan.source.address).startswith(POSTGRES_SCHEMES):
+        raise PlanError(
+            f"release '{section.name}': parts are not counted by PostgreSQL.",
+            remedy="Export the records to Parquet files, or leave out parts.",
+        )
+    if figures.bounds:
+        raise PlanError(
+            f"release '{section.name}': '{figures.bounds[0].label}' bounds a statistic, and "
+            "tables by parts keep no bounds.",
+            remedy="Leave out parts: several tables in memory keep bounds.",
+        )
+
+
+def _drawable(section: TablesSection, made: PartedTables) -> PartedTables:
+    """Refuse parts that no table or figure shows, since whole counts are settled there first, and
+    figures that no sampler draws given.
+    """
+    shown = [*made.tables, *(one.by for one in made.figures.equalities)]
+    if not any(made.parts.parts in names for names in shown):
+        raise PlanError(
+            f"release '{section.name}': parts = '{section.parts}', which no table and no figure "
+            "shows.",
+            remedy=f"Add a table over {section.parts}, such as "
+            f"{list(made.summed(made.tables[made.below[0]]))}.",
+        )
+    made.refuse_undrawable()
+    return made
 
 
 # ---- several tables --------------------------------------------------------------------------
@@ -546,139 +638,3 @@ def counted(
 def in_order(plan: Setting, names: set[str]) -> list[str]:
     """Attributes in the order of the schema."""
     return [name for name in plan.schema.names if name in names]
-
-
-# ---- verify --------------------------------------------------------------------------------------
-
-
-def verify(files: Files, release: TablesRelease) -> list[Check]:
-    """What tables must satisfy: everything is produced again from what was drawn, and compared."""
-    adjacency = release.guarantee.adjacency
-    assert isinstance(adjacency, Adjacency)
-    made = MeasuredTables(adjacency, release.description)
-    vars(release)["estimator"] = made.estimator  # public, and slow to make ready twice
-    drawn = by_table(release.description, release.drawn)
-    again = cache(lambda: made.estimator.answer(drawn))
-    looks: dict[str, Callable[[], Any]] = {
-        "every table can be read as written": lambda: all(
-            files.same(name, content) for name, content in release.payload().items()
-        ),
-        FOLLOWS: lambda: _follows(made, release),
-        **_design_looks(release, adjacency),
-        "the drawn tables agree with the exact figures": lambda: _drawn_given(made, release),
-        "the drawn values lie on the grid of the noise": lambda: _on_grid(release),
-        FITTED: lambda: _close(release, release.estimates, again().estimates),
-        "the printed counts follow from the drawn tables": lambda: (
-            (_same_counts(release, again()) or made.estimator.as_near(drawn, release.counts))
-            and _follows_keep(made.estimator)
-        ),
-        "the printed counts keep every published bound": lambda: _bounded(release),
-    }
-    if release.has_errors:
-        looks["the standard deviations follow from the noise"] = lambda: _deviations(made, release)
-    checks = looked_into(looks, files)
-    detail = f"within {RESIDUAL:g} standard deviations, by "
-    return [
-        replace(one, detail=detail + again().fitted.method)
-        if one.what == FITTED and release.description.only_law is None
-        else one
-        for one in checks
-    ]
-
-
-def _follows(made: MeasuredTables, release: TablesRelease) -> bool:
-    """The promise is that of the laws, which state what their samplers cost."""
-    stated = all(one.priced == one.description for one in made.mechanisms)
-    return stated and release.guarantee.follows_from(made.guarantee)
-
-
-def _design_looks(release: TablesRelease, adjacency: Adjacency) -> dict[str, Callable[[], Any]]:
-    """How the noise was shared out, worked out anew; one table whose noise just meets its promise
-    has no design.
-    """
-    if release.description.only_law is not None and not release.description.design:
-        return {}
-    from congenial.kinds.stated_aims import aim_holds
-
-    found = cache(lambda: design_checks(release, adjacency))
-    return {
-        "the noise keeps the promise of the design": lambda: found().feasible,
-        "the design fits the exact figures": lambda: found().types,
-        "the design is as close to the best as stated": lambda: found().gap,
-        AIM: lambda: aim_holds(
-            str(release.description.design.get("aim")),
-            release.tables,
-            [float(one.max(initial=0.0)) for one in release.deviations],
-        ),
-    }
-
-
-def design_checks(release: Released, adjacency: Adjacency) -> DesignChecks:
-    """The design of a release of tables, worked out anew."""
-    from congenial.tables.design_document import recheck
-
-    told = release.description
-    assert isinstance(told, TablesDescription)
-    workload = Workload.of(release.schema, told.tables)
-    scales = {one.table: one.scale for one in told.measured}
-    gaussian = told.family == "discrete_gaussian"
-    parameters = [
-        Fraction(0) if names not in scales else 1 / scales[names] if gaussian else scales[names]
-        for names in told.tables
-    ]
-    return recheck(told.design, workload, adjacency, parameters)
-
-
-def _drawn_given(made: MeasuredTables, release: TablesRelease) -> bool:
-    """Known sums are as published, and cells known to be empty are.
-
-    Noise that does not keep the figures does not claim to; noise that does says what they are.
-    """
-    for one, values in zip(made.mechanisms, release.drawn, strict=True):
-        known = support(one.description.support, one.description.table)
-        if known.groups and known.totals is None:
-            return False
-        if not known.agrees(values):
-            return False
-    return True
-
-
-def _on_grid(release: TablesRelease) -> bool:
-    """Whole numbers, or multiples of the step that real values are rounded to."""
-    pairs = zip(release.description.measured, release.drawn, strict=True)
-    return all(not np.mod(values, one.grid or 1).any() for one, values in pairs)
-
-
-def _bounded(release: TablesRelease) -> bool:
-    """Counts are not negative, and bounds that a table can show hold."""
-    return all(
-        counts is None
-        or (
-            counts.min(initial=0) >= 0
-            and bool(limits(release.published, names).hold(counts.reshape(-1)))
-        )
-        for names, counts in zip(release.tables, release.counts, strict=True)
-    )
-
-
-def _close(release: TablesRelease, told: Any, again: Any) -> bool:
-    if release.description.only_law is not None and not isinstance(again[0].flat[0], np.floating):
-        return all(np.array_equal(a, b) for a, b in zip(told, again, strict=True))
-    return all(
-        bool(np.all(np.abs(a - b) <= RESIDUAL * sd + 1e-9 * (1 + np.abs(b))))
-        for a, b, sd in zip(told, again, release.deviations, strict=True)
-    )
-
-
-def _deviations(made: MeasuredTables, release: TablesRelease) -> bool:
-    return all(
-        bool(np.allclose(made.estimator.deviations(names).values, told, rtol=RESIDUAL, atol=1e-9))
-        for names, told in zip(release.tables, release.deviations, strict=True)
-    )
-
-
-def _same_counts(release: TablesRelease, again: Answer) -> bool:
-    return all(
-        a is None if b is None else a is not None and bool(np.array_equal(a, b))
-        for a, b in zip(release.counts, again.counts, strict=True)
-    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from congenial.kinds.kind import Document
 from congenial.kinds.shared_words import examine_inference
+from congenial.mechanisms.parted_tables import PartedTables
 from congenial.mechanisms.released import FILE_LEVEL
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from congenial.kinds.tables import TablesCheck
     from congenial.kinds.tables_accuracy import PrintedTrial
     from congenial.mechanisms.congenial import CongenialCounts
+    from congenial.mechanisms.measured_tables import MeasuredTables
     from congenial.mechanisms.mechanism import Mechanism
     from congenial.privacy.description import Norm
 
@@ -55,14 +57,11 @@ def examine(one: TablesCheck) -> Document:
         "title": _title(one),
         **({"units": True} if told.units else {}),
         "law": told.measured[0].law,
-        "tables": _tables(one),
         "keep": list(told.keep),
-        "whole_counts": _why_none(one),
         "errors": [],
         "figure_costs": [],
         **_design(told.design),
-        **({} if made.only is None else _one_law(one, made.only)),
-        "inference": _inference(one),
+        **(_in_parts(made) if isinstance(made, PartedTables) else _at_once(one, made)),
         "wanted": None if one.wanted is None else dict([one.wanted]),
         "unanswered": one.unanswered or None,
         "no_accuracy": "Errors depend on the data, so none can be stated in advance.",
@@ -72,10 +71,41 @@ def examine(one: TablesCheck) -> Document:
 
 def _title(one: TablesCheck) -> str:
     tables = one.mechanism.description.tables
+    if isinstance(one.mechanism, PartedTables):
+        return f"{len(tables)} tables, in {len(one.mechanism.parts.labels):,} parts"
     if len(tables) > 1:
         return f"{len(tables)} tables"
     units = ", counted in units" if one.mechanism.description.units else ""
     return f"table {' x '.join(tables[0]) or 'total'}{units}"
+
+
+def _at_once(one: TablesCheck, made: MeasuredTables) -> Document:
+    """Tables that are drawn in one piece: each one's errors, and what to infer from them."""
+    return {
+        "tables": _tables(made),
+        "whole_counts": _why_none(made),
+        **({} if made.only is None else _one_law(one, made, made.only)),
+        "inference": _inference(made),
+    }
+
+
+def _in_parts(made: PartedTables) -> Document:
+    """Tables that are drawn part by part: how precise each is on average, without its cells."""
+    design = made.description.design
+    rows = [
+        {
+            "table": list(names),
+            "cells": made.schema.size(names),
+            "measured": made.scales[at] is not None,
+            "noise": made.scales[at],
+            "whole_counts": True,
+            "below": at in made.below,
+            "standard_deviation": design["mean_variances"][at] ** 0.5,
+        }
+        for at, names in enumerate(made.tables)
+    ]
+    parts = {"by": made.parts.parts, "many": len(made.parts.labels)}
+    return {"tables": rows, "whole_counts": None, "parts": parts}
 
 
 def _design(design: Mapping[str, Any]) -> Document:
@@ -91,24 +121,24 @@ def _design(design: Mapping[str, Any]) -> Document:
     }
 
 
-def _why_none(one: TablesCheck) -> str | None:
+def _why_none(made: MeasuredTables) -> str | None:
     """Why no whole counts are printed; None where they are."""
-    if not one.mechanism.description.whole:
-        real = one.mechanism.description.measured[0].continuous
+    if not made.description.whole:
+        real = made.description.measured[0].continuous
         return "the noise is real numbers" if real else "nonnegative = 'no'"
-    return one.mechanism.estimator.why_no_counts or None
+    return made.estimator.why_no_counts or None
 
 
-def _tables(one: TablesCheck) -> list[Document]:
+def _tables(made: MeasuredTables) -> list[Document]:
     """What to expect of each table: its noise, and the worst cell's error."""
     from congenial.kinds.tables_accuracy import try_printed
 
-    trial = try_printed(one.mechanism)
-    return [_row(one, at, trial) for at in range(len(one.mechanism.description.tables))]
+    trial = try_printed(made)
+    return [_row(made, at, trial) for at in range(len(made.description.tables))]
 
 
-def _row(one: TablesCheck, at: int, trial: PrintedTrial | None) -> Document:
-    told, estimator = one.mechanism.description, one.mechanism.estimator
+def _row(made: MeasuredTables, at: int, trial: PrintedTrial | None) -> Document:
+    told, estimator = made.description, made.estimator
     names = told.tables[at]
     laws = {law.table: law for law in told.measured}
     row: Document = {
@@ -140,7 +170,7 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _inference(one: TablesCheck) -> Document:
+def _inference(made: MeasuredTables) -> Document:
     """Whether `congenial infer` will work on the bundle, and about how long it takes."""
     from congenial.inference.feasibility import (
         expected_minutes,
@@ -151,9 +181,9 @@ def _inference(one: TablesCheck) -> Document:
         usual_minutes,
     )
 
-    told, only = one.mechanism.description, one.mechanism.only
+    told, only = made.description, made.only
     if only is None:
-        cells = one.mechanism.estimator.size
+        cells = made.estimator.size
         return examine_inference(
             outlook_of_tables(told), usual_minutes(cells, sampler_of_tables(told))
         )
@@ -167,7 +197,7 @@ def _inference(one: TablesCheck) -> Document:
 # ---- one measured table ----------------------------------------------------------------------
 
 
-def _one_law(one: TablesCheck, made: Mechanism) -> Document:
+def _one_law(one: TablesCheck, tables: MeasuredTables, made: Mechanism) -> Document:
     """The law of one table, what it was calibrated to, and what each figure costs."""
     from congenial.figures.support import support
     from congenial.privacy.composition import largest_change
@@ -193,29 +223,29 @@ def _one_law(one: TablesCheck, made: Mechanism) -> Document:
         "epsilon_per_gauge": description.rate if norm == "gauge" else None,
         **({"rate_squared": description.scale} if norm == "length" else {}),
         **({"rate": description.rate} if norm == "linf" else {}),
-        "nonnegative": _nonnegative(one, made),
+        "nonnegative": _nonnegative(tables, made),
         "structure": known.structure,
         "groups": known.words,
         "normaliser_price": _normaliser_price(made, sensitivity.value),
         **_costs(made),
         "errors": [_picked(row, _ERROR) for row in error_rows(made, FILE_LEVEL)],
-        "fitted": _fitted(one),
+        "fitted": _fitted(tables),
         "less_noise": _less_noise(one, made),
     }
 
 
-def _nonnegative(one: TablesCheck, made: Mechanism) -> str:
+def _nonnegative(tables: MeasuredTables, made: Mechanism) -> str:
     """What keeps printed counts from being negative."""
     if made.nonnegative:
         return "condition"
-    return "project" if one.mechanism.description.whole else "no"
+    return "project" if tables.description.whole else "no"
 
 
-def _fitted(one: TablesCheck) -> list[list[str]] | None:
+def _fitted(tables: MeasuredTables) -> list[list[str]] | None:
     """The tables that whole counts are fitted to, from coarse to fine; None where none are."""
     from congenial.mechanisms.one_table import OneTable
 
-    estimator = one.mechanism.estimator
+    estimator = tables.estimator
     if not isinstance(estimator, OneTable) or not estimator.has_counts:
         return None
     return None if estimator.order is None else [list(names) for names in estimator.fitted_tables]
@@ -302,7 +332,7 @@ def _whole(one: Document) -> str:
         return "known once the exact figures are published"
     if one["whole_counts"] is not None:
         return f"none, estimates are printed: {one['whole_counts']}"
-    if len(one["tables"]) == 1:
+    if len(one["tables"]) == 1 and "parts" not in one:
         return (
             "fitted to the drawn values; other sums come from the drawn values, which are unbiased"
         )

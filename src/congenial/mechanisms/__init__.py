@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from congenial.mechanisms.measured_tables import MeasuredTables
     from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
     from congenial.mechanisms.norm_noise import CongenialLargest, CongenialLength
+    from congenial.mechanisms.parted_release import PartedRelease
     from congenial.mechanisms.parted_tables import PartedTables
     from congenial.mechanisms.plain import (
         PlainDiscreteGaussian,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
         PlainLaplace,
     )
     from congenial.mechanisms.released import Interval, Released
-    from congenial.mechanisms.tables_by_parts_release import PartedRelease
     from congenial.mechanisms.tables_calibration import calibrate_tables
     from congenial.mechanisms.tables_release import TablesRelease
     from congenial.mechanisms.wasserstein.base_measure import prior_congenial

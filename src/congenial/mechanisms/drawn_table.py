@@ -6,18 +6,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from congenial.mechanisms.released import OfPopulation
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
-    from congenial.data.schema import Schema
-    from congenial.figures.invariants import Invariants
     from congenial.mechanisms.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
-class DrawnTable:
+class DrawnTable(OfPopulation):
     """Values around the true counts, as drawn: what every estimate and every posterior rests on.
 
     A release of tables has one for each table that was measured (`TablesRelease.measured_tables`).
@@ -33,24 +32,10 @@ class DrawnTable:
         """Its axes."""
         return self.description.table
 
-    @property
-    def schema(self) -> Schema:
-        """What a record is."""
-        return self.guarantee.adjacency.schema
-
-    @property
-    def published(self) -> Invariants:
-        """The figures published exactly, with their values."""
-        return self.guarantee.adjacency.figures
-
     @cached_property
     def adjacency(self) -> Adjacency:
-        """The databases that one person's own data can be changed between.
-
-        The promise may be about other pairs (secrets, distributions) of the same population.
-        """
-        pairs = self.guarantee.adjacency
-        return pairs if isinstance(pairs, Adjacency) else SemiAdjacent(pairs.figures)
+        """The databases that one person's own data can be changed between."""
+        return of_persons(self.guarantee)
 
     @cached_property
     def mechanism(self) -> Mechanism:
@@ -58,3 +43,12 @@ class DrawnTable:
         from congenial.mechanisms.calibrate import rebuild
 
         return rebuild(self.description, self.adjacency)
+
+
+def of_persons(guarantee: Guarantee) -> Adjacency:
+    """The databases that one person's own data can be changed between.
+
+    The promise may be about other pairs (secrets, distributions) of the same population.
+    """
+    pairs = guarantee.adjacency
+    return pairs if isinstance(pairs, Adjacency) else SemiAdjacent(pairs.figures)

@@ -103,8 +103,7 @@ class MeasuredTables:
         """What is promised, from public parameters alone."""
         if self.only is not None:
             return self.only.guarantee
-        loss = joint_loss([self.description], self.adjacency)
-        return Guarantee(self.adjacency, loss.tradeoff, citation=CITATION)
+        return joint_guarantee(self.description, self.adjacency)
 
     @cached_property
     def estimator(self) -> TablesEstimator:
@@ -153,6 +152,12 @@ class MeasuredTables:
         return made
 
 
+def joint_guarantee(description: TablesDescription, adjacency: Adjacency) -> Guarantee:
+    """What several tables promise together."""
+    loss = joint_loss([description], adjacency)
+    return Guarantee(adjacency, loss.tradeoff, citation=CITATION)
+
+
 def described(
     known: Invariants, names: tuple[str, ...], family: Family, scale: Fraction
 ) -> Description:
@@ -166,7 +171,10 @@ def _drawable(told: Description, adjacency: Adjacency) -> Mechanism:
     try:
         return rebuild(told, adjacency)
     except StructureError as reason:
-        raise StructureError(
-            f"the table over {', '.join(told.table)} cannot be drawn: {reason.what}",
-            remedy=reason.remedy,
-        ) from None
+        raise cannot_be_drawn(told.table, reason) from None
+
+
+def cannot_be_drawn(names: Sequence[str], reason: StructureError) -> StructureError:
+    """The refusal of a table without a sampler, by its name."""
+    what = f"the table over {', '.join(names)} cannot be drawn: {reason.what}"
+    return StructureError(what, remedy=reason.remedy)

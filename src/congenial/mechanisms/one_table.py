@@ -182,6 +182,12 @@ class OneTable:
         """Whether whole counts are printed; those drawn given their signs always are."""
         return self.mechanism.nonnegative or (self.printed and not self.why_no_counts)
 
+    @property
+    def follows_keep(self) -> bool:
+        """Whether whole counts follow the partitions that `keep` names."""
+        fitted = self.has_counts and not self.mechanism.nonnegative
+        return not self.keep or (fitted and self.order is not None)
+
     @cached_property
     def why_no_counts(self) -> str:
         """Why no whole counts can be fitted; empty where they can. From public figures alone.

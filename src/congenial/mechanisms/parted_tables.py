@@ -1,5 +1,5 @@
 """Several tables of a nation, drawn and estimated part by part: the law and promise of
-`joint_tables`, where no process holds more than one part.
+`measured_tables`, where no process holds more than one part.
 
 Which noise is drawn: a table above the parts has noise given the figures summed over each part; a
 table below them is cut into the parts, and each has noise given its own figures. No figure ties two
@@ -9,7 +9,7 @@ and the promise is the joint one of `MeasuredTables` with the same tables and sc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -40,23 +40,27 @@ from congenial.figures.figures_by_part import (
     refuse_emptier_areas,
 )
 from congenial.figures.invariants import Invariants
+from congenial.figures.sum_ranges import table_ranges
 from congenial.figures.summed_out import summed_out
 from congenial.figures.support import support
-from congenial.mechanisms.measured_tables import CITATION, described
+from congenial.mechanisms.measured_tables import cannot_be_drawn, described, joint_guarantee
+from congenial.mechanisms.parted_release import PartedRelease
+from congenial.mechanisms.released import PartFile
+from congenial.mechanisms.tables_files import TableFile, estimated_columns, with_ends
 from congenial.pairs.adjacency import Adjacency
-from congenial.privacy.composition import joint_loss
-from congenial.privacy.description import Family
+from congenial.privacy.description import Family as AnyFamily
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.conditioned_noise import ConditionedNoise
 from congenial.sampling.discrete import cell_law
-from congenial.sampling.randomness import Randomness
+from congenial.sampling.keyed_randomness import KeyedRandomness
+from congenial.tables.estimates_by_parts import Below, PartEstimator, Settled, UpperEstimator
+from congenial.tables.intervals import COUNTS
+from congenial.tables.joint_estimator import JointEstimator
 from congenial.tables.measurements import Measurements
 from congenial.tables.node_order import groups_of
-from congenial.tables.noise_variance import noise_variance
-from congenial.tables.part_estimator import Below, PartEstimator
+from congenial.tables.noise_variance import Family
 from congenial.tables.structure import separate_along
-from congenial.tables.upper_estimator import UpperEstimator
 
 Names = tuple[str, ...]
 FAMILY = Rule(
@@ -66,7 +70,7 @@ FAMILY = Rule(
 
 
 @dataclass(frozen=True, eq=False)
-class Share:
+class TablesPiece:
     """Tables that are drawn in one place, given figures: one part, or what lies above all parts.
 
     `tables` are all that have a shape here; `scales` None where another place draws them, or
@@ -86,32 +90,12 @@ class Share:
         """The schema of this place."""
         return self.figures.schema
 
-    @cached_property
-    def tree(self) -> int:
-        """The place of the geography among the attributes of the cells."""
-        return self.work.names.index(self.geography)
+    @property
+    def drawn(self) -> tuple[int, ...]:
+        """The tables that are drawn here."""
+        return tuple(at for at, scale in enumerate(self.scales) if scale is not None)
 
-    @cached_property
-    def work(self) -> Measurements:
-        """The tables with precisions."""
-        return measurements(self.figures, self.tables, self.scales, self.family)
-
-    def law(self, at: int) -> ConditionedNoise:
-        """The law of a table's noise; StructureError, by the table's name, if none can be drawn."""
-        scale, names = self.scales[at], self.tables[at]
-        assert scale is not None
-        try:
-            return ConditionedNoise(cell_law(self.family, scale), support(self.figures, names))
-        except StructureError as reason:
-            raise StructureError(
-                f"the table over {', '.join(names)} cannot be drawn: {reason.what}",
-                remedy=reason.remedy,
-            ) from None
-
-    def draw(self, at: int, truth: Any, randomness: Randomness) -> Ints:
-        """CONFIDENTIAL truth in, one table with its noise out."""
-        drawn = self.law(at).draw_many(randomness, 1)[0]
-        return np.asarray(truth + drawn.reshape(np.shape(truth)))
+    # ---- drawing -----------------------------------------------------------------------------
 
     def check(self, counts: Table) -> None:
         """Refuse counts that do not agree with the figures."""
@@ -121,19 +105,71 @@ class Share:
                 remedy="Release from the data the figures were computed from.",
             )
 
-    @property
-    def drawn(self) -> tuple[int, ...]:
-        """The tables that are drawn here."""
-        return tuple(at for at, scale in enumerate(self.scales) if scale is not None)
+    def law(self, at: int) -> ConditionedNoise:
+        """The law of a table's noise; StructureError, by the table's name, if none can be drawn."""
+        scale, names = self.scales[at], self.tables[at]
+        assert scale is not None
+        try:
+            return ConditionedNoise(cell_law(self.family, scale), support(self.figures, names))
+        except StructureError as reason:
+            raise cannot_be_drawn(names, reason) from None
+
+    def draw(self, counts: Table, keys: Mapping[int, bytes]) -> list[Any]:
+        """CONFIDENTIAL counts in, tables with their noise out; None for those of other places.
+
+        `keys`: one for each table that is drawn here.
+        """
+        values: list[Any] = [None] * len(self.tables)
+        for at in self.drawn:
+            truth = counts.marginal(self.tables[at]).counts
+            noise = self.law(at).draw_many(KeyedRandomness(keys[at]), 1)[0]
+            values[at] = np.asarray(truth + noise.reshape(truth.shape))
+        return values
+
+    def keeps(self, values: Sequence[Any]) -> bool:
+        """Whether tables as drawn keep the figures they were drawn given."""
+        known = ((support(self.figures, self.tables[at]), values[at]) for at in self.drawn)
+        return all(one.agrees(drawn) for one, drawn in known)
+
+    # ---- estimates ---------------------------------------------------------------------------
 
     @cached_property
-    def part(self) -> PartEstimator:
+    def work(self) -> Measurements:
+        """The tables with precisions."""
+        return measurements(self.figures, self.tables, self.scales, self.family)
+
+    @property
+    def _tree(self) -> tuple[Measurements, int, tuple[int, ...], Ints]:
+        """The tables, the place of the geography among the attributes, and what the nation says."""
+        return self.work, self.work.names.index(self.geography), self.flat, self.groups
+
+    @cached_property
+    def estimator(self) -> PartEstimator:
         """The estimates of a part."""
-        return PartEstimator(self.work, self.tree, self.flat, self.groups)
+        return PartEstimator(*self._tree)
 
     def above(self, below: Sequence[Below]) -> UpperEstimator:
         """The estimates above the parts."""
-        return UpperEstimator(self.work, self.tree, self.flat, self.groups, below)
+        return UpperEstimator(*self._tree, below)
+
+    # ---- files -------------------------------------------------------------------------------
+
+    def file(self, at: int) -> TableFile:
+        """The form of a table's file here."""
+        return TableFile(self.schema, self.tables, at, True, at in self.drawn)
+
+    def columns(
+        self, at: int, settled: Settled, drawn: Any, deviations: Any = None
+    ) -> dict[str, Any]:
+        """What is printed of a table, but for intervals; `deviations`: if known otherwise."""
+        names = self.tables[at]
+        deviations = settled.deviations(names) if deviations is None else deviations
+        estimates, counts = settled.estimates.table(names), settled.whole.table(names)
+        return estimated_columns(estimates, deviations, counts, drawn)
+
+    def with_ends(self, at: int, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """The same with the ends of intervals, cut to what the figures allow."""
+        return with_ends(columns, table_ranges(self.figures, self.tables[at]))
 
 
 def measurements(
@@ -143,14 +179,12 @@ def measurements(
     family: Family,
 ) -> Measurements:
     """Tables with the precision of their noise given figures; 0 where nothing is drawn."""
-    assert family in ("discrete_gaussian", "double_geometric")
     workload = Workload.of(figures.schema, tables)
-    seen = summed_out(figures, workload.axes)
-    precisions = tuple(
-        0.0 if scale is None else 1 / noise_variance(family, scale, support(seen, names)).value
-        for names, scale in zip(tables, scales, strict=True)
-    )
-    return Measurements(workload, precisions, seen)
+    known = summed_out(figures, workload.axes)
+    if any(scale is not None for scale in scales):
+        return JointEstimator(workload, family, tuple(scales), known).measurements
+    every = Measurements(workload, (1.0,) * len(tables), known)  # refuses where all are 0
+    return every.over(every.margins, (0.0,) * len(tables))
 
 
 @dataclass(frozen=True)
@@ -158,7 +192,7 @@ class PartedTables:
     """Independent noise on several tables of a nation, given exact figures within its parts.
 
     Formal guarantee: the joint loss of all measured tables, as one release; it is worked out from
-    tables, scales and figures as in `MeasuredTables`, and cutting into parts has no share in it.
+    tables, scales and figures as in `MeasuredTables`, and does not depend on how they are cut.
     """
 
     adjacency: Adjacency
@@ -178,7 +212,7 @@ class PartedTables:
         cls,
         adjacency: Adjacency,
         tables: Sequence[Names],
-        family: Family,
+        family: AnyFamily,
         scales: Sequence[Fraction | None],
         parts: str,
         design: dict[str, Any] | None = None,
@@ -194,12 +228,12 @@ class PartedTables:
             for names, scale in zip(tables, scales, strict=True)
             if scale is not None
         ]
-        told = TablesDescription(tuple(laws), tuple(map(tuple, tables)), (), design or {}, parts)
-        return cls(adjacency, told)
+        named = tuple(map(tuple, tables))
+        return cls(adjacency, TablesDescription(tuple(laws), named, (), design or {}, parts))
 
     def __post_init__(self) -> None:
-        told = {"adjacency": Adjacency, "description": TablesDescription}
-        check_fields(self, StructureError, **told)
+        fields = {"adjacency": Adjacency, "description": TablesDescription}
+        check_fields(self, StructureError, **fields)
         self.parts.chain([*self.tables, *(one.by for one in self.figures.equalities)])
         refuse_across(self.figures, self.parts)
         self._refuse_tables()
@@ -225,9 +259,9 @@ class PartedTables:
             return
         areas = {self.parts.geographic(one.by) for one in self.figures.equalities}
         parts = range(1 if len(areas) == 1 else len(self.parts.labels))
-        for share in (*map(self.part, parts), self.upper):
-            for at in share.drawn:
-                share.law(at)
+        for piece in (*map(self.part, parts), self.upper):
+            for at in piece.drawn:
+                piece.law(at)
 
     # ---- what is public ----------------------------------------------------------------------
 
@@ -262,11 +296,15 @@ class PartedTables:
         """The tables that show areas finer than the parts."""
         return tuple(at for at, one in enumerate(self.tables) if self.parts.is_below(one))
 
+    @property
+    def cells(self) -> int:
+        """Cells of all tables."""
+        return sum(self.schema.size(names) for names in self.tables)
+
     @cached_property
     def guarantee(self) -> Guarantee:
         """What is promised, from public parameters alone."""
-        loss = joint_loss([self.description], self.adjacency)
-        return Guarantee(self.adjacency, loss.tradeoff, citation=CITATION)
+        return joint_guarantee(self.description, self.adjacency)
 
     @cached_property
     def _pattern(self) -> Measurements:
@@ -288,7 +326,13 @@ class PartedTables:
             tuple(geography if a.name == chain[0] else a for a in self.schema.attributes)
         )
         figures = Invariants(schema, self.figures.statements)
-        return measurements(figures, self.tables, self.scales, self.description.family)
+        return measurements(figures, self.tables, self.scales, self._family)
+
+    @property
+    def _family(self) -> Family:
+        family = self.description.family
+        assert family in ("discrete_gaussian", "double_geometric")  # as descriptions by parts have
+        return family
 
     @cached_property
     def _decided(self) -> tuple[tuple[int, ...], Ints]:
@@ -299,15 +343,15 @@ class PartedTables:
 
     # ---- places ------------------------------------------------------------------------------
 
-    def part(self, number: int) -> Share:
+    def part(self, number: int) -> TablesPiece:
         """What is drawn and estimated in one part."""
         figures = of_part(self.figures, self.parts, number)
         refuse_emptier_areas(figures, number, self.parts)
         scales = [scale if at in self.below else None for at, scale in enumerate(self.scales)]
-        return self._share(self.parts.attribute.name, figures, self.tables, scales)
+        return self._piece(self.parts.attribute.name, figures, self.tables, scales)
 
     @cached_property
-    def upper(self) -> Share:
+    def upper(self) -> TablesPiece:
         """What is drawn and estimated above the parts: tables below them are summed to parts."""
         scales: dict[Names, Fraction | None] = {}
         for at, (names, scale) in enumerate(zip(self.tables, self.scales, strict=True)):
@@ -316,7 +360,7 @@ class PartedTables:
             else:
                 scales[names] = scale
         figures = above_parts(self.figures, self.parts)
-        return self._share(self.parts.parts, figures, tuple(scales), list(scales.values()))
+        return self._piece(self.parts.parts, figures, tuple(scales), list(scales.values()))
 
     @property
     def counted(self) -> Names:
@@ -330,13 +374,53 @@ class PartedTables:
         area = self.parts.geographic(names)
         return tuple(self.parts.parts if name == area else name for name in names)
 
-    def _share(
+    # ---- what is released --------------------------------------------------------------------
+
+    def upper_columns(self, settled: Settled, drawn: Sequence[Any]) -> dict[int, dict[str, Any]]:
+        """What is printed of every table above the parts, by its place among all tables."""
+        places = {at: self.upper.tables.index(self.tables[at]) for at in self._above}
+        return {
+            at: self.upper.with_ends(place, self.upper.columns(place, settled, drawn[place]))
+            for at, place in places.items()
+        }
+
+    def released(
+        self,
+        name: str,
+        source: tuple[str, bool],
+        upper: Mapping[int, Mapping[str, Any]],
+        worst: Mapping[int, float],
+        files: Mapping[str, PartFile],
+    ) -> PartedRelease:
+        """What was drawn; `source`: where the noise came from, and whether it may be published."""
+        common = name, self.description, self.guarantee, *source
+        return PartedRelease(*common, upper, worst, files)
+
+    def made_up(self, name: str = "rehearsal") -> PartedRelease:
+        """A release of the same form about nobody: empty tables above the parts, and no files."""
+        empty = {}
+        for at in self._above:
+            counts = np.zeros(
+                [axis.size for axis in self.schema.axes(self.tables[at])], dtype=np.int64
+            )
+            drawn = None if self.scales[at] is None else counts
+            nothing = estimated_columns(0.0 * counts, 0.0 * counts, counts, drawn)
+            empty[at] = with_ends(nothing, COUNTS)
+        source = KeyedRandomness.label, True
+        return self.released(name, source, empty, dict.fromkeys(self.below, 0.0), {})
+
+    @property
+    def _above(self) -> list[int]:
+        return [at for at in range(len(self.tables)) if at not in self.below]
+
+    def _piece(
         self,
         geography: str,
         figures: Invariants,
         tables: Sequence[Names],
         scales: Sequence[Fraction | None],
-    ) -> Share:
-        family = self.description.family
+    ) -> TablesPiece:
         flat, groups = self._decided
-        return Share(geography, figures, tuple(tables), tuple(scales), family, flat, groups)
+        return TablesPiece(
+            geography, figures, tuple(tables), tuple(scales), self._family, flat, groups
+        )

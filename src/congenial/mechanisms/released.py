@@ -54,7 +54,29 @@ class PartFile:
     digest: str
 
 
-class Released(ABC):
+class OfPopulation:
+    """What is drawn from a population: a release, or one table of it. Whom it is about, and what is
+    known of them exactly, is in its guarantee.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def guarantee(self) -> Guarantee:
+            """What is promised."""
+
+    @property
+    def schema(self) -> Schema:
+        """What a record is."""
+        return self.guarantee.adjacency.schema
+
+    @property
+    def published(self) -> Invariants:
+        """The figures published exactly, with their values."""
+        return self.guarantee.adjacency.figures
+
+
+class Released(OfPopulation, ABC):
     """What was released, its law, what is promised, and how it leaves for other tools.
 
     `congenial.read` returns one. Fields and methods are the same for every kind:
@@ -83,10 +105,6 @@ class Released(ABC):
             """The law of what was drawn."""
 
         @property
-        def guarantee(self) -> Guarantee:
-            """What is promised."""
-
-        @property
         def randomness(self) -> str:
             """Where the noise came from."""
 
@@ -101,16 +119,6 @@ class Released(ABC):
         @property
         def usage(self) -> tuple[str, ...]:
             """How to begin, as lines of code."""
-
-    @property
-    def schema(self) -> Schema:
-        """What a record is."""
-        return self.guarantee.adjacency.schema
-
-    @property
-    def published(self) -> Invariants:
-        """The figures published exactly, with their values."""
-        return self.guarantee.adjacency.figures
 
     @property
     def everything(self) -> Invariants:

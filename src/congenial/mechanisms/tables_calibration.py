@@ -96,19 +96,15 @@ class TablesProblem:
     ) -> MeasuredTables:
         """What draws a design; `aim` is how error was shared, in words."""
         self._refuse_huge()
-        told = document(found, self.model, aim)
-        tables = self.workload.tables
-        made = MeasuredTables.of(
-            self.adjacency, tables, found.family, found.scales, keep, told, whole
-        )
+        given = (self.adjacency, self.workload.tables, found.family, found.scales)
+        made = MeasuredTables.of(*given, keep, document(found, self.model, aim), whole)
         self._refuse_more(made.description, found)
         return made
 
     def parted(self, found: Design, aim: str, parts: str) -> PartedTables:
         """What draws the same design part by part."""
-        told = document(found, self.model, aim)
-        tables = self.workload.tables
-        made = PartedTables.of(self.adjacency, tables, found.family, found.scales, parts, told)
+        given = (self.adjacency, self.workload.tables, found.family, found.scales)
+        made = PartedTables.of(*given, parts, document(found, self.model, aim))
         self._refuse_more(made.description, found)
         return made
 

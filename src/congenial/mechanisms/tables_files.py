@@ -19,9 +19,13 @@ from congenial.data.engines.checked_parquet import (
     refused,
 )
 from congenial.data.schema import Schema
+from congenial.figures.sum_ranges import SumRanges
 from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
+from congenial.mechanisms.released import FILE_LEVEL
 from congenial.privacy.description import Description
 from congenial.privacy.descriptions import TablesDescription
+from congenial.tables.intervals import ends
+from congenial.tables.joint_estimator import NOISELESS
 
 NUMBERS = ("estimate", "sd")
 LARGEST = 2.0**62  # beyond it no whole number of 64 bits is near
@@ -39,6 +43,11 @@ def file_name(tables: Sequence[tuple[str, ...]], at: int) -> str:
         return "table"
     words = re.sub(r"[^A-Za-z0-9]+", "-", "-".join(tables[at]) or "total").strip("-")[:60]
     return f"table-{at + 1}-{words}".rstrip("-")
+
+
+def part_name(number: int) -> str:
+    """The file of a part in the folder of a table that is cut into parts."""
+    return f"part-{number:05d}.parquet"
 
 
 @dataclass(frozen=True)
@@ -147,6 +156,23 @@ class TableFile:
         if not all((np.abs(one) < LARGEST).all() for one in told):  # so is no NaN
             raise refused(file, "has an estimate or a deviation that no table has")
         return read
+
+
+def estimated_columns(estimates: Any, deviations: Any, counts: Any, drawn: Any) -> dict[str, Any]:
+    """The columns of a table that was estimated with others, but for the ends of its intervals;
+    estimates are whole where figures tell a cell. `drawn`: as drawn, or None.
+    """
+    deviations = np.where(deviations < NOISELESS, 0.0, deviations)
+    estimates = np.where(deviations == 0, np.rint(estimates), estimates)
+    columns = {"count": counts, "estimate": estimates, "sd": deviations}
+    return columns if drawn is None else columns | {"count_as_drawn": drawn}
+
+
+def with_ends(columns: Mapping[str, Any], ranges: SumRanges) -> dict[str, Any]:
+    """The same with the ends of intervals, which follow from what is printed and from figures."""
+    printed = columns["estimate"], columns["sd"], FILE_LEVEL, columns["count"]
+    low, high = ends(*printed, ranges)
+    return {**columns, "low": low, "high": high}
 
 
 def said(names: Sequence[str]) -> str:

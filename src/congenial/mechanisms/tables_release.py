@@ -20,7 +20,6 @@ import numpy as np
 
 from congenial._exports import public
 from congenial._notebook import MOST_ROWS, intervals_picture
-from congenial.data.engines.checked_parquet import refused
 from congenial.data.table import cell_index, select
 from congenial.data.workload import Ints, Workload
 from congenial.errors import (
@@ -45,7 +44,7 @@ from congenial.mechanisms.released import (
     axis_names,
     check_level,
 )
-from congenial.mechanisms.tables_files import TableFile, file_name, said
+from congenial.mechanisms.tables_files import TableFile, said
 from congenial.privacy.description import Description
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
@@ -140,6 +139,11 @@ class TablesRelease(Released):
         return tuple(self.estimator.deviations(names).values for names in self.tables)
 
     @property
+    def largest_sds(self) -> list[float]:
+        """The largest standard deviation in each printed table, in order."""
+        return [float(np.max(one, initial=0.0)) for one in self.deviations]
+
+    @property
     def has_errors(self) -> bool:
         """Whether errors have a law that does not depend on the data: counts that were drawn given
         their signs have none.
@@ -162,7 +166,7 @@ class TablesRelease(Released):
         """Files and what they hold."""
         return tuple(
             (
-                f"{file_name(self.tables, at)}.csv, .parquet",
+                f"{self._file(at).name}.csv, .parquet",
                 f"{said(names)}, one row per cell: {', '.join(self._file(at).columns)}",
             )
             for at, names in enumerate(self.tables)
@@ -220,7 +224,7 @@ class TablesRelease(Released):
         """The printed counts of a table that has them."""
         at = self._place(axes)
         if at is not None:
-            return _reordered(self.counts[at], self.tables[at], axes)
+            return reordered(self.counts[at], self.tables[at], axes)
         only = self.description.only_law
         assert only is not None  # several tables print those of the release only
         counts = np.asarray(self.counts[self.tables.index(only.table)])
@@ -236,7 +240,7 @@ class TablesRelease(Released):
         at = self._place(axes)
         if at is None:
             return np.asarray(self.fitted.table(axes))
-        return np.asarray(_reordered(self.estimates[at], self.tables[at], axes))
+        return np.asarray(reordered(self.estimates[at], self.tables[at], axes))
 
     def own_estimates_of(self, *names: str) -> Floats:
         """Estimates of a table from the measured tables of this release, and from nothing else:
@@ -264,6 +268,7 @@ class TablesRelease(Released):
                 values,
             )
             for one, values in pairs
+            if values is not None  # drawn elsewhere, of a part of a nation
         )
         known = vars(self).get("estimator")
         if isinstance(known, OneTable):  # its sampler may have taken long to build
@@ -399,8 +404,6 @@ class TablesRelease(Released):
     def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> TablesRelease:
         """Inverse of `payload`; refuses tables that are not the schema's."""
         told: TablesDescription = common["description"]
-        if told.parts:
-            raise refused("release.json", "names parts that these tables were not drawn by")
         schema = common["guarantee"].adjacency.schema
         read = [
             TableFile.found(schema, told, at, payload).read(payload)
@@ -498,5 +501,6 @@ def _drawn(
     return columns["count" if only.nonnegative else "estimate"]
 
 
-def _reordered(values: Any, have: Sequence[str], want: Sequence[str]) -> Any:
+def reordered(values: Any, have: Sequence[str], want: Sequence[str]) -> Any:
+    """A table over the same axes in another order."""
     return np.transpose(values, [have.index(name) for name in want])

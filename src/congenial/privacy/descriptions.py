@@ -174,9 +174,9 @@ class TablesDescription:
     @cached_property
     def only_law(self) -> Description | None:
         """The law of the one table that was drawn and of which all printed tables are sums; None
-        where several are combined, with each other or with figures.
+        where several are combined, with each other or with figures, or parts with what lies above.
         """
-        if len(self.measured) != 1:
+        if len(self.measured) != 1 or self.parts:
             return None
         law = self.measured[0]
         try:

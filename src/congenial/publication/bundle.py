@@ -236,7 +236,7 @@ def assemble(
     where: Path,
 ) -> Released:
     """The release that an index, two JSON files and the files it names describe."""
-    release_class = _class_of(index.get("kind"))
+    release_class = _class_of(index.get("kind"), index.get("description"))
     try:
         schema = Schema.from_dict(parsed("schema.json"), None)
         published = Invariants.from_dict(schema, parsed("published.json"))
@@ -262,12 +262,16 @@ def assemble(
     return release
 
 
-def _class_of(kind: Any) -> type[Released]:
+def _class_of(kind: Any, description: Any) -> type[Released]:
     """What reads bundles of a kind; tables are read without loading how plans are written."""
     from congenial.mechanisms.tables_release import TablesRelease
 
     if kind == TablesRelease.kind:
-        return TablesRelease
+        if not isinstance(description, dict) or not description.get("parts"):
+            return TablesRelease
+        from congenial.mechanisms.parted_release import PartedRelease
+
+        return PartedRelease
     from congenial.kinds.registry import by_name
 
     return by_name(kind).release_class

@@ -63,11 +63,7 @@ def carry_out(
     ):
         progress("drawing")
         assert offer.draw is not None  # there is no run
-        if not offer.holds(ledger):
-            raise MandateError(
-                "a figure was published while this release was being prepared.",
-                remedy="Run the release again; nothing was drawn.",
-            )
+        refuse_changed(offer, ledger)
         with _to_the_end(progress):
             reservation.mark_drawn()
             with after_draw(offer.name, guarantee, claim):
@@ -75,12 +71,26 @@ def carry_out(
                 claim.keep(drawn, reservation.id)
                 words = promise_of(guarantee, ledger)
                 progress("writing the bundle")
-                report = offer.report(drawn, words)
-                prepared = bundle.write(drawn, folder, words, report, claim.partial)
-                prepared.publish()
-                reservation.commit(prepared.digest)
+                digest = publish(drawn, folder, words, offer, claim)
+                reservation.commit(digest)
             claim.done()
-    return ReleaseResult(drawn, folder, prepared.digest, words)
+    return ReleaseResult(drawn, folder, digest, words)
+
+
+def refuse_changed(offer: Offer, ledger: Ledger) -> None:
+    """Refuse to draw where a figure was published since the offer was made."""
+    if not offer.holds(ledger):
+        raise MandateError(
+            "a figure was published while this release was being prepared.",
+            remedy="Run the release again; nothing was drawn.",
+        )
+
+
+def publish(drawn: Any, folder: Path, words: str, offer: Offer, claim: Claim) -> str:
+    """Write the bundle under a temporary name and rename it; its digest."""
+    prepared = bundle.write(drawn, folder, words, offer.report(drawn, words), claim.partial)
+    prepared.publish()
+    return prepared.digest
 
 
 def promised(release: Any, guarantee: Guarantee) -> Any:

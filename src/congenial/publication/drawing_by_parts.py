@@ -25,12 +25,19 @@ from pathlib import Path
 from typing import Any
 
 from congenial.data.durable_files import sync, write_whole
-from congenial.errors import BundleError, MandateError
+from congenial.errors import BundleError
 from congenial.kinds.kind import Document, Offer, PartedRun, Secret
 from congenial.ledger.ledger import Ledger, Reservation
 from congenial.publication import bundle
 from congenial.publication.claim import Claim, claimed, run_folder
-from congenial.publication.drawing import ReleaseResult, after_draw, promise_of, promised
+from congenial.publication.drawing import (
+    ReleaseResult,
+    after_draw,
+    promise_of,
+    promised,
+    publish,
+    refuse_changed,
+)
 from congenial.publication.plan import Plan
 
 RUN = "run.json"
@@ -74,11 +81,7 @@ def _reserved(
     """Take the release's share of the budget, keep its secret, mark it as drawn."""
     given = (offer.description, offer.guarantee, offer.name, plan.digest)
     with ledger.reserve(*given) as reservation:
-        if not offer.holds(ledger):
-            raise MandateError(
-                "a figure was published while this release was being prepared.",
-                remedy="Run the release again; nothing was drawn.",
-            )
+        refuse_changed(offer, ledger)
         secret = run.secret()
         told = {
             "release": reservation.id,
@@ -158,10 +161,7 @@ def _published(drawn: Any, folder: Path, words: str, offer: Offer, claim: Claim)
                 f"'{folder}' contains other files.", remedy="Move it away, then release again."
             )
         return bundle.sha256(bundle.read_bytes(folder / bundle.INDEX))
-    report = offer.report(drawn, words)
-    prepared = bundle.write(drawn, folder, words, report, claim.partial)
-    prepared.publish()
-    return prepared.digest
+    return publish(drawn, folder, words, offer, claim)
 
 
 def _make_room(place: Path, folder: Path, run: PartedRun) -> None:

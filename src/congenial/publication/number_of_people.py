@@ -48,7 +48,7 @@ def _left_out_by(plan: Plan, section: NamedSection, before: Invariants, after: I
     figures, or counts conditioned on signs would need more noise (a known sum makes signs dearer).
     """
     kind = of_section(section)
-    if section.alone or not kind.given_figures or kind.key == "parts":
+    if section.alone or not kind.given_figures or getattr(section, "parts", None):
         return True
     if kind.key == "synthesise":
         return getattr(section, "records", None) is not None

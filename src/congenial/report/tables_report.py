@@ -17,8 +17,9 @@ import numpy as np
 from congenial.data.schema import Schema
 from congenial.errors import UnansweredError
 from congenial.figures.support import support
-from congenial.mechanisms.drawn_table import DrawnTable
+from congenial.mechanisms.drawn_table import DrawnTable, of_persons
 from congenial.mechanisms.one_table import OneTable
+from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.released import EXACT_LAW, FILE_LEVEL
 from congenial.mechanisms.tables_files import file_name
 from congenial.mechanisms.tables_release import TablesRelease
@@ -75,15 +76,14 @@ _OTHER_NORMS = {  # per unit of what, the parameter, and how far apart a pair is
 }
 
 
-def render(release: TablesRelease, promise: str) -> str:
+def render(release: TablesRelease | PartedRelease, promise: str) -> str:
     """The report as one HTML document.
 
     `promise` is the paragraph printed at release time, with what has been spent of the budget.
     Every text that a person wrote is escaped; large tables are cut at 200 rows and refer to the
-    bundle's files.
+    bundle's files. Of a nation by parts it shows the tables above the parts.
     """
     several = len(release.tables) > 1
-    worst = _worst(release) if several else []
     return release_page(
         "tables.html",
         release,
@@ -91,27 +91,50 @@ def render(release: TablesRelease, promise: str) -> str:
         words=_lead(release),
         agrees=_agreeing(release),
         loss=_loss_words(release),
-        picture=worst_errors(worst) if several else None,
-        measured=measured_tables(release, worst) if several else None,
-        whole=any(one is not None for one in release.counts),
-        fit=_fit(release),
+        picture=worst_errors(_worst(release)) if several else None,
+        measured=_measured(release) if several else None,
         level=LEVEL,
-        rests=_rests(release),
-        tables=[*_margins(release), *(_shown_table(release, names) for names in release.tables)],
-        law=_law(release),
-        parameters=_parameters(release) if release.description.only_law is not None else [],
         records=_records_words(release),
-        code=_code(release),
-        errors=_errors(release),
-        outlook=_outlook(release),
+        **(_of_nation(release) if isinstance(release, PartedRelease) else _of_tables(release)),
         **_promise(release),
     )
+
+
+def _of_tables(release: TablesRelease) -> Document:
+    """What tables show that were drawn at once."""
+    only = release.description.only_law is not None
+    return {
+        "whole": any(one is not None for one in release.counts),
+        "fit": _fit(release),
+        "rests": _rests(release),
+        "tables": [*_margins(release), *(_shown_table(release, one) for one in release.tables)],
+        "law": _law(release, _fit(release)),
+        "parameters": _parameters(release) if only else [],
+        "code": _code(release),
+        "errors": _errors(release),
+        "outlook": _outlook(release),
+        "cut": None,
+    }
+
+
+def _of_nation(release: PartedRelease) -> Document:
+    """What a nation shows: its tables above the parts, and where those below them are."""
+    folders = [file_name(release.tables, at) for at in sorted(release.worst)]
+    by = release.description.parts
+    many = f"{len(release.parts.labels):,}"
+    return {
+        **dict.fromkeys(("fit", "rests", "parameters", "errors", "outlook")),  # of one table
+        "whole": True,
+        "cut": {"by": release.schema.shown(by), "many": many, "folders": folders},
+        "tables": [_shown_table(release.above, one) for one in release.above.tables],
+        "law": [*_law(release), ("Parts", f"{many}, by {by}")],
+    }
 
 
 # ---- values ----------------------------------------------------------------------------------
 
 
-def _lead(release: TablesRelease) -> str:
+def _lead(release: TablesRelease | PartedRelease) -> str:
     """What was released, in a clause."""
     schema, units = release.schema, release.description.units
     if len(release.tables) > 1:
@@ -156,8 +179,9 @@ def _shown_table(release: TablesRelease, names: tuple[str, ...]) -> Document:
 
 
 def _file(release: TablesRelease, names: tuple[str, ...]) -> str:
-    at = release.tables.index(names) if names in release.tables else 0
-    return f"{file_name(release.tables, at)}.csv"
+    tables = release.description.tables
+    at = tables.index(names) if names in tables else 0
+    return f"{file_name(tables, at)}.csv"
 
 
 def _numbers(release: TablesRelease, names: tuple[str, ...]) -> Document:
@@ -269,39 +293,34 @@ def worst_errors(worst: Sequence[tuple[str, float]]) -> Picture:
     )
 
 
-def measured_tables(
-    release: Any, worst: Sequence[tuple[str, float]], files: Sequence[str] = ()
-) -> PageTable:
-    """Cells, whether measured, worst standard deviation and, if told, files of each table."""
+def _measured(release: TablesRelease | PartedRelease) -> PageTable:
+    """Cells, whether measured, worst standard deviation and, of a nation, files of each table."""
     measured = {one.table for one in release.description.measured}
+    below = release.worst if isinstance(release, PartedRelease) else None
     columns = [
         PageColumn("table"),
         PageColumn("cells", number=True),
         PageColumn("measured"),
         PageColumn("standard deviation", number=True),
-        *([PageColumn("files")] if files else []),
+        *([] if below is None else [PageColumn("files")]),
     ]
-    rows = [
-        [
-            name,
-            release.schema.size(names),
-            "yes" if names in measured else "no",
-            f"{deviation:.2f}",
-            *files[at : at + 1],
-        ]
-        for at, (names, (name, deviation)) in enumerate(zip(release.tables, worst, strict=True))
-    ]
+    rows = []
+    for at, (name, deviation) in enumerate(_worst(release)):
+        names = release.tables[at]
+        cells, drawn = release.schema.size(names), "yes" if names in measured else "no"
+        rows.append([name, cells, drawn, f"{deviation:.2f}"])
+        if below is not None:
+            ending = "/" if at in below else ".csv"
+            rows[-1].append(f"{file_name(release.tables, at)}{ending}")
     return folded_table(columns, rows, len(rows), "release.json")
 
 
-def _worst(release: TablesRelease) -> list[tuple[str, float]]:
-    return [
-        (table_words(release.schema, names), float(np.max(one, initial=0.0)))
-        for names, one in zip(release.tables, release.deviations, strict=True)
-    ]
+def _worst(release: TablesRelease | PartedRelease) -> list[tuple[str, float]]:
+    words = (table_words(release.schema, names) for names in release.tables)
+    return list(zip(words, release.largest_sds, strict=True))
 
 
-def _agreeing(release: TablesRelease) -> str:
+def _agreeing(release: TablesRelease | PartedRelease) -> str:
     """How many published figures the table agrees with, in words; empty where it keeps none."""
     figures = sum(v.size for v in release.published.values or () if v is not None)
     return counted(figures, "figure") if figures and release.description.support.equalities else ""
@@ -310,12 +329,14 @@ def _agreeing(release: TablesRelease) -> str:
 # ---- the law of the noise --------------------------------------------------------------------
 
 
-def _law(release: TablesRelease) -> Facts:
-    """What was drawn and how, and how noise was shared out over several tables."""
+def _law(release: TablesRelease | PartedRelease, fit: str = "") -> Facts:
+    """What was drawn and how, and how noise was shared out over several tables; `fit`: how whole
+    counts were fitted to one table.
+    """
     told = release.description
     drawn = f"the randomness of the {release.randomness}"
     rows: Facts = []
-    if told.only_law is not None:
+    if isinstance(release, TablesRelease) and told.only_law is not None:
         known = support(told.support, told.only_law.table)
         rows += [
             ("Structure", known.words),
@@ -330,10 +351,8 @@ def _law(release: TablesRelease) -> Facts:
             ("Shared out", f"aim: {told.design.get('aim', '-')}"),
             ("How near the best", told.design.get("words", "-")),
         ]
-    if _fit(release):
-        rows.append(
-            ("Afterwards", f"{_fit(release)}; this sees the draw only and costs no privacy")
-        )
+    if fit:
+        rows.append(("Afterwards", f"{fit}; this sees the draw only and costs no privacy"))
     return rows
 
 
@@ -351,8 +370,8 @@ def _fit(release: TablesRelease) -> str:
     )
 
 
-def _records_words(release: TablesRelease) -> str:
-    adjacency = release.measured_tables()[0].adjacency
+def _records_words(release: TablesRelease | PartedRelease) -> str:
+    adjacency = of_persons(release.guarantee)
     if isinstance(adjacency, SeveralRows):
         return (
             "The two datasets compared by the promise differ in at most "
@@ -388,7 +407,7 @@ def _mechanism_words(release: TablesRelease) -> str:
     return INDEPENDENT
 
 
-def _loss_words(release: TablesRelease) -> str:
+def _loss_words(release: TablesRelease | PartedRelease) -> str:
     """What one person may lose: decimals rather than ratios where that is one number."""
     tradeoff = release.guarantee.tradeoff
     return f"epsilon = {number(tradeoff.eps)}" if isinstance(tradeoff, Pure) else tradeoff.words
@@ -521,7 +540,7 @@ def _errors(release: TablesRelease) -> PageTable | None:
 # ---- the promise -----------------------------------------------------------------------------
 
 
-def _promise(release: TablesRelease) -> dict[str, Any]:
+def _promise(release: TablesRelease | PartedRelease) -> dict[str, Any]:
     guarantee = release.guarantee
     adjacency = guarantee.adjacency
     blocks: Facts = [

@@ -137,6 +137,11 @@ class JointEstimator:
         return self.printed and not self.why_no_counts
 
     @property
+    def follows_keep(self) -> bool:
+        """Whether whole counts follow the partitions that `keep` names."""
+        return not self.keep or self.has_counts
+
+    @property
     def why_no_counts(self) -> str:
         """Why no whole counts can be fitted; empty where they can. From public figures alone.
 

@@ -23,8 +23,8 @@ from congenial.figures.sum_ranges import SumRanges, sum_ranges
 from congenial.figures.support import support
 from congenial.mechanisms.drawn_table import DrawnTable
 from congenial.mechanisms.mechanism import ErrorLaw
+from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.released import Released
-from congenial.mechanisms.tables_by_parts_release import PartedRelease
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.tables.joint_estimator import JointEstimator
 

@@ -32,7 +32,7 @@ from congenial.inference.estimates.cell_estimates import (
     Weights,
 )
 from congenial.inference.estimates.single_table_estimates import SingleTableEstimates
-from congenial.mechanisms.tables_by_parts_release import PartedRelease
+from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.tables_files import said
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.tables.inverse import Inverse

@@ -1,0 +1,473 @@
+"""`verify` for tables, whole or by parts: everything is produced again from what was drawn, with
+the code that produced it, and compared with what is printed.
+
+A nation is looked into part by part, as it was drawn: up to the top node of every part, above the
+parts, and down again. No process holds more than one part.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from congenial.data.advance import Advance
+from congenial.data.workload import Ints, Workload
+from congenial.errors import BundleError
+from congenial.figures.limits import limits
+from congenial.figures.support import support
+from congenial.kinds.kind import Check, Files, looked_into
+from congenial.kinds.part_runners import run_each, workers_for
+from congenial.mechanisms.measured_tables import MeasuredTables, described
+from congenial.mechanisms.parted_release import SUMMARY, PartedRelease
+from congenial.mechanisms.parted_tables import PartedTables, TablesPiece
+from congenial.mechanisms.record_release import FOLLOWS
+from congenial.mechanisms.tables_files import file_name, part_name
+from congenial.mechanisms.tables_release import TablesRelease, by_table
+from congenial.pairs.adjacency import Adjacency
+from congenial.tables.estimates_by_parts import Above, Below, Settled
+from congenial.tables.joint_estimator import Answer
+from congenial.tables.whole_counts import WholeCounts
+
+if TYPE_CHECKING:
+    from congenial.tables.design_document import DesignChecks
+
+Looks = dict[str, Callable[[], Any]]  # by what is looked into
+RESIDUAL = 1e-6  # of a standard deviation, by which recomputed estimates may differ
+READ_BACK = "every table can be read as written"
+AIM = "the stated priority and accuracy of the design are right"
+DRAWN = "the drawn tables agree with the exact figures"
+FITTED = "the estimates follow from the drawn tables"
+DEVIATIONS = "the standard deviations follow from the noise"
+COUNTED = "the printed counts follow from the drawn tables"
+PARTS_READ_BACK = "the files of every part can be read as written"
+FILES = "there is one file for every part of every table"
+LARGEST = "the largest standard deviation stated for a table is that of its cells"
+
+
+# ---- what all of them have -----------------------------------------------------------------------
+
+
+def same_estimates(printed: Any, again: Any, sd: Any) -> bool:
+    """Whether estimates are the same up to rounding; values as drawn have none."""
+    if np.issubdtype(np.asarray(again).dtype, np.integer):
+        return np.array_equal(printed, again)
+    off = np.abs(printed - again)
+    return bool(np.all(off <= RESIDUAL * sd + 1e-9 * (1 + np.abs(again))))
+
+
+def same_deviations(printed: Any, again: Any) -> bool:
+    """Whether standard deviations are the same up to rounding."""
+    return bool(np.allclose(again, printed, rtol=RESIDUAL, atol=1e-9))
+
+
+def _reads_back(files: Files, release: TablesRelease | PartedRelease) -> bool:
+    return all(files.same(name, content) for name, content in release.payload().items())
+
+
+def _design_looks(release: TablesRelease | PartedRelease, adjacency: Adjacency) -> Looks:
+    """How the noise was shared out, worked out anew; one table whose noise just meets its promise
+    has no design.
+    """
+    if release.description.only_law is not None and not release.description.design:
+        return {}
+    from congenial.kinds.stated_aims import aim_holds
+
+    found = cache(lambda: _design_checks(release, adjacency))
+    aim = str(release.description.design.get("aim"))
+    return {
+        "the noise keeps the promise of the design": lambda: found().feasible,
+        "the design fits the exact figures": lambda: found().types,
+        "the design is as close to the best as stated": lambda: found().gap,
+        AIM: lambda: aim_holds(aim, release.tables, release.largest_sds),
+    }
+
+
+def _design_checks(release: TablesRelease | PartedRelease, adjacency: Adjacency) -> DesignChecks:
+    from congenial.tables.design_document import recheck
+
+    told = release.description
+    workload = Workload.of(release.schema, told.tables)
+    scales = {one.table: one.scale for one in told.measured}
+    gaussian = told.family == "discrete_gaussian"
+    parameters = [
+        Fraction(0) if names not in scales else 1 / scales[names] if gaussian else scales[names]
+        for names in told.tables
+    ]
+    return recheck(told.design, workload, adjacency, parameters)
+
+
+# ---- tables that are drawn at once ---------------------------------------------------------------
+
+
+def verify(files: Files, release: TablesRelease) -> list[Check]:
+    """What tables must satisfy."""
+    adjacency = release.guarantee.adjacency
+    assert isinstance(adjacency, Adjacency)
+    made = MeasuredTables(adjacency, release.description)
+    vars(release)["estimator"] = made.estimator  # public, and slow to make ready twice
+    drawn = by_table(release.description, release.drawn)
+    again = cache(lambda: made.estimator.answer(drawn))
+    looks: Looks = {
+        READ_BACK: lambda: _reads_back(files, release),
+        FOLLOWS: lambda: _follows(made, release),
+        **_design_looks(release, adjacency),
+        DRAWN: lambda: _drawn_given(made, release),
+        "the drawn values lie on the grid of the noise": lambda: _on_grid(release),
+        FITTED: lambda: _fitted(release, again()),
+        COUNTED: lambda: (
+            (_same_counts(release, again()) or made.estimator.as_near(drawn, release.counts))
+            and made.estimator.follows_keep
+        ),
+        "the printed counts keep every published bound": lambda: _bounded(release),
+    }
+    if release.has_errors:
+        looks[DEVIATIONS] = lambda: all(
+            same_deviations(printed, made.estimator.deviations(names).values)
+            for names, printed in zip(release.tables, release.deviations, strict=True)
+        )
+    checks = looked_into(looks, files)
+    detail = f"within {RESIDUAL:g} standard deviations, by "
+    return [
+        replace(one, detail=detail + again().fitted.method)
+        if one.what == FITTED and release.description.only_law is None
+        else one
+        for one in checks
+    ]
+
+
+def _follows(made: MeasuredTables, release: TablesRelease) -> bool:
+    """The promise is that of the laws, which state what their samplers cost."""
+    stated = all(one.priced == one.description for one in made.mechanisms)
+    return stated and release.guarantee.follows_from(made.guarantee)
+
+
+def _drawn_given(made: MeasuredTables, release: TablesRelease) -> bool:
+    """Known sums are as published, and cells known to be empty are.
+
+    Noise that does not keep the figures does not claim to; noise that does says what they are.
+    """
+    for one, values in zip(made.mechanisms, release.drawn, strict=True):
+        known = support(one.description.support, one.description.table)
+        if known.groups and known.totals is None:
+            return False
+        if not known.agrees(values):
+            return False
+    return True
+
+
+def _on_grid(release: TablesRelease) -> bool:
+    """Whole numbers, or multiples of the step that real values are rounded to."""
+    pairs = zip(release.description.measured, release.drawn, strict=True)
+    return all(not np.mod(values, one.grid or 1).any() for one, values in pairs)
+
+
+def _fitted(release: TablesRelease, again: Answer) -> bool:
+    deviations = release.deviations if release.has_errors else release.estimates  # not looked at
+    given = zip(release.estimates, again.estimates, deviations, strict=True)
+    return all(same_estimates(printed, worked_out, sd) for printed, worked_out, sd in given)
+
+
+def _same_counts(release: TablesRelease, again: Answer) -> bool:
+    return all(
+        a is None if b is None else a is not None and bool(np.array_equal(a, b))
+        for a, b in zip(release.counts, again.counts, strict=True)
+    )
+
+
+def _bounded(release: TablesRelease) -> bool:
+    """Counts are not negative, and bounds that a table can show hold."""
+    return all(
+        counts is None
+        or (
+            counts.min(initial=0) >= 0
+            and bool(limits(release.published, names).hold(counts.reshape(-1)))
+        )
+        for names, counts in zip(release.tables, release.counts, strict=True)
+    )
+
+
+# ---- one part of a nation: what one process does -------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedPart:
+    """One part of a bundle: what is drawn there (public), and where its files are."""
+
+    number: int
+    piece: TablesPiece
+    below: tuple[int, ...]
+    folder: Path
+
+    def content(self, at: int) -> bytes:
+        """A table's file."""
+        place = file_name(self.piece.tables, at)
+        return (self.folder / place / part_name(self.number)).read_bytes()
+
+    def columns(self, at: int) -> dict[str, Any]:
+        """The numbers of a table; BundleError if the file is another."""
+        form = self.piece.file(at)
+        return form.read({f"{form.name}.parquet": self.content(at)})
+
+    def reads_back(self, at: int, printed: Mapping[str, Any]) -> bool:
+        """Whether a table's file holds these numbers with their labels and intervals, in order, and
+        nothing else.
+
+        Its digest binds its bytes; they depend on the version of the library that wrote them.
+        """
+        form = self.piece.file(at)
+        expected = form.table(self.piece.with_ends(at, printed))
+        return bool(form.expected.read(self.content(at)).equals(expected))
+
+    def drawn(self) -> list[Any]:
+        """The tables as drawn; None for those that are not drawn in the part."""
+        values: list[Any] = [None] * len(self.piece.tables)
+        for at in self.piece.drawn:
+            values[at] = self.columns(at)["count_as_drawn"]
+        return values
+
+    def by_attribute(self, names: tuple[str, ...], values: Any) -> Any:
+        """A table of all cells with one axis per attribute, in the order of the cells."""
+        work, schema = self.piece.work, self.piece.schema
+        places = [work.names.index(schema.axis(name).base) for name in names]
+        return np.transpose(values, np.argsort(places))
+
+    @property
+    def finest(self) -> int:
+        """The table of all cells."""
+        work = self.piece.work
+        return next(at for at in self.below if work.margins[at].size == work.size)
+
+
+@dataclass(frozen=True, eq=False)
+class PartBelow:
+    """What a part says of its top node, and whether its draws keep the figures."""
+
+    number: int
+    below: Below
+    keeps: bool
+
+
+@dataclass(frozen=True)
+class PartFollows:
+    """Whether a part's files read back, and follow from its draws and its top node.
+
+    `worst`: the largest printed standard deviation of each table.
+    """
+
+    number: int
+    reads_back: bool
+    estimates: bool
+    deviations: bool
+    counts: bool
+    worst: Mapping[int, float]
+
+
+def look_below(part: PublishedPart) -> PartBelow:
+    """Going up."""
+    values, piece = part.drawn(), part.piece
+    below = piece.estimator.below(piece.estimator.upward(values))
+    return PartBelow(part.number, below, piece.keeps(values))
+
+
+def look_into(part: PublishedPart, above: Above | None) -> PartFollows:
+    """Going down; None: from what is printed of the top node, and with the deviations printed."""
+    values, piece = part.drawn(), part.piece
+    top = printed_top(part) if above is None else above
+    settled = piece.estimator.settled(piece.estimator.upward(values), top)
+    reads_back, estimates, deviations = True, True, True
+    counts: dict[int, Ints] = {}
+    worst: dict[int, float] = {}
+    for at in part.below:
+        printed = part.columns(at)
+        known = printed["sd"] if above is None else None
+        again = piece.columns(at, settled, values[at], known)
+        reads_back &= part.reads_back(at, printed)
+        estimates &= same_estimates(printed["estimate"], again["estimate"], printed["sd"])
+        deviations &= same_deviations(printed["sd"], again["sd"])
+        counts[at], worst[at] = printed["count"], float(printed["sd"].max(initial=0.0))
+    whole = counts_follow(part, settled, top, counts)
+    return PartFollows(part.number, reads_back, estimates, deviations, whole, worst)
+
+
+def counts_follow(
+    part: PublishedPart, settled: Settled, top: Above, counts: Mapping[int, Ints]
+) -> bool:
+    """Whether printed counts are those of the fit, or as near with the same sums.
+
+    Estimates that are worked out elsewhere differ in their last bits, so that a tie can fall
+    another way.
+    """
+    piece, finest = part.piece, part.finest
+
+    def sums_of(whole: WholeCounts) -> bool:
+        tables = ((printed, whole.table(piece.tables[at])) for at, printed in counts.items())
+        return all(np.array_equal(printed, again) for printed, again in tables)
+
+    if sums_of(settled.whole):
+        return True
+    names, printed = piece.tables[finest], counts[finest]
+    cells = part.by_attribute(names, printed)
+    keeps = printed.min() >= 0 and support(piece.figures, names).agrees(printed)
+    same = sums_of(replace(settled.whole, cells=cells))
+    return bool(same and keeps and piece.estimator.as_near(settled, cells, top.counts))
+
+
+def printed_top(part: PublishedPart) -> Above:
+    """What is printed of the part's top node, as if it had come from above.
+
+    Its covariances are not printed and are left at zero: standard deviations cannot be checked.
+    """
+    estimator = part.piece.estimator
+    work, inverse, top = estimator.work, estimator.inverse, estimator.top
+    printed, names = part.columns(part.finest), part.piece.tables[part.finest]
+    root, counts = (
+        top.totals(part.by_attribute(names, printed[column])) for column in ("estimate", "count")
+    )
+    moved = (root - work.start_totals(top))[None]
+    means, covariances = {}, {}
+    for contrasts in inverse.parts:
+        here = inverse.contrast(top, moved, contrasts)
+        means[contrasts] = here[:, 0] * estimator.separation.summed(top, contrasts)
+        covariances[contrasts] = np.zeros((here.shape[2], here.shape[2]))
+    return Above(means, covariances, counts.reshape(-1).astype(np.int64))
+
+
+# ---- a nation ------------------------------------------------------------------------------------
+
+
+def part_file(files: Files, part: str) -> str:
+    """The name of a part's file, from parts.json."""
+    for one in json.loads(files[SUMMARY])["parts"]:
+        if part in (value for key, value in one.items() if key != "file"):
+            return str(one["file"])
+    raise BundleError(
+        f"the bundle has no part {part!r}.", remedy=f"{SUMMARY} lists the parts by name."
+    )
+
+
+def verify_by_parts(files: Files, release: PartedRelease) -> list[Check]:
+    """What a nation must satisfy; every part is read twice, and never two at once here."""
+    made = _rebuilt(release)
+    public = looked_into(_public(files, release, made), files)
+    numbers = range(len(made.parts.labels))
+    workers = workers_for(len(numbers), made.cells)
+    tasks = ((_published(made, release, number),) for number in numbers)
+    found: list[PartBelow] = run_each(
+        look_below, tasks, workers, _telling(files, "reading the parts", len(numbers))
+    )
+    below = [one.below for one in sorted(found, key=lambda one: one.number)]
+    drawn = [_drawn_above(release, names) for names in made.upper.tables]
+    estimator = made.upper.above(below)
+    settled = estimator.settled(drawn)
+    rest = ((_published(made, release, k), estimator.above(settled, k)) for k in numbers)
+    parts: list[PartFollows] = run_each(
+        look_into, rest, workers, _telling(files, "working out the parts again", len(numbers))
+    )
+    pieces = [*parts, _above_follows(release, made.upper_columns(settled, drawn))]
+    names = (*made.parts.labels, f"the tables above every {made.parts.parts}")
+
+    def check(what: str, field: str, detail: str = "") -> Check:
+        failed = sorted(one.number for one in pieces if not getattr(one, field))
+        return Check(what, not failed, ", ".join(names[number] for number in failed[:5]) or detail)
+
+    return [
+        *public,
+        Check(DRAWN, all(one.keeps for one in found) and made.upper.keeps(drawn)),
+        check(PARTS_READ_BACK, "reads_back"),
+        check(FITTED, "estimates", f"within {RESIDUAL:g} standard deviations"),
+        check(DEVIATIONS, "deviations"),
+        Check(LARGEST, all(_largest(parts, at) == sd for at, sd in release.worst.items())),
+        check(COUNTED, "counts"),
+    ]
+
+
+def verify_part(files: Files, release: PartedRelease, part: str) -> list[Check]:
+    """What one part must satisfy, given what is printed of its top node."""
+    made = _rebuilt(release)
+    one = _published(made, release, release.number(part))
+    found = look_into(one, None)
+    given = f"given what is printed of {part}"
+    largest = all(_largest([found], at) <= sd for at, sd in release.worst.items())
+    return [
+        *looked_into(_public(files, release, made), files),
+        Check(DRAWN, look_below(one).keeps),
+        Check(PARTS_READ_BACK, found.reads_back),
+        Check(FITTED, found.estimates, given),
+        Check(LARGEST, largest, f"or of cells outside {part}"),
+        Check(COUNTED, found.counts, given),
+    ]
+
+
+def _rebuilt(release: PartedRelease) -> PartedTables:
+    adjacency = release.guarantee.adjacency
+    assert isinstance(adjacency, Adjacency)
+    return PartedTables(adjacency, release.description)
+
+
+def _public(files: Files, release: PartedRelease, made: PartedTables) -> Looks:
+    """What does not depend on any draw below the parts."""
+    return {
+        READ_BACK: lambda: _reads_back(files, release),
+        FILES: lambda: set(release.part_files) == _part_files(release),
+        FOLLOWS: lambda: _as_drawn(made) and release.guarantee.follows_from(made.guarantee),
+        **_design_looks(release, made.adjacency),
+    }
+
+
+def _as_drawn(made: PartedTables) -> bool:
+    """Whether every law is that of the noise that is drawn, under its mechanism's name."""
+    return all(
+        one == described(made.figures, one.table, one.family, one.scale)
+        for one in made.description.measured
+    )
+
+
+def _part_files(release: PartedRelease) -> set[str]:
+    """The files that a bundle must have in folders."""
+    numbers = range(len(release.parts.labels))
+    folders = (file_name(release.tables, at) for at in release.worst)
+    return {f"{folder}/{part_name(number)}" for folder in folders for number in numbers}
+
+
+def _published(made: PartedTables, release: PartedRelease, number: int) -> PublishedPart:
+    folder = next(iter(release.part_files.values())).path.parents[1]
+    return PublishedPart(number, made.part(number), made.below, folder)
+
+
+def _drawn_above(release: PartedRelease, names: tuple[str, ...]) -> Any:
+    """A table above the parts as drawn; None if it was not."""
+    if names not in release.tables:
+        return None
+    return release.upper.get(release.tables.index(names), {}).get("count_as_drawn")
+
+
+def _above_follows(release: PartedRelease, again: Mapping[int, Mapping[str, Any]]) -> PartFollows:
+    """Whether what is printed above the parts is what is worked out again; that it reads back is
+    looked into with the files.
+    """
+    pairs = [(columns, again[at]) for at, columns in release.upper.items()]
+    return PartFollows(
+        len(release.parts.labels),
+        True,
+        all(same_estimates(one["estimate"], two["estimate"], one["sd"]) for one, two in pairs),
+        all(same_deviations(one["sd"], two["sd"]) for one, two in pairs),
+        all(np.array_equal(one["count"], two["count"]) for one, two in pairs),
+        {},
+    )
+
+
+def _largest(parts: list[PartFollows], at: int) -> float:
+    """The largest standard deviation that these parts print of a table."""
+    return max(one.worst[at] for one in parts)
+
+
+def _telling(files: Files, step: str, total: int) -> Callable[[int], None]:
+    """Tell which share of the parts is done."""
+    return lambda done: files.progress(Advance(step, done / total))
