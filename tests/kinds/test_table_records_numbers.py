@@ -224,7 +224,7 @@ def released_scale(folder: Path) -> Fraction:
 
 def test_public_columns_need_their_table(tmp_path: Path) -> None:
     text = PUBLIC.replace('public = ["sex", "region"]', 'public = ["sex"]')
-    with pytest.raises(MandateError, match="not among the published"):
+    with pytest.raises(MandateError, match="table is not published"):
         workflow.check(written(tmp_path, text))
     twice = PUBLIC.replace('public = ["sex", "region"]', 'public = ["sex", "job"]')
     with pytest.raises(PlanError, match="twice"):

@@ -82,7 +82,7 @@ def test_a_release_and_its_words():
         "the whole dataset of 100 records",
         "for the whole dataset",
         "under one scenario",
-        "the laws of the statistics are as given",
+        "the distributions of the statistics are as stated",
         "numerics are idealised",
         "the number of records is public",
         "never simply add up",
