@@ -136,7 +136,7 @@ def test_from_check_to_a_posterior(folder: Path) -> None:
     )  # fmt: skip
     assert len(found["summary"]) == len(found["naive"]) == len(COUNTIES)
     assert found["coverage"]["intervals"] == len(COUNTIES)
-    assert "taken for the truth" in found["coverage"]["words"]
+    assert "ignore the noise" in found["coverage"]["words"]
 
 
 @pytest.mark.skipif(not pictures.available(), reason="needs the extra report")

@@ -118,7 +118,7 @@ def test_check_warns_of_open_ends_and_columns_without_variation(tmp_path: Path) 
     written(tmp_path, text)
     shown = " ".join(run("check", tmp_path / "plan.toml").split())
     assert "Open classes of income are written as their limits" in shown
-    assert "job: one level only" in shown
+    assert "job: one category only" in shown
     stated = text.replace("rounds = 3", "rounds = 3\ntails = { income = { top = 90000 } }")
     written(tmp_path, stated)
     assert "Open classes" not in run("check", tmp_path / "plan.toml")
@@ -168,9 +168,9 @@ def test_bottoms_and_tops_without_a_stated_mean_are_their_ends() -> None:
 @pytest.mark.parametrize(
     ("tails", "says"),
     [
-        ("{ job = { top = 9 } }", "open level"),
+        ("{ job = { top = 9 } }", "open class"),
         ("{ income = { top = 9 } }", "does not lie beyond"),
-        ("{ income = { bottom = 9 } }", "no open level at the bottom"),
+        ("{ income = { bottom = 9 } }", "no open class at the bottom"),
         ("{ sexes = { top = 9 } }", "sexes"),
         ('{ income = { top = "9" } }', "number"),
     ],

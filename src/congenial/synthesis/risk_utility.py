@@ -48,7 +48,7 @@ from congenial.synthesis.models.level_columns import ends
 from congenial.synthesis.record_model import Floats, Ints, generator_of
 
 NOTE = (
-    "CONFIDENTIAL: measured against the confidential data, for the curator alone. Choosing a "
+    "CONFIDENTIAL: measured against the confidential data, for the curator only. Choosing a "
     "setting by looking at the curve is not covered by the promise."
 )
 DRAWS = 1000  # posterior draws that a local point reads its epsilon off

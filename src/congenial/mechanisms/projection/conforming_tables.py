@@ -148,7 +148,8 @@ class ConformingTables:
         found = lattice.atom_totals(self.merged, self.low)
         if found is None:
             raise MandateError(
-                "no whole table satisfies the figures.", remedy="Correct or drop one of them."
+                "no table of whole numbers agrees with the figures.",
+                remedy="Correct or leave out one of them.",
             )
         return found
 

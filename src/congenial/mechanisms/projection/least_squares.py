@@ -85,7 +85,8 @@ def _displacement(y: Floats, conforming: ConformingTables) -> Floats:
     ).solve()
     if str(solved.status) not in ("Solved", "AlmostSolved"):
         raise MandateError(
-            f"no table within the bounds satisfies the figures (the solver says {solved.status}).",
-            remedy="Correct or drop a figure.",
+            "no table within the bounds agrees with the figures (the solver says "
+            f"{solved.status}).",
+            remedy="Correct or leave out a figure.",
         )
     return np.asarray(solved.x, dtype=float)

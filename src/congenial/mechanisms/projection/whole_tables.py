@@ -186,7 +186,8 @@ def _nearest_totals(
             known = True
         width *= 4
     raise StructureError(
-        f"the nearest whole table under these {conforming.rows.shape[0]} figures is out of reach.",
+        f"the nearest whole table under these {conforming.rows.shape[0]} figures cannot be "
+        "computed.",
         remedy="Use nonnegative = 'no', or fewer figures.",
     )
 
@@ -325,6 +326,6 @@ def _whole(values: npt.ArrayLike, cells: int) -> Ints:
 
 def _impossible() -> MandateError:
     return MandateError(
-        "no whole table within the bounds satisfies the figures.",
-        remedy="Correct or drop a figure.",
+        "no table of whole numbers within the bounds agrees with the figures.",
+        remedy="Correct or leave out a figure.",
     )
