@@ -20,7 +20,8 @@ No message carries a confidential value: not a count, not a record, not a level 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 MOST_NAMES = 8  # that a message lists
 
@@ -80,6 +81,21 @@ class SchemaError(CongenialError):
 
 class PredicateError(CongenialError):
     """A condition such as "age >= 18" cannot be read, or cuts a bin of the schema."""
+
+
+@contextmanager
+def located(place: str) -> Iterator[None]:
+    """A name or condition that the schema refuses is reported with its place in the plan.
+
+    >>> with located("publish.Adults"):
+    ...     raise PredicateError("age >= 17 cuts the class '0-17'.")
+    Traceback (most recent call last):
+    congenial.errors.PredicateError: publish.Adults: age >= 17 cuts the class '0-17'.
+    """
+    try:
+        yield
+    except (SchemaError, PredicateError) as error:
+        raise type(error)(f"{place}: {error.what}", remedy=error.remedy) from error
 
 
 class DataError(CongenialError):

@@ -65,7 +65,7 @@ def test_people_see_the_method_and_the_notes(run: Callable[..., Any], finished: 
     for words in (
         "Method: Fieller",
         "for all intervals together",
-        "without an edge",
+        "an open class",
         "Test: the share of",
     ):
         assert words in ran.out
@@ -84,5 +84,5 @@ def test_refusals(run: Callable[..., Any], finished: Path, tmp_path: Path) -> No
         ran = run("estimate", bundle, *words)
         assert ran.code == 2, message
         assert message in ran.err
-    assert "the same draw" in run("estimate", bundle, bundle, "--of", "count()").err
+    assert "the same release" in run("estimate", bundle, bundle, "--of", "count()").err
     assert gc.isenabled()  # whoever calls the command goes on as before

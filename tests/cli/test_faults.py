@@ -126,10 +126,10 @@ def test_mandates_that_the_data_contradict(run: Callable[..., Any], plan: Path) 
     ran = run("publish", plan)
     assert ran.code == 2
     assert "Nobody" in ran.err
-    assert "Correct the data or drop the statement." in ran.err
+    assert "Correct the data or leave out the figure." in ran.err
     change(plan, zero, '[publish]\n"Few" = { total = true, at_most = 3 }\n')
     change(plan, "epsilon = 0.5\n", 'epsilon = 0.5\nnonnegative = "project"\n')
-    assert "Correct the data, change the bound or drop the statement." in run("publish", plan).err
+    assert "Correct the data, change the bound or leave out the figure." in run("publish", plan).err
     assert leftovers(plan) == []
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,6 +73,18 @@ def masked(text: str, folder: Path) -> str:
     return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
+def messy(row: dict[str, Any]) -> None:
+    """Capitals and blanks, an unknown category, words for numbers, an id twice."""
+    if row["id"] % 3 == 0:
+        row["sex"] = f" {row['sex'].upper()}"
+    if row["id"] % 40 == 1:
+        row["county"] = "D"
+    if row["id"] % 50 == 2:
+        row["age"] = "unknown"
+    if row["id"] == 7:
+        row["id"] = 8
+
+
 def test_from_a_plan_to_a_bundle(say: Say, golden: Callable[..., None]) -> None:
     write_people(Path("people.csv"))
     Path("plan.toml").write_text(PLAN)
@@ -81,7 +94,14 @@ def test_from_a_plan_to_a_bundle(say: Say, golden: Callable[..., None]) -> None:
     golden("check-full", say("check", "plan.toml", "--full"))
     golden("compare", say("compare", "plan.toml", "other.toml"))
     golden("init", say("init", "people.csv", "--out", "draft.toml"), Path("draft.toml").read_text())
-    golden("data", say("data", "plan.toml"))
+    Path("messy.toml").write_text(PLAN.replace("people.csv", "messy.csv"))
+    write_people(Path("messy.csv"), messy)
+    golden(
+        "data",
+        say("data", "plan.toml"),
+        say("data", "messy.toml"),
+        say("data", "messy.toml", "--examples", 2),
+    )
     golden("publish-dry-run", say("publish", "plan.toml", "--dry-run", "--fewer-than", 30))
     golden("publish", say("publish", "plan.toml"), say("publish", "plan.toml"))
     golden("check-published", say("check", "plan.toml"))
@@ -97,6 +117,10 @@ def test_from_a_plan_to_a_bundle(say: Say, golden: Callable[..., None]) -> None:
         say("estimate", "bundles/detail", "--of", "share(sex = 'f' | age >= 65)", "--jointly"),
         say("estimate", "bundles/detail", "--test", "independent(sex, age)"),
     )
+    chain = ("--set", "draws=200", "--set", "seed=1")
+    golden("infer", say("infer", "bundles/summary", "--model", "poisson", *chain))
+    attack = ("--name", "summary", "--draws", 4000, "--pairs", 1, "--seed", 1)
+    golden("audit", say("audit", "plan.toml", *attack))
     golden("export", say("export", "bundles/detail", "--to", "datapackage", "--out", "package"))
     golden("reassess", say("reassess", "plan.toml"), say("reassess", "plan.toml", "--rho", "0.5"))
     golden(

@@ -84,9 +84,9 @@ def test_files_that_do_not_belong_together(
     ("changes", "told"),
     [
         ([("max_rows = 3", "max_rows = 0")], "data.max_rows"),
-        ([MANY, FEW], "no units with 1 to 3 rows have these figures"),
+        ([MANY, FEW], "with 1 to 3 rows per unit"),
         ([('"People by county" = { total = true, by = ["county"] }', "")], "number of rows"),
-        ([('by = ["block"], units = true', "units = true")], "how many units of each class"),
+        ([('by = ["block"], units = true', "units = true")], "the number of units in each class"),
     ],
     ids=["k = 0", "no units have them", "rows not counted", "classes not counted"],
 )

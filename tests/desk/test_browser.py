@@ -324,7 +324,7 @@ def test_problems_and_an_attack_fit_a_dark_telephone(desk: Served) -> None:
     page.emulate_media(color_scheme="dark")
     for path, words in (
         ("/data", "Suggested fixes"),
-        ("/review", "No event tells"),
+        ("/review", "No attack does better"),
         ("/price?of=sex&within=5", "What each exact figure costs"),
     ):
         desk.go(f"/plan/plan.toml{path}")

@@ -33,11 +33,11 @@ def test_the_result_stands_in_the_review(folder: Path, monkeypatch: pytest.Monke
     assert "Not attacked yet." in me.get(REVIEW).text
     assert attack(me, folder, monkeypatch)["then"] == REVIEW
     page = me.get(REVIEW).text
-    assert "No event tells neighbours apart better than promised" in page
+    assert "No attack does better than promised" in page
     assert "changed since then" not in page
     plan = Plan.load(folder / "plan.toml")
     sent = review_html(plan, examine(plan), PLAN, "plan.toml")
-    assert "No event tells neighbours apart better than promised" in sent
+    assert "No attack does better than promised" in sent
     assert "Table over county, sex." in sent
     (folder / "plan.toml").write_text(PLAN.replace("1.0", "1.5"))
     assert "The plan has changed since then" in me.get(REVIEW).text

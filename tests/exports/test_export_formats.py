@@ -161,7 +161,7 @@ def test_what_cannot_be_exported_is_refused(exported):
     class Records:
         kind = "synthetic records"
 
-    with pytest.raises(BundleError, match="no table to hand over"):
+    with pytest.raises(BundleError, match="no table to export"):
         exported_bundle(Records(), {}, "", 0.9)
 
 

@@ -55,7 +55,7 @@ def test_figures_are_refused_where_no_households_have_them(most: int) -> None:
 
 
 def test_other_figures_about_rows_count_too() -> None:
-    with pytest.raises(MandateError, match="no units with 1 to 2 rows"):
+    with pytest.raises(MandateError, match="with 1 to 2 rows per unit"):
         refuse_unmet(published([2, 1], [2, 1, 1]), 2)
     assert not refused(published([4, 1], [2, 1, 1], ages=5), 2)
     assert refused(published([4, 1], [2, 1, 1], ages=6), 2)

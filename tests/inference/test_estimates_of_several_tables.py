@@ -44,7 +44,7 @@ def test_several_tables_answer_as_one_best_estimate():
     assert one("share(sex = 'f' | age < 18)", release).method.startswith("Fieller")
     both = one("count(age < 18)", [release, RELEASE])
     assert both.sd <= found.sd * 1.01
-    with pytest.raises(InferenceError, match=r"^'several' and 'several' are the same draw"):
+    with pytest.raises(InferenceError, match=r"^'several' and 'several' are the same release"):
         estimate([release, release], "count(age < 18)")
 
 
@@ -171,7 +171,7 @@ def test_two_such_releases_are_compared_and_combined():
     assert both.sd < 0.8 * one("count(age < 18)", earlier).sd
     finer = one("count(age < 18 and county = 'A' and sex = 'f')", [earlier, several()])
     assert finer.low <= COUNTS[0, 0, 0] <= finer.high
-    with pytest.raises(InferenceError, match="are the same draw"):
+    with pytest.raises(InferenceError, match="are the same release"):
         estimate([earlier, earlier], "count(age < 18)")
 
 

@@ -269,7 +269,7 @@ def test_values_of_no_table_with_sums_and_without():
     x = np.array([4, 0, 2])
     law = float(signs.law(x).log_density((0, 0, 1)))
     assert observe(signs).log_law(x[None])[0] == pytest.approx(law)
-    assert any("taken for counts" in note for note in observe(signs).notes)
+    assert any("treated as counts" in note for note in observe(signs).notes)
     with pytest.raises(InferenceError, match="Leave out"):
         observe(signs, by="x")
 

@@ -94,7 +94,7 @@ def test_a_real_difference_is_found():
     [
         ("equal(age | area = 'A', sex = 'f')", "have people in common"),
         ("independent(age, age)", "are the same attribute"),
-        ("trend(sex = 'f' by area)", "labels, not numbers"),
+        ("trend(sex = 'f' by area)", "text, not numbers"),
         ("trend(by age)", "needs a condition"),
         ("equal(age, area = 'A')", "two conditions"),
         ("different(age)", "independent, equal or trend"),

@@ -139,7 +139,7 @@ def test_from_check_to_a_posterior(folder: Path) -> None:
     )  # fmt: skip
     assert len(found["summary"]) == len(found["naive"]) == len(COUNTIES)
     assert found["coverage"]["intervals"] == len(COUNTIES)
-    assert "taken for the truth" in found["coverage"]["words"]
+    assert "ignore the noise" in found["coverage"]["words"]
 
 
 def test_an_assumed_distance_is_printed_and_stands_alone(folder: Path) -> None:

@@ -317,7 +317,7 @@ def test_draws_are_double_geometric_around_the_mean_in_units():
     [
         ('{ believe = "normal records", people = 300 }', "with an estimate must be"),
         ('{ believe = "independent records" }', "with an estimate must be"),
-        ('{ believe = "independent records", people = 301 }', "another number"),
+        ('{ believe = "independent records", people = 301 }', "a different number"),
         (NORMAL.replace("people = 300, error", "people = 301, error"), "separate groups"),
         (NORMAL.replace("error = 0.5", "error = 0"), "must be positive"),
     ],
@@ -348,7 +348,7 @@ def test_beliefs_about_other_records_are_refused():
     ):
         with pytest.raises(GuaranteeError, match="not about the mean of these records"):
             mechanism(scenarios, 3, level)
-    with pytest.raises(DataError, match="another number"):
+    with pytest.raises(DataError, match="a different number"):
         mechanism(given_means(3, 4, 3), 3).release(np.zeros(4))
 
 
@@ -362,5 +362,5 @@ def test_gradients_are_about_replaced_records():
         with pytest.raises(GuaranteeError, match=why):
             GradientGivenPublic(pairs, spec, 3, Fraction(1))
     made = GradientGivenPublic(SecretPairs(SCHEMA, independent, (), "database"), MEDIAN, 3, 1)
-    with pytest.raises(DataError, match="another number"):
+    with pytest.raises(DataError, match="a different number"):
         made.release(np.zeros((4, 1)))

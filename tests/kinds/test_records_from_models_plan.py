@@ -277,7 +277,7 @@ def test_rows_of_a_person(tmp_path):
         ("mean = [0.2, 5.0, 20]", "mean = [5, 0.2, 20]", "low < high"),
         ("kids = { share", "kid = { share", "theta has 'kid'"),
         ('given = ["region"]', 'given = ["income"]', "neither public nor"),
-        ('levels = ["north", "<b>south</b>", "west"]', 'levels = ["north"]', "one level only"),
+        ('levels = ["north", "<b>south</b>", "west"]', 'levels = ["north"]', "only one category"),
         (PUBLISH, PUBLISH.replace("region", "kids"), "cannot be kept"),
         ("because =", "at_most = 200, because =", "cannot be kept"),
     ],

@@ -113,7 +113,9 @@ def test_from_check_to_a_verified_bundle(folder: Path) -> None:
     assert "beside 1 release that promises nothing about persons" in made["promise"]
     bundle = folder / "bundles" / "quarter"
     checks = run("verify", bundle, "--digest", made["digest"], "--json")["checks"]
-    assert any(one["what"] == "what persons are promised follows from the noise" for one in checks)
+    assert any(
+        one["what"] == "the promise to individual people follows from the noise" for one in checks
+    )
     assert "pairs of distributions)" in " ".join(run("explain", bundle).split())
     assert "0.35" in run("explain", path)
 
@@ -124,9 +126,9 @@ def test_from_check_to_a_verified_bundle(folder: Path) -> None:
     found = release.interval("mean age", 0.9)
     assert found.low < release.value("mean age") < found.high
     report = (bundle / "report.html").read_text()
-    for words in ("mean age", "optimum", "Single persons", told["fit_words"]):
+    for words in ("mean age", "optimum", "Individual people", told["fit_words"]):
         assert words in report
-    assert "single persons" in (bundle / "README.txt").read_text()
+    assert "individual people" in (bundle / "README.txt").read_text()
 
 
 OFF = 'confidence = "off"\n'
@@ -181,7 +183,7 @@ def test_persons_are_promised_something_and_it_is_counted(folder: Path) -> None:
     checks = run("verify", result.folder, "--json", code=1)["checks"]  # seeded
     failed = [one["what"] for one in checks if not one["holds"]]
     assert failed == ["drawn from the system's randomness"]
-    assert any(one["what"] == "the noise hides every pair of laws" for one in checks)
+    assert any(one["what"] == "the noise hides every pair of distributions" for one in checks)
 
 
 def test_a_smaller_noise_than_promised_is_noticed(folder: Path) -> None:
@@ -196,8 +198,8 @@ def test_a_smaller_noise_than_promised_is_noticed(folder: Path) -> None:
     weaker = replace(drawn, description=replace(drawn.description, law=law))
     assert all(drawn.checks().values())
     told = weaker.checks()
-    assert not told["the noise hides every pair of laws"]
-    assert not told["what persons are promised follows from the noise"]
+    assert not told["the noise hides every pair of distributions"]
+    assert not told["the promise to individual people follows from the noise"]
 
 
 def test_a_share_of_the_data_is_kept_apart(folder: Path) -> None:
@@ -245,7 +247,7 @@ def test_what_cannot_be_is_refused(folder: Path, old: str, new: str, says: str, 
     ("old", "new", "says"),
     [
         ('"modelling.csv"', '"overlapping.csv"', "records in common"),
-        ("records = 200", "records = 100", "another number"),
+        ("records = 200", "records = 100", "a different number"),
     ],
 )
 def test_data_that_do_not_fit_are_refused_before_anything_is_spent(
@@ -302,8 +304,8 @@ def test_stated_laws_from_a_plan_to_a_verified_bundle(folder):
     path = plan(folder, *STATE)
     told = run("check", path, "--json")["releases"][0]
     assert told["guarantee"]["basis"] in ("theorem", "numerical bound")
-    assert "as given" in " ".join(told["guarantee"]["assumptions"])
-    assert told["diagnosis"].startswith("the laws are as stated")
+    assert "as stated" in " ".join(told["guarantee"]["assumptions"])
+    assert told["diagnosis"].startswith("the distributions are stated")
     assert told["fit_error"] is None
     made = run("release", path, "--json")["releases"][0]
     bundle = folder / "bundles" / "quarter"

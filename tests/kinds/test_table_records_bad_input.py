@@ -112,7 +112,7 @@ def test_a_column_without_variation_takes_no_part_of_the_promise(folder: Path) -
     )
     told = examined(path)
     assert not any("land" in one["table"] for one in told["tables"])
-    assert "land: one level only" in run("check", path, "--full")
+    assert "land: one category only" in run("check", path, "--full")
     said = refused(write_plan(folder, path.read_text(), ('"sex", "region", "income", ', "")))
     assert "no table of these columns is left to measure" in said
     assert nothing_spent(path)

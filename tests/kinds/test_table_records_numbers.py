@@ -118,7 +118,7 @@ def test_check_warns_of_open_ends_and_columns_without_variation(tmp_path: Path) 
     written(tmp_path, text)
     shown = " ".join(run("check", tmp_path / "plan.toml", "--full").split())
     assert "Open classes of income are written as their limits" in shown
-    assert "job: one level only" in shown
+    assert "job: one category only" in shown
     stated = text.replace("rounds = 3", "rounds = 3\ntails = { income = { top = 90000 } }")
     written(tmp_path, stated)
     assert "Open classes" not in run("check", tmp_path / "plan.toml", "--full")
@@ -168,9 +168,9 @@ def test_bottoms_and_tops_without_a_stated_mean_are_their_ends() -> None:
 @pytest.mark.parametrize(
     ("tails", "says"),
     [
-        ("{ job = { top = 9 } }", "open level"),
+        ("{ job = { top = 9 } }", "open class"),
         ("{ income = { top = 9 } }", "does not lie beyond"),
-        ("{ income = { bottom = 9 } }", "no open level at the bottom"),
+        ("{ income = { bottom = 9 } }", "no open class at the bottom"),
         ("{ sexes = { top = 9 } }", "sexes"),
         ('{ income = { top = "9" } }', "number"),
     ],
@@ -224,7 +224,7 @@ def released_scale(folder: Path) -> Fraction:
 
 def test_public_columns_need_their_table(tmp_path: Path) -> None:
     text = PUBLIC.replace('public = ["sex", "region"]', 'public = ["sex"]')
-    with pytest.raises(MandateError, match="not among the published"):
+    with pytest.raises(MandateError, match="table is not published"):
         workflow.check(written(tmp_path, text))
     twice = PUBLIC.replace('public = ["sex", "region"]', 'public = ["sex", "job"]')
     with pytest.raises(PlanError, match="twice"):

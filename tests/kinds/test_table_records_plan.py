@@ -88,7 +88,7 @@ def test_from_a_plan_to_records_that_keep_every_figure(bundle: Path) -> None:
     assert float(ledger.spent().rho) <= 2
     assert float(ledger.spent().rho) == pytest.approx(2, rel=1e-4)
     assert len(release.measured) <= 4 + 3
-    assert release.known("sex", "region") == "settled by published figures"
+    assert release.known("sex", "region") == "fixed by published figures"
     measured = [one.axes for one in release.measured if len(one.axes) == 2]
     assert all(release.known(*axes) == "measured" for axes in measured)
     report = (bundle / "report.html").read_text()

@@ -207,12 +207,12 @@ REFUSED = {
     "bound": (
         ILL,
         ILL + '"Few" = { count = "age = \'old\'", at_most = 200 }\n',
-        "does not take bounds",
+        "cannot use bounds",
     ),
     "everything": (
         ILL,
         ILL + '"All" = { total = true, by = ["smoker", "ill"] }\n',
-        "nothing else to be known",
+        "nothing else to be published",
     ),
 }
 

@@ -157,7 +157,7 @@ def test_figures_that_no_such_units_have_are_refused(place: str) -> None:
         return replace(planned, values=(np.asarray(rows),), of_units=about)
 
     for rows, units in ((3, 4), (9, 4)):
-        with pytest.raises(MandateError, match="no units with 1 to 2 rows"):
+        with pytest.raises(MandateError, match="with 1 to 2 rows per unit"):
             ledger.publish(told(rows, units))
     ledger.publish(told(7, 4))
 

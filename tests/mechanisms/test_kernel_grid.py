@@ -137,7 +137,7 @@ def test_weights_that_rounding_would_show_are_refused():
     """One direction is left, and it is long: the grid would be visible beside the noise."""
     figures = weighted(1, 1000, 0, n=3600)
     target = Guarantee.gaussian(1, SemiAdjacent(figures))
-    with pytest.raises(StructureError, match="rounding real noise"):
+    with pytest.raises(StructureError, match="rounding would show"):
         KernelGaussian.calibrate(target, ("a",))
     huge = np.random.default_rng(SEED).integers(2**60, 2**62, (3, 6))
     with pytest.raises(StructureError, match="too large"):

@@ -123,7 +123,7 @@ def test_conditioning_is_bayes():
     [
         (lambda: FiniteScenarios.of([(0,), (1,)], {"a": [0.5, 0.4]}), "add up to exactly one"),
         (lambda: FiniteScenarios.of([(0,), (0,)], {"a": [1, 1]}), "twice"),
-        (lambda: FiniteScenarios.of([(0,), (0, 1)], {"a": [1, 1]}), "one number of people"),
+        (lambda: FiniteScenarios.of([(0,), (0, 1)], {"a": [1, 1]}), "same number of people"),
         (lambda: FiniteScenarios.independent({"a": [[1, 1]], "b": [[1, 1]] * 2}), "differ"),
         (lambda: FiniteScenarios.independent({"a": [[1, 1]] * 60}), "too many to write out"),
         (lambda: DependentCounts(5, ".9", ".1"), "above z1"),
@@ -133,12 +133,12 @@ def test_conditioning_is_bayes():
         (lambda: IndependentRecords("everything"), "secrets = 'everything'"),
         (lambda: pairs(), "without scenarios"),
         (lambda: pairs(bits(2), level="table"), "level = 'table'"),
-        (lambda: pairs(bits(2), IndependentRecords("presence")), "different secrets"),
+        (lambda: pairs(bits(2), IndependentRecords("presence")), "hide different things"),
         (lambda: list(bits(2).conditionals("query")), "needs a query"),
-        (lambda: list(bits(2).conditionals("database", sum)), "takes no query"),
+        (lambda: list(bits(2).conditionals("database", sum)), "needs no query"),
         (lambda: list(IndependentRecords().conditionals("query")), "sensitivity"),
         (lambda: list(ALL[4].conditionals("query", sum)), "their own statistic"),
-        (lambda: list(StatedLaws("words").conditionals("query")), "not written down"),
+        (lambda: list(StatedLaws("words").conditionals("query")), "in words only"),
         (lambda: list(ALL[6].conditionals("database")), "not of databases"),
     ],
 )
@@ -226,7 +226,7 @@ def test_the_xor_pair_is_refused():
     told = may_add(pairs(fair), pairs(fair))
     assert told.rule == "refuse"
     assert "own statistic" in told.reason
-    with pytest.raises(GuaranteeError, match="cannot be put together"):
+    with pytest.raises(GuaranteeError, match="cannot be combined"):
         told.require()
     assert not pairs(fair).composes
 

@@ -200,10 +200,10 @@ def test_a_class_that_no_figure_tells_is_free() -> None:
 @pytest.mark.parametrize(
     ("statements", "full", "words"),
     [
-        ((total(by="tenure"),), True, "and units are not"),
-        ((total(by="tenure"), UNITS), True, "how many units of each class"),
+        ((total(by="tenure"),), True, "but units are not"),
+        ((total(by="tenure"), UNITS), True, "the number of units in each class"),
         ((total(), count("tenure = 'own'"), BY_TENURE), True, "condition on an attribute of units"),
-        ((total(by="tenure"), margin("x"), BY_TENURE), True, "is not told for each tenure"),
+        ((total(by="tenure"), margin("x"), BY_TENURE), True, "is not published for each tenure"),
         ((structural_zeros("tenure = 'own' and x = 'A'"), total()), False, "condition"),
         ((count("x = 'A'"), BY_TENURE), True, "number of rows"),
     ],
@@ -221,9 +221,9 @@ def test_figures_about_units_name_attributes_of_units_only() -> None:
 
 
 def test_figures_about_units_are_never_taken_for_figures_about_rows() -> None:
-    with pytest.raises(MandateError, match="stands among figures about rows"):
+    with pytest.raises(MandateError, match="the other figures count rows"):
         Invariants(TENURE, (BY_TENURE,))
-    with pytest.raises(MandateError, match="units with one row each"):
+    with pytest.raises(MandateError, match="one row per unit"):
         SemiAdjacent(Invariants.of(TENURE, (total(), BY_TENURE)))
 
 

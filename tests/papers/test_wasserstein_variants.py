@@ -122,7 +122,7 @@ def test_a_word_that_a_probability_falls_into_is_refined(second, point):
 def test_the_promise_of_two_releases():
     query = cases.histogram(3)
     by_query = WassersteinExponential.calibrate(cases.finite(), EPS, naive(3), query=query)
-    with pytest.raises(GuaranteeError, match="cannot be put together"):
+    with pytest.raises(GuaranteeError, match="cannot be combined"):
         joint_promise(by_query.guarantee, by_query.guarantee)
     by_database = WassersteinExponential.calibrate(
         cases.finite("database"), EPS, naive(3), ordinary=2

@@ -49,12 +49,12 @@ def test_any_other_parameter_is_refused(family: Family, change: Any) -> None:
     told = written(family)
     name = NAMES[family]
     told["parameter"] = change(told["parameter"], name)
-    with pytest.raises(BundleError, match=f"has the parameter '{name}' and no other"):
+    with pytest.raises(BundleError, match=f"has exactly one parameter '{name}' and no other"):
         Description.from_dict(SCHEMA, told)
 
 
 def test_a_release_that_states_no_loss_is_refused_unless_it_promises_none() -> None:
-    with pytest.raises(GuaranteeError, match="states no loss per record"):
+    with pytest.raises(GuaranteeError, match="does not state what it costs per record"):
         RecordDescription("a mechanism", SCHEMA, {})
     assert not RecordDescription("a mechanism", SCHEMA, {}, persons=False).epsilon
 

@@ -201,10 +201,10 @@ def test_composition_refuses_mixed_universes():
     assert both.basis == "estimate"
     assert both.assumptions == ("a model",)
     assert both.tradeoff.epsilon(0.0) == pytest.approx(2)
-    with pytest.raises(GuaranteeError, match="different pairs") as error:
+    with pytest.raises(GuaranteeError, match="compare different datasets") as error:
         one.compose(Guarantee.pure(1, ReplaceOne(SCHEMA)))
     assert error.value.remedy
-    with pytest.raises(GuaranteeError, match="different pairs"):
+    with pytest.raises(GuaranteeError, match="compare different datasets"):
         one.compose(Guarantee.pure(1, AddRemove(SCHEMA, 1)))
 
 

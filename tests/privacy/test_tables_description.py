@@ -123,5 +123,5 @@ def test_other_noise_than_whole_numbers_is_for_one_table_and_its_sums() -> None:
     law = calibrate("plain_laplace", Guarantee.pure(1, ReplaceOne(SCHEMA)), ["state"]).description
     told = TablesDescription((law,), (("state",), ()), whole=False)
     assert told.only_law == law
-    with pytest.raises(GuaranteeError, match="one family of whole-number noise"):
+    with pytest.raises(GuaranteeError, match="same family of whole-number noise"):
         TablesDescription((law,), (("state",), ("county",)), whole=False)

@@ -518,10 +518,10 @@ def test_pictures_are_drawn_anew(written, name):
 def test_a_negative_error_of_the_sampler_buys_nothing(written):
     """It would be subtracted from the loss."""
     folder = written(release_of(Guarantee.pure(1, MANDATED))).folder
-    with pytest.raises(GuaranteeError, match="negative error"):
+    with pytest.raises(GuaranteeError, match="negative sampling error"):
         replace(bundle.read(folder).description.only_law, log_ratio_error=Fraction(-1, 3))
     edit(folder, "release.json", lambda d: law_of(d)["numerics"].update({"H": "-99/200"}))
-    with pytest.raises(CongenialError, match="negative error"):
+    with pytest.raises(CongenialError, match="negative sampling error"):
         bundle.read(folder)
 
 

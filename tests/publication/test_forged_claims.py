@@ -149,7 +149,7 @@ def test_what_one_record_changes_in_statistics(good: dict[str, Path], tmp_path: 
         index["guarantee"]["not_covered"] = [line.replace(old, less.words) for line in open_]
 
     found = forged(good["statistics"], tmp_path, change)
-    assert "what persons are promised follows from the noise" in found
+    assert "the promise to individual people follows from the noise" in found
 
 
 @pytest.mark.parametrize("kind", ["prior", "sums", "synthetic", "statistics"])

@@ -117,11 +117,11 @@ def test_errors_name_key_value_rule_and_remedy(old, new, says):
 @pytest.mark.parametrize(
     ("place", "line", "says"),
     [
-        ("epsilon = 0.1", "round_to = 5", "rounding adds error and protects nobody"),
-        ("epsilon = 0.1", "rounding = 3", "round the released tables for print"),
+        ("epsilon = 0.1", "round_to = 5", "Rounding adds error and protects nobody"),
+        ("epsilon = 0.1", "rounding = 3", "round the released tables for"),
         ("epsilon = 0.1", "suppress_below = 10", "congenial publish --dry-run --fewer-than 10"),
-        ("epsilon = 0.1", "threshold = 10", "no count is left out for being small"),
-        ("epsilon = 0.1", "min_count = 3", "no count is left out for being small"),
+        ("epsilon = 0.1", "threshold = 10", "Small counts are not left out"),
+        ("epsilon = 0.1", "min_count = 3", "Small counts are not left out"),
         ("epsilon = 0.1", 'weight = "w"', "without survey weights"),
         ('source = "people.parquet"', 'weight = "w"', "release counts of records"),
         ("epsilon = 0.1", "k_anonymity = 5", "State a promise instead: epsilon, rho or mu"),
@@ -129,8 +129,8 @@ def test_errors_name_key_value_rule_and_remedy(old, new, says):
         ("epsilon = 0.1", 'noise = "laplace"', "`congenial check` shows the margins of error"),
         ("epsilon = 0.1", "sensitivity = 1", "max_rows in [data]"),
         ("epsilon = 0.1", "seed = 1", "`congenial release --seed 1`"),
-        ('"All" = { total = true', ", round_to = 5", "an exact figure is published as it is"),
-        ('"All" = { total = true', ", threshold = 5", "an exact figure is published as it is"),
+        ('"All" = { total = true', ", round_to = 5", "An exact figure is published as it is"),
+        ('"All" = { total = true', ", threshold = 5", "An exact figure is published as it is"),
     ],
 )
 def test_keys_of_other_tools_are_answered(place, line, says):

@@ -137,7 +137,7 @@ def test_a_household_in_two_blocks_is_refused(tmp_path: Path) -> None:
         ("max_rows = 3", "", "units = true counts units"),
         ('by = ["block"], units', 'by = ["age"], units', "counts units by 'age'"),
         ('"People by county" = { total = true, by = ["county"] }', "", "number of rows"),
-        ('by = ["block"], units', 'by = ["tenure"], units', "how many units of each class"),
+        ('by = ["block"], units', 'by = ["tenure"], units', "the number of units in each class"),
         ('of = "unit", within', 'of = "house", within', "not a value that `of` can have"),
     ],
 )

@@ -170,7 +170,11 @@ def test_pictures_show_labels(released: Path) -> None:
 
 @pytest.mark.parametrize(
     ("labels", "match"),
-    [({"3": "x"}, "no level of it"), ({"1": "2"}, "more than once"), ({"1": "a\tb"}, "not a name")],
+    [
+        ({"3": "x"}, "not one of its categories"),
+        ({"1": "2"}, "more than once"),
+        ({"1": "a\tb"}, "not a name"),
+    ],
 )
 def test_labels_that_mislead(labels: dict[str, str], match: str) -> None:
     with pytest.raises(SchemaError, match=match):

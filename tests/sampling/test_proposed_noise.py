@@ -96,7 +96,7 @@ def test_cells_of_one_group_may_be_several():
 
 
 def test_equations_without_four_such_cells_are_refused():
-    with pytest.raises(StructureError, match="no four make good what the others leave"):
+    with pytest.raises(StructureError, match="no four can make up the difference"):
         ProposedNoise(np.arange(3), np.array([[1, 2, 4]]), EPS)
 
 
@@ -112,7 +112,7 @@ def test_one_way_margins_of_three_attributes_are_released_at_epsilon_3():
     for values in (release.drawn[0], release.counts[0]):
         for axes in ((0, 1), (0, 2), (1, 2)):
             assert np.array_equal(values.sum(axis=axes), table.counts.sum(axis=axes))
-    assert "four cells make good what is left" in mechanism.sampler
+    assert "four cells make up the difference" in mechanism.sampler
 
 
 def test_error_laws_take_fewer_draws_where_a_draw_takes_many_proposals(monkeypatch):

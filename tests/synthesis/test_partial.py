@@ -141,5 +141,5 @@ def test_pairs_that_say_nothing_are_refused(figures, public, error):
 def test_copied_columns_must_be_published():
     pairs = SensitiveValues(Invariants(THREE, (margin("g"),)), ("g", "s"))
     assert Synthesizer(pairs, (KIDS,), Fraction(1), public=("g",)).names == ("g", "k")
-    with pytest.raises(MandateError, match="not among the published"):
+    with pytest.raises(MandateError, match="table is not published"):
         Synthesizer(pairs, (KIDS,), Fraction(1), public=("g", "s"))

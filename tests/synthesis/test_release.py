@@ -331,7 +331,7 @@ TIED = structural_zeros("status = 'widowed' and income < 0")
         (
             lambda: Synthesizer(ReplaceOne(SCHEMA), (Column("age"),), 1, public=("region",)),
             MandateError,
-            "not among the published",
+            "table is not published",
         ),
         (
             lambda: Synthesizer(SemiAdjacent(Invariants(SCHEMA, (TIED,))), COLUMNS, 1),

@@ -60,9 +60,10 @@ Progress = Callable[[float], Any]
 CurveRow = tuple[float, float, float, float, float]
 CURVE_COLUMNS = ("1 - type I error", "promised", "measured", "low", "high")
 CURVE_WORDS = (
-    "A test that takes one neighbour for the other makes a type I error, the reverse is type II. "
-    "The type II error against 1 - the type I error: promised, below which no test is; measured, "
-    "an estimate; and its band. A breach only where the whole band is below what is promised."
+    "A test that takes the first dataset for the second makes a type I error; the reverse is "
+    "type II. The curve shows the type II error against 1 - the type I error: promised (no test "
+    "can be below it), measured (an estimate) and its band. The promise is broken only where the "
+    "whole band is below it."
 )
 
 
@@ -140,8 +141,8 @@ class BlackBoxAudit:
     def words(self) -> str:
         """The result in a sentence or two."""
         tried = (
-            f"{len(self.pairs)} pairs of conforming neighbours, {self.draws:,} draws each, false "
-            f"alarms at most {self.alpha:g} of the time"
+            f"{len(self.pairs)} pairs of datasets that agree with the figures, {self.draws:,} "
+            f"draws each, false alarms at most {self.alpha:g} of the time"
         )
         if self.violated:
             return f"The promise is broken: {'; '.join(self.violations)} ({tried})."
@@ -149,9 +150,9 @@ class BlackBoxAudit:
         limit = self.limits["epsilon"]
         allowed = f"{limit:.4g}" if math.isfinite(limit) else "none"
         return (
-            f"No event tells neighbours apart better than promised: the attack proves epsilon >= "
-            f"{self.proved('epsilon'):.4g}{at}, and {allowed} is promised ({tried}). That is no "
-            "proof of privacy; the promise has its own."
+            "No attack does better than promised: it proves epsilon >= "
+            f"{self.proved('epsilon'):.4g}{at}, and {allowed} is promised ({tried}). This is not "
+            "a proof of privacy; the promise rests on its own proof."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -105,7 +105,8 @@ def hostile_pairs(
             found.setdefault(key, pair)
     if not found:
         raise StructureError(
-            "no two conforming databases were found that the release could tell apart.",
+            "no two datasets that agree with the figures were found that the release could "
+            "distinguish.",
             remedy="Nothing is left to protect in this table, or its figures contradict each "
             "other.",
         )
@@ -124,9 +125,11 @@ class _Search:
         self.cells = Cells(figures.schema, (*figures.statements, query))
         if self.cells.size > LARGEST_DOMAIN:
             raise StructureError(
-                f"figures and release mention {self.cells.size:,} cells, more than "
-                f"{LARGEST_DOMAIN:,}.",
-                remedy="Audit the same plan with fewer levels: the noise of the others is alike.",
+                f"figures and release use {self.cells.size:,} cells, more than {LARGEST_DOMAIN:,}.",
+                remedy=(
+                    "Audit the same plan with fewer categories: the noise of the others is the "
+                    "same."
+                ),
             )
         classes = self.cells.classes((*figures.equalities, *figures.bounds, query))
         classes = np.where(self.cells.touched(figures.zeros), -1, classes)
@@ -237,7 +240,7 @@ class _Search:
         if schema.size(schema.names) > LARGEST_SCHEMA:
             raise StructureError(
                 f"whole tables have more than {LARGEST_SCHEMA:,} cells.",
-                remedy="Audit the same plan with fewer levels.",
+                remedy="Audit the same plan with fewer categories.",
             )
         start = np.zeros(self.size, dtype=np.int64)
         if self.values is None:  # nothing is published: a few people anywhere

@@ -150,7 +150,7 @@ def draw_shadows(
     """
     if auxiliary.overlaps(testing):
         raise DataError(
-            "auxiliary and testing records have records in common.", remedy="Keep them apart."
+            "auxiliary and testing records have records in common.", remedy="Keep them separate."
         )
     generator = numpy_generator(randomness or SystemRandomness())
     found = []

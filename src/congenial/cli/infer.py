@@ -203,7 +203,7 @@ def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
         raise InferenceError(
-            f"--set {text!r} is not of the form KEY=VALUE.", remedy="For example: --set by=county."
+            f"--set {text!r} is not KEY=VALUE.", remedy="For example: --set by=county."
         )
     return key.strip(), value.strip()
 

@@ -100,7 +100,7 @@ def exported_bundle(
     """The tables of a release of any kind that offers some; `part`: those of one part only."""
     if part is not None and not isinstance(release, PartedRelease):
         raise BundleError(
-            f"a bundle of kind '{release.kind}' is not cut into parts.", remedy="Leave out part."
+            f"a bundle of kind '{release.kind}' has no parts.", remedy="Leave out part."
         )
     if isinstance(release, TablesRelease):
         tables: tuple[ExportedTable, ...] = tuple(
@@ -118,8 +118,8 @@ def exported_bundle(
         )
     else:
         raise BundleError(
-            f"a bundle of kind '{release.kind}' has no table to hand over.",
-            remedy="Its CSV files can be used as they are.",
+            f"a bundle of kind '{release.kind}' has no table to export.",
+            remedy="Use its CSV files directly.",
         )
     return ExportedBundle(release, index, digest, tables, level)
 
@@ -183,7 +183,7 @@ def _all_labels(schema: Schema, table: tuple[str, ...], places: Any) -> list[Exp
         shown = schema.shown_levels(axis.name)
         if shown != axis.levels:
             name, words = words_name(schema, axis.name), [shown[i] for i in places[at].tolist()]
-            told = f"level of {axis.name} in words"
+            told = f"category of {axis.name} in words"
             found.append(ExportedColumn(name, words, "words", told, tuple(dict.fromkeys(shown))))
     return found
 

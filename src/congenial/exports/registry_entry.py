@@ -119,7 +119,7 @@ def _loss(bundle: ExportedBundle) -> dict[str, Any]:
 
 def _accounting(bundle: ExportedBundle) -> dict[str, str]:
     fitted = any(column.name == "count" for one in bundle.tables for column in one.columns)
-    words = "None: values are as drawn."
+    words = "None: the drawn values are published."
     if fitted and bundle.release.has_errors:
         words = (
             "Nonnegative whole counts that have the exact figures, fitted to the values as drawn; "
@@ -127,8 +127,10 @@ def _accounting(bundle: ExportedBundle) -> dict[str, str]:
         )
     return {
         "post_processing": words,
-        "composition": "Releases on one population are counted together in a ledger, by the "
-        "supremum of their joint loss over look-alike datasets that agree with the exact figures.",
+        "composition": (
+            "Releases on one population are counted together in a ledger, by the largest joint "
+            "loss over compared datasets, which agree with the exact figures."
+        ),
     }
 
 

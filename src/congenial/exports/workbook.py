@@ -66,7 +66,10 @@ def _promise(bundle: ExportedBundle) -> Rows:
         ("made", bundle.date),
         ("digest", bundle.digest),
         ("promise", bundle.promise),
-        ("intervals", f"low and high hold the true count with at least {bundle.level:g}"),
+        (
+            "intervals",
+            f"low and high contain the true count with a confidence of at least {bundle.level:g}",
+        ),
     ]
 
 

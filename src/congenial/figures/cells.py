@@ -35,9 +35,9 @@ class Cells:
     def __post_init__(self) -> None:
         if self.size > LARGEST_DOMAIN:
             raise StructureError(
-                f"the figures mention {', '.join(self.bases)}: {self.size} cells, more than "
+                f"the exact figures use {', '.join(self.bases)}: {self.size} cells, more than "
                 f"{LARGEST_DOMAIN}.",
-                remedy="Mandate fewer or coarser attributes.",
+                remedy="Publish fewer figures exactly, or figures by coarser attributes.",
             )
 
     @cached_property

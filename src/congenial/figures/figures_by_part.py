@@ -23,20 +23,21 @@ def refuse_across(figures: Invariants, parts: AreaParts) -> None:
     base = parts.attribute.name
     if figures.of_units is not None:
         raise StructureError(
-            "some of the figures count units, and parts are drawn for figures about rows only.",
+            "some exact figures count units, but a release by parts needs figures that count rows.",
             remedy="Leave out parts, or the figures about units.",
         )
     for one in figures.statements:
         bases = {b for condition, _ in one.terms if condition for b in _bases(condition, figures)}
         if base in bases:
             raise StructureError(
-                f"'{one.label}' counts some levels of {base} only, and parts are drawn alike.",
+                f"'{one.label}' counts only some categories of {base}, but all parts must have "
+                "the same figures.",
                 remedy=f"Publish it by {parts.parts}, or leave out parts.",
             )
         if one.relation == "=" and not _within(one, parts):
             raise StructureError(
-                f"'{one.label}' is published over several of {parts.parts!r}, so these cannot be "
-                "drawn apart.",
+                f"'{one.label}' is published over several of {parts.parts!r}, so the parts cannot "
+                "be drawn separately.",
                 remedy=f"Publish it by {parts.parts} or by finer areas, or choose coarser parts.",
             )
 
@@ -125,7 +126,7 @@ def refuse_emptier_areas(figures: Invariants, part: int, parts: AreaParts) -> No
         empty.append(mine & (moved.sum(axis=0) > 0))
     if empty and np.all(np.hstack(empty).any(axis=1)):
         raise StructureError(
-            f"figures that cross leave no area of part {part + 1} of {len(parts.labels)} where "
-            "everybody can be whom the part can hold.",
+            f"with these crossing figures, no area of part {part + 1} of {len(parts.labels)} "
+            "leaves every answer of the part possible for everybody.",
             remedy=f"Choose parts coarser than {parts.parts}, or leave out parts.",
         )

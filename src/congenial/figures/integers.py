@@ -79,9 +79,9 @@ def echelon(matrix: sp.csr_matrix) -> dict[int, Row]:
             users.setdefault(c, set()).add(pivot)
         if work > LARGEST_ELIMINATION:
             raise StructureError(
-                f"{matrix.shape[0]} mandated figures on {matrix.shape[1]} groups of cells have no "
-                "structure that exact algebra can use.",
-                remedy="Mandate nested totals, margins, or fewer statistics.",
+                f"{matrix.shape[0]} exact figures over {matrix.shape[1]} groups of cells are too "
+                "irregular for exact computation.",
+                remedy="Publish nested totals or margins exactly, or fewer figures.",
             )
     return pivots
 

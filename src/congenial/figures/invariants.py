@@ -125,8 +125,8 @@ class Invariants(FigureStructure):
             if not statement.allows(figures):
                 bound = ", change the bound" if statement.relation in (">=", "<=") else ""
                 raise MandateError(
-                    f"the data do not satisfy '{statement.label}'.",
-                    remedy=f"Correct the data{bound} or drop the statement.",
+                    f"the data contradict '{statement.label}'.",
+                    remedy=f"Correct the data{bound} or leave out the figure.",
                 )
             values.append(figures if statement.relation == "=" else None)
         return Invariants(self.schema, self.statements, tuple(values), self._evaluate_units(units))
@@ -163,8 +163,8 @@ class Invariants(FigureStructure):
         """MandateError, without a number, where a table does not agree with what is published."""
         if not self.holds_for(table):
             raise MandateError(
-                "the data do not agree with the published figures and rules.",
-                remedy="Release from the data the figures were computed from.",
+                "the data contradict the published figures and rules.",
+                remedy="Use the data from which the figures were computed.",
             )
 
     def _figures(self, table: Table) -> list[Ints]:
@@ -235,7 +235,7 @@ class Invariants(FigureStructure):
             raise MandateError(
                 f"no table of counts satisfies {' and '.join(repr(label) for label in self.clash)}"
                 f"{' together' if len(self.clash) > 1 else ''}.",
-                remedy="Correct or drop one of them.",
+                remedy="Correct or leave out one of them.",
             )
 
     # ---- joining and writing ---------------------------------------------------------------
@@ -244,7 +244,7 @@ class Invariants(FigureStructure):
         """Both sets of statements as one; a statement in both is kept once if its figures agree."""
         if other.schema.digest != self.schema.digest:
             raise MandateError(
-                "figures over two different schemas cannot be joined.",
+                "figures with two different schemas cannot be combined.",
                 remedy="Use one schema per population.",
             )
         statements, values = list(self.statements), list(self.values or ())
@@ -254,8 +254,8 @@ class Invariants(FigureStructure):
                 mine = values[statements.index(statement)] if values else None
                 if mine is not None and theirs is not None and not np.array_equal(mine, theirs):
                     raise MandateError(
-                        f"figure '{statement.label}' was published with other values before.",
-                        remedy="The data changed since: use a new ledger for a new population.",
+                        f"figure '{statement.label}' is already published with other values.",
+                        remedy="If the data are of a new population, use a new ledger.",
                     )
                 continue
             statements.append(statement)

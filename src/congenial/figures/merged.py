@@ -96,7 +96,10 @@ class Merged:
         if found is not None and not len(found):
             raise MandateError(
                 "no dataset agrees with all published figures and bounds.",
-                remedy="Compute them from one dataset; a new population needs a new ledger.",
+                remedy=(
+                    "Compute all of them from the same dataset; for a new population, use a new "
+                    "ledger."
+                ),
             )
         return found
 

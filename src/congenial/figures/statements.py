@@ -44,21 +44,21 @@ class Statement:
         expect(self.label, str, "the label of a figure", "Give text.", MandateError)
         expect(self.units, bool, "units", "Give True or False.", MandateError)
         if not self.label.strip():
-            raise MandateError("a figure has no label.", remedy="Say in words what it publishes.")
+            raise MandateError("a figure has no label.", remedy="Give it a name in words.")
         if not self.terms:
             raise MandateError(f"figure '{self.label}' has no terms.", remedy="Give a condition.")
         for condition, weight in self.terms:
             expect(condition, str, "a condition", CONDITION, MandateError)
             if isinstance(weight, bool) or not isinstance(weight, int) or weight == 0:
                 raise MandateError(
-                    f"figure '{self.label}': weight {weight!r} of '{condition or 'everybody'}' is "
-                    "not a whole number other than 0.",
-                    remedy="Multiply the statistic until every weight is whole.",
+                    f"figure '{self.label}': weight {weight!r} of '{condition or 'everybody'}' "
+                    "must be a whole number other than 0.",
+                    remedy="Multiply all weights by a number that makes them whole.",
                 )
         if len(set(self.by)) != len(self.by):
             raise MandateError(
-                f"figure '{self.label}' names an axis twice in by = {list(self.by)}.",
-                remedy="Name each axis once.",
+                f"figure '{self.label}' names an attribute twice in by = {list(self.by)}.",
+                remedy="Name each attribute once.",
             )
         if self.relation in (">=", "<=") and self.bound is None:
             raise MandateError(
@@ -112,7 +112,8 @@ class Statement:
         """MandateError unless an equality, and nothing else, has a value of its axes' shape."""
         if (value is not None) != (self.relation == "="):
             raise MandateError(
-                f"figure '{self.label}' has a value where none belongs, or none where one does.",
+                f"figure '{self.label}' has a value although it is a bound, or no value although "
+                "it is exact.",
                 remedy="Publish the figures again.",
             )
         if value is not None and value.shape != shape:
@@ -178,7 +179,9 @@ def margin(*axes: str) -> Statement:
     """
     axes = texts(axes, "margin(...)", MandateError)
     if not axes:
-        raise MandateError("margin() names no axis.", remedy="Use total() for the grand total.")
+        raise MandateError(
+            "margin() needs the name of an attribute.", remedy="Use total() for the grand total."
+        )
     return Statement(_label("Margin", axes), (("", 1),), axes)
 
 

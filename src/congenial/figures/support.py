@@ -123,13 +123,13 @@ class Support:
         if not self.groups:
             return "no published sum"
         if not self.ties:
-            return "independent groups of known total"
+            return "separate groups of known total"
         shapes = {kind.pattern.shape for kind in self.ties.kinds}
         if any(shape is None for shape in shapes):
             return "groups tied by linear equations"
         if len(shapes) == 1:
             levels = " x ".join(map(str, shapes.pop() or ()))
-            return f"{levels} groups of which the margins are known"
+            return f"{levels} groups with known margins"
         return "groups of which the margins are known"
 
     @property

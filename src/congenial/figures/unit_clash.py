@@ -42,9 +42,9 @@ def refuse_unmet(figures: Invariants, max_rows: int) -> None:
     if figures.of_units is None or _met(figures.of_rows, figures.of_units, max_rows):
         return
     raise MandateError(
-        f"no units with 1 to {max_rows} rows have these figures about rows and about units "
-        "together: there would be units without a row, or with too many.",
-        remedy="Compute all of them from one dataset; correct a bound, or max_rows.",
+        f"these figures about rows and about units contradict each other: with 1 to {max_rows} "
+        "rows per unit, some unit would have no row or too many.",
+        remedy="Compute all of them from the same dataset, or correct a bound or max_rows.",
     )
 
 

@@ -21,14 +21,14 @@ def refuse_misplaced(figures: Invariants) -> None:
     for statement in figures.statements:
         if statement.units:
             raise MandateError(
-                f"figure '{statement.label}' counts units, and stands among figures about rows.",
+                f"figure '{statement.label}' counts units, but the other figures count rows.",
                 remedy="Use Invariants.of(schema, statements), or publish(...).",
             )
     if figures.of_units is None:
         return
     if figures.of_units.of_units is not None or figures.of_units.schema != figures.schema:
         raise MandateError(
-            "figures about units are of another population than those about rows.",
+            "the figures about units have another schema than those about rows.",
             remedy="Use one schema for both.",
         )
     for statement in figures.of_units.statements:

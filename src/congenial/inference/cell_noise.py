@@ -58,8 +58,8 @@ class Noise:
             return cls("l1", np.full(len(terms), rate), *none)
         if family == "laplace":
             raise InferenceError(
-                "sums of several Laplace draws have no law built here.",
-                remedy="Model the cells as released, or ask for an integer mechanism.",
+                "sums of several Laplace draws are not supported.",
+                remedy="Model the released cells, or ask the publisher for whole-number noise.",
             )
         sizes, which = np.unique(terms, return_inverse=True)
         laws = [_log_sum_law(family, scale, int(m)) for m in sizes]

@@ -35,9 +35,9 @@ from congenial.sampling.tree.bounded_sums import nested_sums
 Way = Literal["cells", "levels", "counts", "listed", "density", "none"]
 Sampler = Literal["independent", "whole", "lines"]
 
-PROJECT = "Release with nonnegative = 'project': its law before projection is used."
+PROJECT = "Release with nonnegative = 'project': the values before projection are used."
 ESTIMATES = "congenial estimate has intervals for tables of any size and figures of any shape."
-UNPROVED = "the published figures tie the cells in a way for which no connecting moves are proved"
+UNPROVED = "the published figures tie the cells in a way that no sampler is proved to handle"
 MOST_CELLS = 50_000  # of several tables measured at once
 NOT_YET = "; whether few enough are left to be listed is known once figures are published"
 STEPS = 2000  # of each of 4 chains: what 4,000 draws take where nothing is added
@@ -106,7 +106,7 @@ def _of_counts(mechanism: CongenialCounts, model: str) -> Outlook:
         told = known.totals is not None or not known.groups
         return Outlook(
             "none",
-            "the published bounds leave tables between which no connecting moves are proved"
+            "the published bounds leave tables that no sampler is proved to reach"
             + (", and too many to be listed" if told else NOT_YET),
             PROJECT,
         )

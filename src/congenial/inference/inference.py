@@ -122,9 +122,9 @@ def infer(
             f"method '{method}' is not known.", remedy=f"Use one of {', '.join(METHODS)}."
         )
     if draws < 100:
-        raise InferenceError(f"{draws} draws say nothing about tails.", remedy="Use at least 100.")
+        raise InferenceError(f"{draws} draws are too few.", remedy="Use at least 100.")
     if draws > MOST_DRAWS:
-        raise InferenceError("draws is above a billion.", remedy="4000 serve most purposes.")
+        raise InferenceError("draws is above a billion.", remedy="4000 are usually enough.")
     bound = bind(release, model, public)
     expect(seed, (int, type(None)), "the seed", "Give a whole number.", InferenceError)
     if seed is not None and seed < 0:
@@ -135,8 +135,8 @@ def infer(
         method = "augmentation" if exact is None else "exact"
     if method in ("rejection", "importance") and bound.observation.finer is not None:
         raise InferenceError(
-            f"method '{method}' needs the law of the modelled counts, and it is known for finer "
-            "cells only.",
+            f"method '{method}' needs the noise of the modelled counts, which is known only for "
+            "finer cells.",
             remedy="Use method='augmentation', or leave it out.",
         )
     if method == "exact":

@@ -75,13 +75,13 @@ class LatentTables:
             totals = np.zeros(0, dtype=np.int64)
         if totals is None:
             raise InferenceError(
-                "the public figures of this release carry no values.",
+                "the public figures of this release have no values.",
                 remedy="Use the bundle as published, or public=False.",
             )
         if unproved_ties(support) or any(tie.values is None for tie in support.ties):
             raise InferenceError(
-                "the published figures tie the cells in a way for which no connecting moves are "
-                f"proved ({support.structure}).",
+                "the published figures tie the cells in a way that no sampler is proved to "
+                f"handle ({support.structure}).",
                 remedy="Use public=False with a plain mechanism, or model a coarser table.",
             )
         alone = cls.of_groups(labels, totals)

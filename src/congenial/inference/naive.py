@@ -24,7 +24,7 @@ from congenial.mechanisms.tables_release import TablesRelease
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.sampling.randomness import SeededRandomness
 
-TOLD = "released values taken for the truth: intervals are too narrow"
+TOLD = "the noise is ignored: intervals are too narrow"
 
 
 def naive(
@@ -48,7 +48,7 @@ def _declared_known(bound: BoundModel) -> Observation:
     """The same cells with every count fixed at the released value, made possible."""
     seen = bound.observation
     if not seen.whole:
-        raise InferenceError("a real-valued release has no naive reading as counts.")
+        raise InferenceError("real-valued noise cannot be ignored in a model of counts.")
     x = seen.conforming.start(seen.y, bound.most)
     labels = np.full(len(x), FIXED, dtype=np.int64)
     fixed = LatentTables(labels, x, np.zeros(0, dtype=np.int64))
@@ -76,8 +76,8 @@ class Coverage:
         """In a sentence."""
         return (
             f"Over {self.releases} simulated releases, {self.level:.0%} intervals covered "
-            f"{self.valid:.1%} of the parameters (standard error {self.standard_error:.1%}); those "
-            f"of the release taken for the truth, {self.naive:.1%}."
+            f"{self.valid:.1%} of the parameters (standard error {self.standard_error:.1%}); "
+            f"those that ignore the noise covered {self.naive:.1%}."
         )
 
 

@@ -196,6 +196,6 @@ class Observation:
             if np.array_equal(sums, totals):
                 return self
         raise InferenceError(
-            "the totals given to the model are not the published ones.",
-            remedy="Leave them out: published totals are used by themselves.",
+            "the totals given to the model differ from the published ones.",
+            remedy="Leave them out: the published totals are used automatically.",
         )

@@ -244,18 +244,20 @@ def _notes(release: DrawnTable | ValuesRelease | TablesRelease) -> tuple[str, ..
     """What a reader of the posterior should know about the release."""
     found = []
     if release.guarantee.basis == "uncertified chain":
-        found.append("the release was drawn by a chain; the law of its limit is used")
+        found.append("the release was drawn by a Markov chain; its limiting distribution is used")
     if release.published.bounds and not getattr(release.description, "nonnegative", False):
         found.append("published bounds are not used")
     if isinstance(release, ValuesRelease) and not release.table:
-        found.append("the released values are those of no table; they are taken for counts")
+        found.append(
+            "the released values are not counts of a possible table; they are treated as counts"
+        )
     return tuple(found)
 
 
 def _no_density() -> InferenceError:
     return InferenceError(
-        "this release has no density: its law given the data is not in the bundle.",
-        remedy="Only tables released by a mechanism with a known density can be used.",
+        "this release has no density: the bundle does not describe its noise.",
+        remedy="Use a table released by a mechanism with a known density.",
     )
 
 

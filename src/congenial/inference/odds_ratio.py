@@ -72,10 +72,12 @@ class OddsRatioTest:
             for one in getattr(self, name):
                 expect(one, WHOLE, "a total", "Give whole numbers.", MandateError)
         if not hasattr(self.noise, "cdf"):
-            raise GuaranteeError("the noise has no law.", remedy="Give for example Tulap(1).")
+            raise GuaranteeError(
+                "the noise has no distribution.", remedy="Give for example Tulap(1)."
+            )
         if len(self.rows) != 2 or len(self.columns) != 2 or sum(self.rows) != sum(self.columns):
             raise MandateError(
-                "the margins are not those of one 2 x 2 table.",
+                "the margins do not belong to one 2 x 2 table.",
                 remedy="Give two row totals and two column totals with the same sum.",
             )
         if min(*self.rows, *self.columns) <= 0:
@@ -209,7 +211,7 @@ class OddsRatioTest:
         at = int(x11) - int(self.support[0])
         if not 0 <= at < len(phi):
             raise MandateError(
-                "the data do not agree with the published margins.",
+                "the data contradict the published margins.",
                 remedy="Use the margins of the same table.",
             )
         if lemma_34_excess(values, f) > 1e-12:

@@ -337,21 +337,24 @@ def refuse_other_tables(figures: Invariants, names: Sequence[str]) -> None:
     axes = figures.schema.axes(tuple(names))
     if len(axes) != 2 or any(axis.size != 2 for axis in axes) or names[0] == names[1]:
         raise GuaranteeError(
-            "an odds ratio is about two axes with two levels each.",
-            remedy="Name two such axes; one with more levels can be made coarser in the schema "
-            "(within).",
+            "an odds ratio needs two attributes with two categories each.",
+            remedy=(
+                "Name two such attributes; one with more categories can be made coarser in the "
+                "schema (within)."
+            ),
         )
     if figures.bounds:
         raise MandateError(
-            f"'{figures.bounds[0].label}' bounds a statistic, and the test of an odds ratio does "
-            "not take bounds into account.",
-            remedy="Leave the bound out, or release the table instead.",
+            f"'{figures.bounds[0].label}' is a bound, and the test of an odds ratio cannot use "
+            "bounds.",
+            remedy="Leave out the bound, or release the table instead.",
         )
     known = support(figures, tuple(names))
     if len(known.ties) != 1 or known.ties[0].shape != (2, 2):
         raise MandateError(
             f"the test of an odds ratio needs the counts by {names[0]} and by {names[1]} to be "
-            "published exactly, all of them positive, and nothing else to be known of the table.",
+            "published exactly, all of them positive, and nothing else to be published about the "
+            "table.",
             remedy=f"Publish {{ total = true, by = ['{names[0]}'] }} and {{ total = true, by = "
             f"['{names[1]}'] }}.",
         )

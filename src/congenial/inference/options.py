@@ -197,7 +197,7 @@ def _column(key: str, file: str, axes: tuple[Axis, ...]) -> Floats:
     used = [name for name in names if rows and name in rows[0]]
     if not rows or "value" not in rows[0] or not used:
         raise InferenceError(
-            f"{key}: '{file}' lacks a column 'value' or a column of the table.",
+            f"{key}: '{file}' has no column 'value', or lacks a column of the table.",
             remedy=f"Give a header with value and some of {', '.join(names)}.",
         )
     shape = tuple(axis.size if axis.name in used else 1 for axis in axes)
@@ -210,8 +210,8 @@ def _column(key: str, file: str, axes: tuple[Axis, ...]) -> Floats:
             numbers[place] = float(row["value"])
         except (ValueError, TypeError):
             raise InferenceError(
-                f"{key}: row {line} of '{file}' has an unknown level or no number."
+                f"{key}: row {line} of '{file}' has an unknown category or no number."
             ) from None
     if np.any(np.isnan(numbers)):
-        raise InferenceError(f"{key}: '{file}' does not give every level of {', '.join(used)}.")
+        raise InferenceError(f"{key}: '{file}' does not have every category of {', '.join(used)}.")
     return np.array(np.broadcast_to(numbers, tuple(axis.size for axis in axes)))

@@ -200,7 +200,7 @@ class Posterior:
         axes = ", ".join(dim for dim, _ in self.dims[name])
         shown = {"noise accounted for": self}
         if beside is not None:
-            shown["naive: release taken for the truth"] = beside
+            shown["noise ignored"] = beside
         table = [
             [label, row["mean"], row["low"], row["high"], kind]
             for kind, one in shown.items()

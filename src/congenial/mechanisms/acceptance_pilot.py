@@ -37,8 +37,8 @@ def refuse_hopeless(mechanism: CongenialCounts) -> None:
     share = acceptance(mechanism)
     if share is not None and share < LEAST:
         raise StructureError(
-            f"fewer than {LEAST:.1%} of draws would keep the published bounds on sums (tried on "
-            "made-up tables that agree with everything published).",
+            f"fewer than {LEAST:.1%} of all draws would keep the published bounds on sums (tried "
+            "on made-up tables).",
             remedy="Use nonnegative = 'project', which is free, or a larger epsilon.",
         )
 

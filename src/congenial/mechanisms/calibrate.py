@@ -81,7 +81,7 @@ def _choose(target: Guarantee) -> type[Mechanism]:
         if isinstance(target.tradeoff, mechanism.targets) and mechanism.conditions == mandated:
             return mechanism
     raise StructureError(
-        f"no mechanism keeps these figures under {target.tradeoff.words}.",
+        f"no mechanism keeps these exact figures with {target.tradeoff.words}.",
         remedy="Give epsilon, rho, or epsilon with delta.",
     )
 
@@ -90,7 +90,7 @@ def rebuild(description: Description, adjacency: Adjacency) -> Mechanism:
     """The mechanism a description stands for."""
     if description.mechanism not in REGISTRY:
         raise StructureError(
-            f"this software does not know the mechanism '{description.mechanism}'.",
+            f"this version of congenial does not know the mechanism '{description.mechanism}'.",
             remedy="Use the version of congenial named in the bundle.",
         )
     return REGISTRY[description.mechanism](adjacency, description)

@@ -35,7 +35,7 @@ class CongenialChain(IntegerNoise):
         """Refuse what can be drawn exactly."""
         if not self.support.ties:
             raise StructureError(
-                "these figures need no chain: exact draws exist.",
+                "these figures need no Markov chain: they can be drawn exactly.",
                 remedy="Use mechanism = 'auto'.",
             )
         super().refuse_unfit()

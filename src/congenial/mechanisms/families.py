@@ -24,8 +24,8 @@ def positive_epsilon(target: Tradeoff) -> Fraction:
     assert isinstance(target, Pure)
     if target.eps <= 0:
         raise GuaranteeError(
-            f"epsilon = {target.eps} asks for no information at all.",
-            remedy="Use a positive epsilon, or publish the mandated figures only.",
+            f"epsilon = {target.eps} would release no information at all.",
+            remedy="Use a positive epsilon, or publish only the exact figures.",
         )
     return Fraction(target.eps)
 
@@ -79,7 +79,7 @@ def gaussian_variance(target: Tradeoff, adjacency: Adjacency, table: tuple[str, 
     assert isinstance(target, Gaussian)
     mu = Fraction(target.mu)
     if mu <= 0:
-        raise GuaranteeError("mu = 0 asks for no information at all.", remedy="Use mu > 0.")
+        raise GuaranteeError("mu = 0 would release no information at all.", remedy="Use mu > 0.")
     return adjacency.l2_squared(table).value / mu**2
 
 

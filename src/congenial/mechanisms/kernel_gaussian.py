@@ -131,8 +131,8 @@ class KernelGaussian(Conditioned):
         moved = self.grid.deviation * self.description.grid
         if moved > _COARSE * float(self.description.variance) ** 0.5:
             raise StructureError(
-                "weights of the published figures are so large that rounding real noise, which "
-                "must keep the figures, would show beside the noise.",
+                "the weights of the published figures are so large that rounding would show "
+                "beside the noise.",
                 remedy=REMEDY,
             )
 

@@ -23,7 +23,7 @@ from congenial.figures.support import LOOSE, Support
 from congenial.figures.ties import Pattern
 from congenial.sampling.inversion import Floats
 
-REMEDY = "Use mechanism = 'congenial_gaussian' with rho, or release fewer levels."
+REMEDY = "Use mechanism = 'congenial_gaussian' with rho, or release fewer categories."
 LARGEST_TIE = 2_000  # groups whose equations are solved in whole numbers of Python
 
 
@@ -95,8 +95,8 @@ class TieGrid:
         sums = pattern.equations.shape[1]
         if sums > LARGEST_TIE:
             raise StructureError(
-                f"{sums:,} sums are tied by equations other than margins, and noise on "
-                f"real numbers is rounded for at most {LARGEST_TIE:,}.",
+                f"{sums:,} sums are tied by equations other than margins; real-valued noise "
+                f"allows at most {LARGEST_TIE:,}.",
                 remedy=REMEDY,
             )
         self._basis = short_basis(pattern.equations).astype(np.float64)

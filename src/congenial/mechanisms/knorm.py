@@ -71,7 +71,7 @@ class KNorm(Conditioned):
         apart = moves(built.adjacency, built.description.table)
         if apart not in FAMILIES:
             raise StructureError(
-                f"'{cls.name}' is built for adjacent tables 2 or 3 records apart, not {apart}.",
+                f"'{cls.name}' works for tables that differ in 2 or 3 records, not {apart}.",
                 remedy="Use 'congenial' or 'congenial_gaussian'.",
             )
         return cls(built.adjacency, replace(built.description, family=FAMILIES[apart]))
@@ -97,10 +97,12 @@ class KNorm(Conditioned):
         flat = support.labels.reshape(-1)
         if support.loose or np.any(support.sizes != 1) or not support.ties:
             raise StructureError(
-                f"'{self.name}' needs both margins of tables of single cells; these figures leave "
+                f"'{self.name}' needs both margins of a table; these figures leave "
                 f"{support.structure}.",
-                remedy="Use 'congenial' or 'congenial_gaussian', which take any nested or crossing "
-                "figures.",
+                remedy=(
+                    "Use 'congenial' or 'congenial_gaussian', which work with any nested or "
+                    "crossing figures."
+                ),
             )
         cell = np.full(support.groups, -1)
         cell[flat[flat >= 0]] = np.flatnonzero(flat >= 0)

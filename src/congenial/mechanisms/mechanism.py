@@ -89,8 +89,8 @@ class Mechanism(ABC):
             or (not cls.conditions and (told.support.equalities or told.support.zeros))
         ):
             raise GuaranteeError(
-                f"the description of '{told.mechanism}' contradicts itself: '{cls.name}' draws "
-                "from another law than it states.",
+                f"the description of '{told.mechanism}' contradicts itself: '{cls.name}' does not "
+                "draw the noise that it states.",
                 remedy="Do not use this bundle; get it from its publisher.",
             )
 
@@ -142,13 +142,13 @@ class Mechanism(ABC):
             kinds = " or ".join(kind.__name__ for kind in cls.targets)
             raise GuaranteeError(
                 f"'{cls.name}' cannot be calibrated to {target.tradeoff.words}.",
-                remedy=f"It takes a {kinds} target; mechanism = 'auto' picks one that fits.",
+                remedy=f"It needs {kinds}; mechanism = 'auto' picks a mechanism that fits.",
             )
         if adjacency.l1(names).value == 0:
             raise StructureError(
                 f"nothing is left to protect in the table over {', '.join(names)}: the published "
                 "figures fix every cell.",
-                remedy="Publish the table exactly, or drop a figure.",
+                remedy="Publish the table exactly, or leave out a figure.",
             )
         return adjacency
 
@@ -241,7 +241,8 @@ class Mechanism(ABC):
         none.
         """
         raise UnansweredError(
-            f"the error of '{self.name}' depends on the data, so no interval holds for all.",
+            f"the error of '{self.name}' depends on the data, so it has no interval that always "
+            "holds.",
             remedy="Use nonnegative = 'project' for intervals, or infer from the density.",
         )
 
@@ -271,7 +272,7 @@ def adjacency_of(target: Guarantee, who: str) -> Adjacency:
     expect(target, Guarantee, "the target", "Give for example Guarantee.pure(1, under=...).")
     if not isinstance(target.adjacency, Adjacency):
         raise GuaranteeError(
-            f"{who} something about pairs of databases, and the target is about "
+            f"{who} something about pairs of datasets, but the target is about "
             f"{target.adjacency.metric}.",
             remedy="Give a target over AddRemove, ReplaceOne or SemiAdjacent.",
         )

@@ -201,7 +201,7 @@ class OneTable:
         if self.figures.statements and self.figures.values is None:
             return NOT_YET
         if self.keep and self.order is None:
-            return f"keep = {list(self.keep)} has no place in a fit from coarse to fine"
+            return f"keep = {list(self.keep)} cannot be used in a fit from coarse to fine"
         try:
             self._rehearse()
         except StructureError as reason:
@@ -294,7 +294,7 @@ class OneTable:
     @property
     def rehearsal(self) -> TableSums | str:
         """Whole counts of made-up people, or why there are none."""
-        why = self.why_no_counts if self.printed else "no whole counts are asked for"
+        why = self.why_no_counts if self.printed else "no whole counts were asked for"
         if not why and (self.figures.bounds or self.mechanism.nonnegative):
             why = "draws or fits take long"
         if not why and self.mechanism.description.norm not in ("l1", "l2"):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from congenial.privacy.descriptions import AnyDescription
     from congenial.privacy.guarantee import Guarantee
 
-EXACT_LAW = "exact: the law of the noise does not depend on the confidential data"
+EXACT_LAW = "exact: the noise does not depend on the confidential data"
 LEVEL = 0.95  # of an interval, where no other is asked for
 FILE_LEVEL = 0.9  # of the intervals in the files of a bundle
 
@@ -177,13 +177,13 @@ class Released(OfPopulation, ABC):
     def _unanswered(self, what: str) -> UnansweredError:
         """The refusal, with what can be asked instead."""
         return UnansweredError(
-            f"release '{self.name}' ({self.kind}) has no law of error for {what!r}.",
+            f"release '{self.name}' ({self.kind}) has no known error for {what!r}.",
             remedy=self.instead(),
         )
 
     def instead(self) -> str:
         """What can be asked of a release without intervals."""
-        return "Use to_arrow() for what was released; the law is release.description."
+        return "Use to_arrow() for the released values; release.description describes the noise."
 
     # ---- leaving for other tools ---------------------------------------------------------------
 

@@ -114,9 +114,9 @@ class TablesProblem:
         for names, margin in tables:
             if margin.size > LARGEST_TABLE:
                 raise StructureError(
-                    f"the table over {', '.join(names)} has {margin.size:,} cells; a table of "
-                    f"several is drawn as a whole up to {LARGEST_TABLE:,}.",
-                    remedy="Name coarser tables, or draw part by part (parts).",
+                    f"the table over {', '.join(names)} has {margin.size:,} cells; the most for a "
+                    f"table among several is {LARGEST_TABLE:,}.",
+                    remedy="Name coarser tables, or release by parts (parts = 'state').",
                 )
 
     def _refuse_more(self, description: TablesDescription, found: Design) -> None:
@@ -125,7 +125,7 @@ class TablesProblem:
         if max(loss.rho, loss.epsilon) > found.promise:
             raise GuaranteeError(
                 f"these tables would promise {loss.tradeoff.words}, more than was asked for.",
-                remedy="Leave out figures or tables; this should be reported.",
+                remedy="Leave out figures or tables, and report this to the makers of congenial.",
             )
 
 
@@ -134,7 +134,7 @@ def _refuse_twice(tables: Sequence[tuple[str, ...]]) -> None:
     for at, names in enumerate(tables):
         if any(set(names) == set(other) for other in tables[:at]):
             raise StructureError(
-                f"the table over {', '.join(names) or 'nothing'} is named twice; the order of "
-                "its columns makes no difference.",
+                f"the table over {', '.join(names) or 'nothing'} is listed twice (the order of "
+                "the columns does not matter).",
                 remedy="Name it once.",
             )

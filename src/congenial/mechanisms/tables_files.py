@@ -154,7 +154,7 @@ class TableFile:
         read = {name: numbers(found[name]).reshape(self.shape) for name in self.columns}
         told = [read[name] for name in NUMBERS if name in read]
         if not all((np.abs(one) < LARGEST).all() for one in told):  # so is no NaN
-            raise refused(file, "has an estimate or a deviation that no table has")
+            raise refused(file, "has an estimate or a standard deviation that is not possible")
         return read
 
 

@@ -156,8 +156,9 @@ class TablesRelease(Released):
         """The one measured table as drawn; InferenceError where there are several."""
         if len(self.drawn) > 1:
             raise InferenceError(
-                f"release '{self.name}' has {len(self.drawn)} measured tables; this is for one.",
-                remedy="Use congenial.estimate or congenial.infer, which take them together.",
+                f"release '{self.name}' has {len(self.drawn)} measured tables, but this needs "
+                "exactly one.",
+                remedy="Use congenial.estimate or congenial.infer, which use them together.",
             )
         return self._measured[0]
 
@@ -354,7 +355,7 @@ class TablesRelease(Released):
         at = self._place(axes)
         if at is None:
             raise InferenceError(
-                f"the table over {', '.join(axes)} is not one of this release.",
+                f"the table over {', '.join(axes)} is not in this release.",
                 remedy=f"Printed: {some_of(map(said, self.tables), '; ')}. "
                 "estimates_of gives others.",
             )
@@ -480,7 +481,7 @@ def joint_estimator(description: TablesDescription) -> JointEstimator:
         family not in ("discrete_gaussian", "double_geometric")
         or description.measured[0].nonnegative
     ):
-        raise StructureError("tables are estimated together from whole-number noise only.")
+        raise StructureError("tables can be estimated together only from whole-number noise.")
     return JointEstimator(
         workload,
         family,

@@ -63,7 +63,7 @@ def reach(
             )
     if metric == "symmetric difference" and reading != "robust":
         raise StructureError(
-            f"the {reading} reading is only defined when n is public.",
+            f"the {reading} reading needs a public number of people.",
             remedy="Use reading = 'robust', or the replace-one metric.",
         )
     groups = occupancy(figures)

@@ -217,7 +217,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
         expect(self.published, Invariants, "what is published", "Use publish(...).", MandateError)
         if self.published.of_units is not None:
             raise MandateError(
-                "some of the figures count units, and these pairs are of units with one row each.",
+                "some exact figures count units, but this protection is for one row per unit.",
                 remedy="Use SeveralRows, or count rows.",
             )
         for one in (self.reading, self.metric):
@@ -227,9 +227,8 @@ class SemiAdjacent(PublishedPairs, Adjacency):
         least = int(self.reach.star.value)
         if self.within is not None and self.within < least:
             raise StructureError(
-                f"within = {self.within} is below a* = {least}, the number of records in which "
-                "look-alikes may differ. "
-                f"{left_out(self.reach, self.within)}",
+                f"within = {self.within} is below {least} (a*), the number of records in which "
+                f"compared datasets may differ. {left_out(self.reach, self.within)}",
                 remedy=f"Use {least} or more, or leave it out.",
             )
 

@@ -102,7 +102,7 @@ def difference_types(adjacency: Adjacency, workload: Workload) -> DifferenceType
         if not reason:
             why = f"{moves} people of one group make one replacement that moves every open table"
             if not norms.squares.any():
-                why = "the figures tell every table"
+                why = "the exact figures already give every table"
             return _result(adjacency, workload, norms, True, "set partitions", why)
     listed = _listed(adjacency, workload)
     if listed is not None:

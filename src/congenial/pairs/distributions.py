@@ -67,12 +67,12 @@ class Origin:
     def words(self) -> str:
         """For an assumption of the promise."""
         if self.kind == "given":
-            return "the laws of the statistics are as given"
+            return "the distributions of the statistics are as stated"
         subsets = f"{self.replications:,} subsets of modelling data per scenario"
         made = {
-            "fitted": f"Gaussian laws fitted to {subsets}",
-            "empirical": f"empirical laws of {subsets}",
-            "moments": "Gaussian laws with the moments of random subsets of modelling data",
+            "fitted": f"normal distributions fitted to {subsets}",
+            "empirical": f"empirical distributions of {subsets}",
+            "moments": "normal distributions with the moments of random subsets of modelling data",
         }[self.kind]
         return f"the statistics follow {made}"
 
@@ -147,7 +147,7 @@ class DistributionPairs(Pairs):
         """Laws of the statistics of `query`; pairs by label, or all of them."""
         at = {law.label: i for i, law in enumerate(laws)}
         if len(at) != len(laws):
-            raise StructureError("two laws have the same label.", remedy="Name them apart.")
+            raise StructureError("two laws have the same label.", remedy="Give each its own label.")
         unknown = [label for pair in pairs or () for label in pair if label not in at]
         if unknown:
             raise StructureError(
@@ -198,7 +198,7 @@ class DistributionPairs(Pairs):
         if constant:
             raise StructureError(
                 f"in law {law.label!r} the statistic {constant[0]!r} is constant.",
-                remedy="Leave it out: it tells nothing, or it tells the property apart for sure.",
+                remedy="Leave it out: it reveals either nothing or the property itself.",
             )
         correlation = law.covariance / np.outer(deviation, deviation)
         values, vectors = np.linalg.eigh(correlation)

@@ -225,7 +225,7 @@ def read_pairs(figures: Invariants, data: Mapping[str, Any]) -> Pairs:
     metric = data["metric"]
     if metric not in _LOADERS:
         raise BundleError(
-            f"this software does not know promises about {metric!r}.",
+            f"this version of congenial does not know promises about {metric!r}.",
             remedy="Use the version of congenial named in the bundle.",
         )
     return _LOADERS[metric]().from_dict(figures, data)

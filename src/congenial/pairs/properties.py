@@ -76,7 +76,7 @@ class Property:
 
     def __post_init__(self) -> None:
         if not self.pairs:
-            raise StructureError("no two scenarios are to be hidden.", remedy="Give a pair.")
+            raise StructureError("there are no two scenarios to hide.", remedy="Give a pair.")
         for one, other in self.pairs:
             if one == other:
                 raise StructureError(
@@ -110,7 +110,7 @@ def share(
     expect(condition, str, "the condition", "Give text.", StructureError)
     if (between is None) == (values is None) or (values is None) != (gap is None):
         raise StructureError(
-            f"the share of {condition} to hide is not stated.",
+            f"the share of {condition} to hide is missing.",
             remedy="Give between = (low, high), or values with gap.",
         )
     if between is not None:
@@ -149,7 +149,7 @@ def _shares(values: Sequence[Any], where: str, length: int | None) -> list[Fract
 def _apart(distance: Fraction, condition: str) -> None:
     if distance <= 0:
         raise StructureError(
-            f"the gap for the share of {condition} is 0: there is nothing to hide.",
+            f"the gap for the share of {condition} is 0, so there is nothing to hide.",
             remedy="Give two different shares.",
         )
 

@@ -39,10 +39,12 @@ def search(of: Merged, reading: Reading, metric: Metric) -> Reach:
             pass
     what = "; ".join(s.label for s in (*of.figures.bounds, *of.figures.equalities))
     raise StructureError(
-        f"no proved adjacency for these figures ({what}): {of.atoms} groups of cells that they "
-        "tell apart are too many for enumeration, a Graver bound or integer programming.",
-        remedy="Mandate nested totals or margins, fewer or coarser statistics; publishing the "
-        "figures first may help too.",
+        f"no proof covers these exact figures ({what}): {of.atoms} groups of cells are too many "
+        "to work out in how many records compared datasets may differ.",
+        remedy=(
+            "Publish nested totals or margins exactly, or fewer or coarser figures. Running "
+            "`congenial publish` first may help too."
+        ),
     )
 
 

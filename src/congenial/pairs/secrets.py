@@ -33,7 +33,7 @@ from congenial.pairs.scenarios.scenarios import (
 
 LEAKAGE = "what the public figures reveal by themselves"  # belongs to `Guarantee.not_covered`
 PEOPLE = (("", 1),)  # the terms of a statement about everybody
-OTHER_BELIEFS = "somebody whose belief about the data is none of those named"
+OTHER_BELIEFS = "somebody whose belief about the data is not one of those named"
 
 
 BELIEFS = "Give a tuple of scenarios, such as (IndependentRecords(),)."
@@ -68,7 +68,7 @@ class SecretPairs(Pairs):
             expect(one, Scenarios, "a scenario", BELIEFS, GuaranteeError)
         if not self.scenarios:
             raise GuaranteeError(
-                "secret pairs without scenarios promise nothing.", remedy="State one belief."
+                "without scenarios nothing is promised.", remedy="State one belief."
             )
         if self.level not in LEVELS:
             raise GuaranteeError(
@@ -76,12 +76,13 @@ class SecretPairs(Pairs):
             )
         if len({one.secrets for one in self.scenarios}) != 1:
             raise GuaranteeError(
-                "the scenarios are about different secrets (replace-one and presence).",
+                "the scenarios hide different things (what a person answered, and whether they "
+                "are in the data).",
                 remedy="Make one promise for each kind.",
             )
         if self.published is not None and self.published.schema != self.schema:
             raise GuaranteeError(
-                "the figures are about another schema.", remedy="Use one schema for both."
+                "the figures have another schema.", remedy="Use one schema for both."
             )
         self._check_figures()
 
@@ -97,10 +98,12 @@ class SecretPairs(Pairs):
         if figures and not all(one.conditioned for one in self.scenarios):
             kind = next(one.kind for one in self.scenarios if not one.conditioned)
             raise GuaranteeError(
-                f"given '{figures[0].label}' records are not independent, and how far one answer "
-                f"moves the others is not worked out for scenarios of kind '{kind}'.",
-                remedy="Publish the total only; or state laws or a distance given that figure (in "
-                "a plan: scenarios = { distance = 4 }).",
+                f"given '{figures[0].label}' records are not independent, and no formula says how "
+                f"far one answer moves the others in scenarios of kind '{kind}'.",
+                remedy=(
+                    "Publish only the total, or state the distance given that figure (in a plan: "
+                    "scenarios = { distance = 4 })."
+                ),
             )
 
     @property
@@ -221,7 +224,7 @@ class Joint:
         """Itself; GuaranteeError with the reason when refused."""
         if self.rule == "refuse":
             raise GuaranteeError(
-                f"the two promises cannot be put together: {self.reason}",
+                f"the two promises cannot be combined: {self.reason}",
                 remedy="Calibrate both at level 'database', or release both statistics as one "
                 "vector calibrated at once.",
             )
@@ -251,7 +254,8 @@ def may_add(
         _check_blocks(blocks)
         if set(blocks[0]) & set(blocks[1]):
             raise GuaranteeError(
-                "the two blocks of people overlap.", remedy="Leave the blocks out, or cut them."
+                "the two blocks of people overlap.",
+                remedy="Leave out the blocks, or make them disjoint.",
             )
         kind = one.independence(*blocks)
     if kind == "blocks":
@@ -263,8 +267,8 @@ def may_add(
     if blocks is None:
         return Joint(
             "refuse",
-            "each is calibrated to the law of its own statistic, and two statistics that hide a "
-            "secret each can reveal it together.",
+            "each is calibrated to its own statistic, and two statistics that each hide a secret "
+            "can reveal it together.",
         )
     return Joint(
         "refuse", "the blocks depend on each other given the secret and the public figures."

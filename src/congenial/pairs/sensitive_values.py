@@ -36,7 +36,7 @@ class SensitiveValues(PublishedPairs):
         named = {self.schema.attribute(name).name for name in self.public}
         if not 0 < len(named) < len(self.schema.names):
             raise MandateError(
-                "all columns are public, or none is: no value is left to tell from them.",
+                "all columns are public, or none is: some must be public and some protected.",
                 remedy="Use ReplaceOne or SemiAdjacent, or leave a column to protect.",
             )
         for statement in (*self.published.equalities, *self.published.bounds):
@@ -44,7 +44,7 @@ class SensitiveValues(PublishedPairs):
             if outside:
                 raise MandateError(
                     f"'{statement.label}' is published and involves {sorted(outside)[0]!r}, which "
-                    "is not public person by person.",
+                    "is not public for each person.",
                     remedy="Use SemiAdjacent, which prices such figures.",
                 )
 
@@ -118,7 +118,7 @@ def refuse_unpublished(figures: Invariants, public: tuple[str, ...]) -> None:
     tables = [set(s.by) for s in figures.equalities if s.terms == whole]
     if public and set(public) not in tables:
         raise MandateError(
-            f"the columns {', '.join(public)} are to be copied from the data, but their table is "
-            "not among the published figures.",
+            f"the columns {', '.join(public)} are copied from the data, but their table is not "
+            "published.",
             remedy=f"Publish margin({', '.join(repr(name) for name in public)}).",
         )

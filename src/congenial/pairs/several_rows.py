@@ -93,9 +93,9 @@ class SeveralRows(PublishedPairs, Adjacency):
             )
         if self.never_empty and not self._rows_kept:
             raise StructureError(
-                "every unit has a row, and the figures do not tell the number of rows: no proof "
-                "covers this case.",
-                remedy="Publish the number of rows too (total), or let units be without rows.",
+                "every unit has a row, and the exact figures do not give the number of rows: no "
+                "proof covers this case.",
+                remedy="Publish the number of rows too (total), or allow units without rows.",
             )
 
     @classmethod
@@ -332,9 +332,7 @@ def uniform_reach(figures: Invariants) -> Supremum:
     if norm is None:
         told = "; ".join(s.label for s in figures.statements)
         raise StructureError(
-            f"no number of units is proved for these figures ({told}) that holds whatever their "
-            "values are; a number for the published values alone does not carry over to several "
-            "rows.",
+            f"no proof covers these figures ({told}) with several rows per unit.",
             remedy="Publish nested totals or margins, or fewer statistics at once.",
         )
     return Supremum(Fraction(max(2, 1 + -(-norm // 2))), False, "Graver bound")

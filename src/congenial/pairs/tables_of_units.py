@@ -50,8 +50,8 @@ class TablesOfUnits(SeveralRows):
         super().__post_init__()
         if not self.never_empty:
             raise StructureError(
-                "tables of units need the number of units: without it, units that have no row come "
-                "and go unseen.",
+                "tables of units need the number of units: without it, units without rows could "
+                "be added unseen.",
                 remedy="Publish the number of units, in all or by areas (total, units = true).",
             )
 
@@ -82,7 +82,8 @@ class TablesOfUnits(SeveralRows):
         for name in names:
             if self.schema.axis(name).base not in self.schema.of_units:
                 raise StructureError(
-                    f"a table of units cannot show {name!r}, in which the rows of a unit differ.",
+                    f"a table of units cannot show {name!r}, because the rows of a unit may "
+                    "differ in it.",
                     remedy=f'Say of = "unit" in the schema of {name!r} if they share it, or count '
                     "rows (leave units out).",
                 )

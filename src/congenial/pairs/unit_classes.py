@@ -69,8 +69,8 @@ def _refuse_sizes(published: Invariants) -> None:
         seen = _seen(published, [statement])
         for name in (one for one in seen if one in published.schema.sizes):
             raise StructureError(
-                f"figure '{statement.label}' sees '{name}', the number of rows of a unit, which "
-                f"changes with its rows: {NO_PROOF} this case.",
+                f"figure '{statement.label}' uses '{name}', the number of rows of a unit: "
+                f"{NO_PROOF} this case.",
                 remedy="Publish it without that attribute; a protected table may show it.",
             )
 
@@ -102,7 +102,7 @@ def _by_groups(rows: Invariants) -> tuple[tuple[str, ...], Invariants]:
     told = [one for one in rows.statements if finest == {*_axes_of_units(rows, one)}]
     for statement in rows.statements:
         if statement not in told and not _holds_within(rows, told, statement):
-            raise _open(statement, f"is not told for each {' and '.join(groups)}")
+            raise _open(statement, f"is not published for each {' and '.join(groups)}")
     zeros = [one for one in rows.zeros if one not in told]
     within = [replace(one, by=tuple(n for n in one.by if n not in finest)) for one in told]
     return groups, Invariants(rows.schema, (*within, *zeros))
@@ -123,7 +123,7 @@ def _refuse_open_groups(units: Invariants | None, groups: tuple[str, ...], full:
         if full:
             raise StructureError(
                 f"rows are counted for each {by}, an attribute of units that always have a row, "
-                f"and units are not: {NO_PROOF} this case.",
+                f"but units are not: {NO_PROOF} this case.",
                 remedy=f"Publish the number of units by {by} too (total, units = true).",
             )
         return
@@ -132,8 +132,8 @@ def _refuse_open_groups(units: Invariants | None, groups: tuple[str, ...], full:
     settled = not units.bounds and units.structure in ("none", "laminar")
     if not settled or counted.label not in both.redundant:
         raise StructureError(
-            f"rows are counted for each {by}, and the figures about units do not tell how many "
-            f"units of each class there are: {NO_PROOF} this case.",
+            f"rows are counted for each {by}, but the figures about units do not give the number "
+            f"of units in each class: {NO_PROOF} this case.",
             remedy=f"Publish the number of units by {by} (total, units = true) and no margins of "
             "units that cross it, or count rows without it.",
         )

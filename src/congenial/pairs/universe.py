@@ -104,7 +104,8 @@ def _moved(figures: Invariants, table: Table, answer: tuple[int, ...]) -> Table:
 
 def _impossible() -> StructureError:
     return StructureError(
-        "the published figures leave nobody this answer.", remedy="Ask for a possible answer."
+        "with the published figures nobody can have this answer.",
+        remedy="Ask about a possible answer.",
     )
 
 
@@ -144,8 +145,8 @@ def guesser_in_words(records: int) -> str:
 def no_pairs_in_words(figures: Invariants) -> str:
     """The same where a* = 0."""
     return (
-        f"datasets that agree with {_agree_with(figures)}: there is only one, so that nothing is "
-        "left to protect"
+        f"datasets that agree with {_agree_with(figures)}: there is only one, so nothing is left "
+        "to protect"
     )
 
 
@@ -157,13 +158,12 @@ def left_out(reach: Reach, within: int) -> str:
     )
     if within < reach.distance.value:
         return (
-            f"{kept} But somebody can be in a dataset where none within that distance gives them "
-            "some answer the figures allow: that answer could be ruled out with certainty."
+            f"{kept} But for somebody, no dataset within that distance may have an answer that "
+            "the figures allow: that answer could be ruled out with certainty."
         )
     return (
-        f"{kept} But differences of such datasets do not reach every direction in which datasets "
-        "that agree with the figures differ: a release could tell some of them apart with "
-        "certainty."
+        f"{kept} But some datasets that agree with the figures differ in ways that such small "
+        "differences never add up to: a release could distinguish them with certainty."
     )
 
 

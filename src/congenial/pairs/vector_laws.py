@@ -98,8 +98,9 @@ class GaussianLaw(Law):
         mean, covariance = np.array(self.centre), np.array(self.spread)
         if mean.ndim != 1 or covariance.shape != (len(mean), len(mean)):
             raise StructureError(
-                f"law {self.label!r}: the covariance has not one row and column per statistic.",
-                remedy="Give a square matrix of the length of the mean.",
+                f"law {self.label!r}: the covariance does not have one row and column per "
+                "statistic.",
+                remedy="Give a square matrix with one row per statistic.",
             )
         finite = np.isfinite(mean).all() and np.isfinite(covariance).all()
         if not finite or not np.allclose(covariance, covariance.T, rtol=1e-9, atol=0):

@@ -107,9 +107,9 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
         for statement in d.support.statements:
             if statement not in known:
                 raise GuaranteeError(
-                    f"a release agrees with '{statement.label}', which is not among the published "
-                    "figures it is priced over.",
-                    remedy="Publish that figure first; the release revealed it.",
+                    f"a release was drawn to agree with '{statement.label}', which is not "
+                    "published.",
+                    remedy="Publish that figure first: the release reveals it.",
                 )
     laws = [law for d in descriptions for law in d.laws]
     tables = [d for d in laws if isinstance(d, Description)]
@@ -155,9 +155,9 @@ def _for_units(adjacency: Adjacency) -> Adjacency:
     """
     if adjacency.metric != ROWS_OF_ONE_UNIT:
         raise GuaranteeError(
-            "a table of units is priced with units that own several rows, and nothing else is "
-            "priced as one.",
-            remedy="Use SeveralRows, which prices tables of rows and of units.",
+            "tables of units need pairs with several rows per unit (SeveralRows), and other "
+            "tables do not.",
+            remedy="Use SeveralRows, which handles tables of rows and of units.",
         )
     found: Adjacency = adjacency.tables_of_units  # type: ignore[attr-defined]
     return found
@@ -272,13 +272,13 @@ def _refuse_records(description: RecordDescription, adjacency: Adjacency) -> Non
     if adjacency.metric == ROWS_OF_ONE_UNIT:
         if description.shown is None or not adjacency.people_kept:  # type: ignore[attr-defined]
             raise GuaranteeError(
-                f"'{description.mechanism}' has no promise for units with several rows here.",
+                f"'{description.mechanism}' makes no promise for units with several rows here.",
                 remedy="Use a ledger with one row per person (replace-one).",
             )
         adjacency.schema.axes(description.shown)  # raises when an axis is unknown
     elif adjacency.metric != "replace-one" and description.added is None and description.persons:
         raise GuaranteeError(
-            f"'{description.mechanism}' has no promise for records added or removed.",
+            f"'{description.mechanism}' makes no promise for records added or removed.",
             remedy="Use a ledger with one row per person (replace-one).",
         )
 

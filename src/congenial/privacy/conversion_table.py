@@ -42,8 +42,8 @@ class Conversion:
     note: str
 
 
-_IMPLIED = "implied by the source"
-_SUFFICIENT = "sufficient: a mechanism with this value satisfies the source"
+_IMPLIED = "follows from the source"
+_SUFFICIENT = "enough: a mechanism with this value keeps the source"
 
 
 def convert(
@@ -77,7 +77,7 @@ def _to_epsilon(source: Tradeoff, delta: float | None, classical: bool) -> list[
         value = source.epsilon(0.0)
         if math.isinf(value):
             raise GuaranteeError(
-                f"{source.words} implies no pure epsilon.",
+                f"{source.words} does not give an epsilon without delta.",
                 remedy="Say at which delta, for example 1e-9.",
             )
         return [Conversion("epsilon", value, "greatest privacy loss", _IMPLIED)]
@@ -107,7 +107,7 @@ def _to_rho(source: Tradeoff, classical: bool) -> list[Conversion]:
         return [Conversion("rho", value, "Canonne, Kamath and Steinke (2020)", _SUFFICIENT)]
     eps = source.eps if isinstance(source, Pure) else source.epsilon(0.0)
     if math.isinf(eps):
-        raise GuaranteeError(f"{source.words} implies no rho.", remedy="Convert to epsilon.")
+        raise GuaranteeError(f"{source.words} does not give a rho.", remedy="Convert to epsilon.")
     rows = [Conversion("rho", pure_to_zcdp(eps), "epsilon tanh(epsilon / 2)", _IMPLIED)]
     if classical:
         classic = pure_to_zcdp_bun_steinke(eps)
@@ -129,5 +129,5 @@ def _to_mu(source: Tradeoff, classical: bool) -> list[Conversion]:
         return rows
     eps = source.eps if isinstance(source, Pure) else source.epsilon(0.0)
     if math.isinf(eps):
-        raise GuaranteeError(f"{source.words} implies no mu.", remedy="Convert to epsilon.")
+        raise GuaranteeError(f"{source.words} does not give a mu.", remedy="Convert to epsilon.")
     return [Conversion("mu", pure_to_gdp(eps), "-2 Phi^{-1}(1 / (1 + e^epsilon))", _IMPLIED)]

@@ -76,7 +76,7 @@ def _norm(family: str) -> Norm:
     """The norm of a family's law; a family without one is refused, never taken for another."""
     if family not in NORMS:
         raise BundleError(
-            f"a law of family '{family}' is not known.",
+            f"noise of the family '{family}' is not known.",
             remedy=f"Known are {', '.join(NORMS)}; a newer version may know more.",
         )
     return NORMS[family]
@@ -87,7 +87,7 @@ def named_mechanism(data: Mapping[str, Any]) -> str:
     name = data["mechanism"]
     if not isinstance(name, str):
         raise BundleError(
-            "the mechanism has a name that is no text.",
+            "the name of the mechanism is not text.",
             remedy="Do not use this bundle; get it from its publisher.",
         )
     return name
@@ -105,9 +105,9 @@ def _refuse_useless(rate: Fraction, squared: bool = False) -> None:
     power = 2 if squared else 1
     if rate > STEEPEST**power or 0 < rate < FLATTEST**power:
         raise BundleError(
-            f"a law that falls at a rate above {STEEPEST} hides nothing."
+            f"noise with a rate above {STEEPEST} hides nothing."
             if rate > 1
-            else f"a law that falls at a rate below {float(FLATTEST):g} tells nothing.",
+            else f"noise with a rate below {float(FLATTEST):g} leaves no information.",
             remedy="Do not use this bundle; get it from its publisher.",
         )
 
@@ -117,7 +117,7 @@ def _parameter(data: Mapping[str, Any]) -> Any:
     name = _PARAMETER[_norm(data["family"])]
     if set(data["parameter"]) != {name}:
         raise BundleError(
-            f"a law of family '{data['family']}' has the parameter '{name}' and no other.",
+            f"noise of the family '{data['family']}' has exactly one parameter, '{name}'.",
             remedy="Do not use this bundle; get it from its publisher.",
         )
     return data["parameter"][name]
@@ -158,12 +158,12 @@ class Description:
             )
         if self.nonnegative and self.family != "double_geometric":
             raise GuaranteeError(
-                f"what conditioning {self.family} noise on counts >= 0 costs is not proved.",
+                f"no cost is proved for {self.family} noise with nonnegative = 'condition'.",
                 remedy="Use nonnegative = 'project', which is free, or give epsilon without delta.",
             )
         if self.log_ratio_error < 0:
             raise GuaranteeError(
-                f"'{self.mechanism}' states a negative error of its sampler; H is a bound."
+                f"'{self.mechanism}' states a negative sampling error; H must be 0 or more."
             )
         self.support.schema.axes(self.table)  # raises when an axis is unknown
 

@@ -61,7 +61,7 @@ class RecordDescription:
             raise GuaranteeError(f"the loss of '{self.mechanism}' is negative.")
         if self.persons and not self.epsilon and not self.rho:
             raise GuaranteeError(
-                f"'{self.mechanism}' states no loss per record.",
+                f"'{self.mechanism}' does not state what it costs per record.",
                 remedy="Give epsilon or rho, or persons=False for a release that promises none.",
             )
 
@@ -142,20 +142,22 @@ class TablesDescription:
         several = len(laws) != 1 or bool(laws - set(product(_WHOLE, (False,))))
         if not laws or (several and self.only_law is None):
             raise GuaranteeError(
-                "several tables are measured with one family of whole-number noise as drawn.",
+                "several tables need the same family of whole-number noise.",
                 remedy="Use double geometric or discrete Gaussian noise for all of them.",
             )
         named = [one.table for one in self.measured]
         if len(set(named)) < len(named) or not set(named) <= set(self.tables):
-            raise GuaranteeError("a table is measured twice, or measured and not printed.")
+            raise GuaranteeError("a table is measured twice, or measured but not printed.")
         if self.whole and self.measured[0].continuous:
-            raise GuaranteeError("noise on the reals is printed as drawn, without whole counts.")
+            raise GuaranteeError("real-valued noise cannot be printed as whole counts.")
         if any(one.support != self.support for one in self.measured):
-            raise GuaranteeError("tables measured together are drawn given the same figures.")
+            raise GuaranteeError("tables measured together must have the same exact figures.")
         if any(one.units != self.units for one in self.measured):
-            raise GuaranteeError("tables measured together count rows, or all of them count units.")
+            raise GuaranteeError(
+                "tables measured together must all count rows, or all count units."
+            )
         if self.parts and (self.keep or not self.whole):
-            raise GuaranteeError("tables by parts print whole counts, which keep no further sums.")
+            raise GuaranteeError("tables by parts print whole counts that match no further sums.")
         for name in (*self.keep, *([self.parts] if self.parts else [])):
             self.support.schema.axis(name)  # raises when it is unknown
         for names in self.tables:

@@ -31,7 +31,7 @@ BASIS_WORDS: dict[Basis, str] = {
     "theorem": "proved, and checked by enumeration on small universes",
     "numerical bound": "a proved bound, evaluated numerically and rounded towards less privacy",
     "estimate": "an estimate, not a guarantee",
-    "asymptotic": "holds in the limit of large data only",
+    "asymptotic": "holds only in the limit of large data",
     "uncertified chain": "not certified: the sample comes from a Markov chain",
 }
 
@@ -113,7 +113,7 @@ class Guarantee:
     def _target(cls, under: Pairs, tradeoff: Tradeoff) -> Guarantee:
         if not isinstance(under, Pairs):
             raise GuaranteeError(
-                f"{str(under)[:40]!r} does not say which databases the promise is about.",
+                f"{str(under)[:40]!r} does not say which datasets the promise compares.",
                 remedy="Give for example under=ReplaceOne(schema).",
             )
         refuse_absurd(tradeoff)
@@ -154,14 +154,14 @@ class Guarantee:
         expect(other, Guarantee, "the other promise", "Give a Guarantee.", GuaranteeError)
         if not (self.adjacency.composes and other.adjacency.composes):
             raise GuaranteeError(
-                f"promises about {self.adjacency.metric} never simply add up.",
-                remedy="Calibrate what is released together as one release.",
+                f"promises about {self.adjacency.metric} cannot simply be added up.",
+                remedy="Calibrate them together, as one release.",
             )
         if not self.adjacency.same(other.adjacency):
             raise GuaranteeError(
-                f"two promises about different pairs cannot be added: {self.adjacency.words}, "
-                f"against {other.adjacency.words}.",
-                remedy="Re-price both over the databases that agree with all published figures.",
+                "two promises that compare different datasets cannot be added: "
+                f"{self.adjacency.words}, against {other.adjacency.words}.",
+                remedy="Work out both again with all published figures.",
             )
         return replace(
             self,
@@ -315,8 +315,8 @@ class Guarantee:
         wrong = [i / 240 for i in range(241)]
         missed = self.tradeoff([1 - one for one in wrong])
         return curve_picture(
-            "lowest rate of false negatives at each rate of false positives, for anybody who tells "
-            "neighbours apart; dashed: guessing",
+            "lowest rate of false negatives at each rate of false positives, for anybody who "
+            "tries to distinguish the two datasets; dashed: guessing",
             "false positives",
             "false negatives",
             zip(wrong, missed.tolist(), strict=True),

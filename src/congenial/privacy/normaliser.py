@@ -166,7 +166,7 @@ def normaliser_price(eps_cell: Fraction, given: Conditions) -> Price:
 
 
 def _for_sums(eps_cell: Fraction, given: Conditions) -> Price:
-    told = f"{FACTOR_TWO}: nothing better is proved for bounds on sums"
+    told = f"{FACTOR_TWO}: no better factor is proved for bounds on sums"
     return Price(given.distance * eps_cell, told)
 
 

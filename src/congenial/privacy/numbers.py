@@ -163,7 +163,7 @@ def absurd(name: str, value: Fraction | float) -> str:
             "exactly, or use 0.1 to 10"
         )
     if 0 < value < SMALLEST_PARAMETER:
-        return f"{name} is below 1e-100, which no data can bear; use 1e-12 or more"
+        return f"{name} is below 1e-100, which no data can support; use 1e-12 or more"
     return ""
 
 

@@ -89,6 +89,6 @@ def _smooth_order(f: Tradeoff, g: Tradeoff) -> bool:
     if isinstance(f, Gaussian) and isinstance(g, ZeroConcentrated) and g <= f:
         return False  # f is strictly above g
     raise GuaranteeError(
-        f"{f.words} and {g.words} are not comparable in closed form.",
+        f"{f.words} and {g.words} cannot be compared exactly.",
         remedy="Compare epsilon at a delta of your choice.",
     )

@@ -42,7 +42,7 @@ def belief(prior: float, epsilon: Fraction | float) -> float:
     expect(epsilon, NUMBER, "epsilon", "Give a number.", GuaranteeError)
     if not 0 <= prior <= 1 or not epsilon >= 0:
         raise GuaranteeError(
-            "a belief is a probability, and epsilon is not negative.",
+            "a belief must be a probability, and epsilon must not be negative.",
             remedy="Give for example belief(0.01, 1).",
         )
     grown = prior * exp(min(float(min(epsilon, 700)), 700.0))

@@ -163,7 +163,7 @@ class Tradeoff(ABC):
         if kind == "nothing":
             return Nothing()
         raise GuaranteeError(
-            f"a trade-off function of kind {kind!r} is not known.",
+            f"the kind of trade-off function {kind!r} is not known.",
             remedy="Read the file with the version that wrote it.",
         )
 

@@ -21,9 +21,10 @@ from pydantic import Field, PlainValidator, SerializeAsAny, ValidationError, mod
 from congenial.data.about import About
 from congenial.data.arguments import PATH, expect
 from congenial.data.file_format import PlannedSource, UnitFile
+from congenial.data.predicate import parse
 from congenial.data.schema import Schema, Unit
 from congenial.data.source import resolve
-from congenial.errors import PlanError
+from congenial.errors import PlanError, located
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.kinds import registry
@@ -90,8 +91,9 @@ class Plan(Section):
         if not self.release and not self.publish:
             raise ValueError("must have [publish] or [[release]]")
         names = [r.name for r in self.release]
-        if len(set(names)) != len(names):
-            raise ValueError("two releases have the same name")
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two releases are called '{name}'; give each its own name")
         if self.data.max_rows is not None and self.data.unit is None:
             raise ValueError("max_rows needs data.unit, the column that identifies a person")
         if self.data.unit_source is not None and self.data.max_rows is None:
@@ -207,6 +209,12 @@ class Plan(Section):
     @cached_property
     def stated(self) -> Invariants:
         """The figures under [publish], without values; contradictory ones are refused."""
+        for label, statement in zip(self.publish, self.statements, strict=True):
+            with located(f"publish.{label}"):
+                self.schema.axes(statement.by)
+                for condition, _ in statement.terms:
+                    if condition:
+                        parse(condition, self.schema)
         planned = Invariants.of(self.schema, self.statements)
         planned.refuse_clash()
         if self.data.max_rows is not None and planned.of_units is not None:

@@ -24,24 +24,24 @@ from congenial.publication.plan_sections import (
 Place = tuple[int | str, ...]
 
 _SMALL_COUNTS = (
-    "no count is left out for being small: the noise protects small and large counts alike. Leave "
-    "it out. `congenial publish --dry-run --fewer-than 10` lists exact figures about few people."
+    "Small counts are not left out: noise protects them as it protects large ones. To see exact "
+    "figures about few people, run `congenial publish --dry-run --fewer-than 10`."
 )
 _SIZE_OF_NOISE = (
-    "the size of the noise follows from the promise. State epsilon, rho or mu, or an accuracy; "
+    "The promise decides the size of the noise. State epsilon, rho or mu, or an accuracy; "
     "`congenial check` shows the margins of error."
 )
 _EXACT = (
-    "an exact figure is published as it is: not rounded, not left out where it is small, without "
-    "noise. Release a protected table instead of the figure if that is too much."
+    "An exact figure is published as it is: not rounded, without noise, however small it is. "
+    "If that reveals too much, release a protected table instead."
 )
 _ROUNDING = (
-    "rounding adds error and protects nobody; the noise protects. Leave it out, and round the "
-    "released tables for print if you like."
+    "Rounding adds error and protects nobody. Leave it out; you can round the released tables for "
+    "print."
 )
 _ENDS = (
-    "the schema does this. Write the open class there, such as age = { edges = [0, 18, 65], top = "
-    '"65+" }.'
+    "The schema does this. Give the open class a label there, such as "
+    'age = { edges = [0, 18, 65], top = "65+" }.'
 )
 # Keys that other tools have, and why a plan has none of them.
 ABSENT = {
@@ -54,18 +54,18 @@ ABSENT = {
     **dict.fromkeys(("top_code", "top_coding", "bottom_code", "bottom_coding"), _ENDS),
     **dict.fromkeys(
         ("weight", "survey_weight", "weight_column"),
-        "records are counted without survey weights: one person with a large weight would need "
-        "noise as large. Leave it out, and release counts of records.",
+        "Records are counted without survey weights: a person with a large weight would need "
+        "equally large noise. Leave it out, and release counts of records.",
     ),
     **dict.fromkeys(
         ("k", "k_anonymity", "l_diversity", "t_closeness"),
-        "such rules do not limit what somebody with other knowledge can infer. State a promise "
+        "Such rules do not limit what somebody with other knowledge can infer. State a promise "
         "instead: epsilon, rho or mu.",
     ),
-    "sensitivity": "it is worked out from the exact figures and from how many rows a person may "
-    "have. Leave it out; for several rows per person give max_rows in [data].",
-    "seed": "whoever knows the seed can remove the noise, so a plan has none. To try a plan out, "
-    "run `congenial release --seed 1`, whose bundles are marked NOT FOR PUBLICATION.",
+    "sensitivity": "It follows from the exact figures and from how many rows a person may have. "
+    "Leave it out; if people have several rows, give max_rows in [data].",
+    "seed": "Whoever knows the seed can remove the noise, so a plan has none. To try a plan, run "
+    "`congenial release --seed 1`: its bundles are marked NOT FOR PUBLICATION.",
 }
 
 
@@ -95,7 +95,7 @@ def first_problem(error: ValidationError, values: dict[str, Any], section: Place
         if others:
             return f"{key}: belongs to {others}, not to {kind}. Keys: {', '.join(keys)}."
         if where[-1] in ABSENT:
-            return f"{key}: unknown key: {_why_absent(str(where[-1]), where[0] == 'publish')}"
+            return f"{key}: unknown key. {_why_absent(str(where[-1]), where[0] == 'publish')}"
         near = difflib.get_close_matches(str(where[-1]), keys, 1, 0.6)
         hint = f" Did you mean '{near[0]}'?" if near else f" Keys: {', '.join(keys)}."
         return f"{key}: unknown key.{hint}"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from congenial.data.durable_files import write_whole
 from congenial.data.predicate import parse
 from congenial.data.tabulate import Microdata
-from congenial.errors import BudgetError, MandateError, PlanError, StructureError, some_of
+from congenial.errors import BudgetError, MandateError, PlanError, StructureError, located, some_of
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
 from congenial.kinds.kind import Checked, NamedSection, tabulate, units_for
@@ -101,7 +101,8 @@ def check(
     rows = []
     for at, one in enumerate(open_sections):
         progress(Advance(f"working out '{one.name}'", at / len(open_sections)))
-        rows.append(of_section(one).check(plan, one, figures, wish))
+        with located(f"release '{one.name}'"):
+            rows.append(of_section(one).check(plan, one, figures, wish))
     if wish is not None and not any(of_section(one.section).answers(one) for one in rows):
         raise PlanError(
             f"--want {wish.text!r}: no release of the plan shows this table.",
@@ -130,7 +131,8 @@ def _made(plan: Plan, ledger: Ledger | None) -> tuple[str, ...]:
 def _refuse_unfit(plan: Plan, sections: Sequence[NamedSection], figures: Invariants) -> None:
     """What cannot work under these figures says so, before anything is recorded or drawn."""
     for section in sections:
-        of_section(section).build(plan, section, figures)
+        with located(f"release '{section.name}'"):
+            of_section(section).build(plan, section, figures)
 
 
 @dataclass(frozen=True)

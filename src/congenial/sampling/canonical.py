@@ -151,7 +151,7 @@ class CanonicalNormal(CanonicalNoise):
 
     def __init__(self, mu: Fraction | float) -> None:
         if not 0 < mu < math.inf:
-            raise GuaranteeError(f"mu = {mu} has no noise.", remedy="Give mu > 0.")
+            raise GuaranteeError(f"mu = {mu} is not positive.", remedy="Give mu > 0.")
         self.mu = mu
 
     @property

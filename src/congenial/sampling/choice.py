@@ -109,7 +109,7 @@ OPTIONS = (
     ),
     Option(
         TwoWayNoise,
-        "both margins of two-way tables: columns are proposed and fitted to the rows",
+        "both margins of two-way tables: columns are proposed, then fitted to the rows",
         lambda part: part.signed and part.shape is not None and part.geometric,
         lambda part: TwoWayNoise(part.shape, part.cell.eps),
     ),
@@ -128,7 +128,7 @@ OPTIONS = (
     ),
     Option(
         TreeOfSums,
-        "counts given sums that nest: sums are drawn down their tree",
+        "counts with nested sums: sums are drawn from coarse to fine",
         lambda part: part.equations is None,
         lambda part: _tree(part),
     ),
@@ -141,8 +141,8 @@ OPTIONS = (
     ),
     Option(
         ProposedNoise,
-        "published sums cross in too many ways for elimination: noise is proposed, four cells make "
-        "good what is left, and the proposal is accepted with the exact probability",
+        "published sums cross in too many ways for elimination: noise is proposed, four cells "
+        "make up the difference, and the proposal is accepted with the exact probability",
         lambda part: part.signed and part.geometric and part.shape is None,
         lambda part: ProposedNoise(part.labels, part.equations, part.cell.eps),
     ),

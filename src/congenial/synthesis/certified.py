@@ -86,7 +86,7 @@ class CertifiedFit:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise DataError(
-            "fitted laws are confidential and are neither pickled nor copied.",
+            "fitted distributions are confidential and cannot be pickled or copied.",
             remedy="Fit them again where the data are.",
         )
 
@@ -134,20 +134,23 @@ class Synthesizer:
             )
         if self.adds and figures.equalities:
             raise GuaranteeError(
-                "synthetic records given published figures are priced for replaced records only.",
-                remedy="Replace records (unit without max_rows), or publish nothing.",
+                "synthetic records with published figures need a public number of people.",
+                remedy="Use one row per person (unit without max_rows), or publish nothing.",
             )
         if self.adds and self.records is None:
             raise GuaranteeError(
                 "as many records as the data have would publish their number, which is protected "
                 "when rows are added or removed.",
-                remedy="Give records a public number, or replace records (unit without max_rows).",
+                remedy=(
+                    "Give `records` a public number, or use one row per person (unit without "
+                    "max_rows)."
+                ),
             )
         told = self.shown.bases or self.public
         if self.records is not None and told:
             raise GuaranteeError(
                 f"{self.records} records cannot agree with figures published of all people.",
-                remedy="Leave records out: a copy then has n of them.",
+                remedy="Leave out `records`: a copy then has as many as there are people.",
             )
 
     @classmethod

@@ -97,7 +97,7 @@ class GridKernel(ColumnKernel):
             raise GuaranteeError(
                 f"column {self.attribute.name!r}: {len(self.theta)} points of Theta and "
                 f"{self.attribute.size} levels are too many.",
-                remedy="Use coarser grids, or fewer levels.",
+                remedy="Use coarser grids, or fewer categories.",
             )
         _ = self.weights  # raises when no record could have a weight
 

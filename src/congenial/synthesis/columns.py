@@ -106,14 +106,14 @@ class Column:
 def check_order(columns: Sequence[Column], public: Sequence[str], schema: Schema) -> None:
     """Names are attributes, each once, each given only what is public or comes before it."""
     if not columns:
-        raise GuaranteeError("no column is to be synthesised.", remedy="Name at least one.")
+        raise GuaranteeError("there is no column to synthesise.", remedy="Name at least one.")
     known = {schema.attribute(name).name for name in public}
     for column in columns:
         attribute = schema.attribute(column.name)
         if attribute.size < 2:
             raise GuaranteeError(
-                f"column {column.name!r} has one level only: there is no variation to synthesise.",
-                remedy="Leave it out, or give it more levels.",
+                f"column {column.name!r} has only one category, so there is nothing to synthesise.",
+                remedy="Leave it out, or give it more categories.",
             )
         if column.name in known:
             raise GuaranteeError(
@@ -210,7 +210,8 @@ def _allowed(
         missing = [base for base in told if base not in names]
         if missing and mask.any():
             raise StructureError(
-                f"'{rule.label}' ties {column.name!r} to {missing[0]!r}, which it is not given.",
+                f"'{rule.label}' ties {column.name!r} to {missing[0]!r}, which is not in its "
+                "`given`.",
                 remedy=f"Add {missing[0]!r} to what {column.name!r} is given.",
             )
         if not missing:
@@ -218,7 +219,7 @@ def _allowed(
     allowed = allowed.reshape(-1, shape[-1])
     if not allowed.any(axis=1).all():
         raise StructureError(
-            f"in some context no level of {column.name!r} is possible.",
+            f"in some context no category of {column.name!r} is possible.",
             remedy="State the impossible combination of the other columns as a rule of its own.",
         )
     return allowed
@@ -290,7 +291,7 @@ def fixed_totals(
     bounded = any(s.relation != "=" for s in kept)
     if public or bounded or bases != {columns[0].name} or columns[0].given:
         raise StructureError(
-            f"'{kept[0].label}' is published and cannot be kept by drawing these columns.",
+            f"'{kept[0].label}' is published, and drawing these columns cannot keep it.",
             remedy="Publish totals of one column and synthesise it first, make all columns the "
             "figures mention public, or leave them out of the files.",
         )

@@ -17,7 +17,7 @@ def refuse_unconverged(
     """Raise GuaranteeError with the worst parameter's diagnostics unless the chains converged."""
     if chains.ndim != 3 or chains.shape[1] < 4 or not np.isfinite(chains).all():
         raise GuaranteeError(
-            "the chains are too short or hold numbers that are not finite.",
+            "the chains are too short, or have numbers that are not finite.",
             remedy="Run at least two chains of some hundred draws.",
         )
     rates, sizes = split_r_hat(chains), effective_draws(chains)

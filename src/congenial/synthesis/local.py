@@ -66,7 +66,7 @@ def min_max(c: float = 1.0, g: float = 0.0) -> Weighting:
         low, high = risk[finite].min(initial=np.inf), risk[finite].max(initial=-np.inf)
         if not high > low:
             raise DataError(
-                "all records have the same risk, so there is nothing to scale.",
+                "all records have the same risk, so weights cannot be scaled.",
                 remedy="Use another weighting, or a column that varies.",
             )
         scaled = (np.where(finite, risk, high) - low) / (high - low)
@@ -226,7 +226,7 @@ class LocalEstimate:
                 f"with 95 % confidence posterior mass of up to {self.exceeded():.2g} exceeds it",
             ),
             (
-                "other datasets, for which the figure is another one",
+                "other datasets, for which the number differs",
                 "the weights, which depend on all records",
             ),
             "Savitsky, Williams and Hu, sections 3 and 4",

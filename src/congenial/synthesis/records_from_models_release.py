@@ -119,11 +119,13 @@ class SyntheticRelease(RecordCopies):
         for at in range(1, int(law["copies"]) + 1):
             file = f"synthetic-{at}.parquet"
             if file not in payload:
-                raise BundleError(f"{file} is missing.", remedy="Get the bundle again.")
+                raise BundleError(f"{file} is missing.", remedy="Get a new copy of the bundle.")
             expected = expected_copy(file, pairs.schema, names, law["records"])
             copies.append(expected.read(payload[file]))
         if not copies:
-            raise BundleError("it has no copies of the records.", remedy="Get the bundle again.")
+            raise BundleError(
+                "the bundle has no copies of the records.", remedy="Get a new copy of the bundle."
+            )
         return cls(**common, copies=tuple(copies))
 
     def rebuilt(self) -> Iterator[Made]:
@@ -147,7 +149,7 @@ class SyntheticRelease(RecordCopies):
                 tuple(one.column_names) == law.names and {one.num_rows} == sizes
                 for one in self.copies
             ),
-            "every value is one the schema knows": all(
+            "every value is in the schema": all(
                 (found >= 0).all()
                 for one in self.copies
                 for found in level_numbers(self.schema, one).values()

@@ -35,7 +35,7 @@ class RecordRisk:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise DataError(
-            "risks by record are confidential and are neither pickled nor copied.",
+            "risks by record are confidential and cannot be pickled or copied.",
             remedy="Look at them where the data are.",
         )
 

@@ -117,7 +117,7 @@ class UtilityReport:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise DataError(
-            "a utility report is confidential and is neither pickled nor copied.",
+            "a utility report is confidential and cannot be pickled or copied.",
             remedy="Read it where the data are.",
         )
 
@@ -143,7 +143,7 @@ def utility_report(
         if any((one[name] < 0).any() for one in both):
             raise DataError(
                 f"column {name!r} has values outside the schema.",
-                remedy="Declare a level for them.",
+                remedy="Add a category for them.",
             )
     numeric = [name for name in names if schema.attribute(name).kind != "categorical"]
     values = [{name: _numbers(t[name]) for name in numeric} for t in (real, synthetic)]

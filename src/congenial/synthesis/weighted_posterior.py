@@ -38,8 +38,8 @@ def refuse_large_law(cells: int, values: int) -> None:
     """Refuse a composition of so many cells with so many values each if no draw of it can end."""
     if cells * values > _LARGEST_LAW:
         raise GuaranteeError(
-            f"{cells} levels with {values} values each are too many for one draw.",
-            remedy="Use a higher floor, fewer steps, or coarser levels.",
+            f"{cells} categories with {values} values each are too many for one draw.",
+            remedy="Use a higher floor, fewer steps, or coarser categories.",
         )
 
 
@@ -59,7 +59,7 @@ class Finite:
         if not np.isfinite(self.log_prior).all():
             raise GuaranteeError(
                 "the prior is zero or undefined somewhere on Theta.",
-                remedy="Leave such points out of Theta.",
+                remedy="Leave out such points of Theta.",
             )
 
     @cached_property

@@ -171,7 +171,8 @@ class ConformingTables:
         totals = lattice.atom_totals(self.merged, self.low)
         if totals is None:
             raise MandateError(
-                "no whole table satisfies the figures.", remedy="Correct or drop one of them."
+                "no table of whole numbers agrees with the figures.",
+                remedy="Correct or leave out one of them.",
             )
         return totals
 

@@ -64,9 +64,8 @@ class DistanceBound:
         """The value, to calibrate with; refused when the class is vacuous or Delta_z infinite."""
         if self.distance is None:
             raise GuaranteeError(
-                "no secret pair is left: every scenario settles every secret, and a promise over "
-                "them would say nothing.",
-                remedy="State scenarios that leave the secrets open.",
+                "every scenario already fixes every answer, so there is nothing to protect.",
+                remedy="State scenarios that leave the answers open.",
             )
         return self.distance.require()
 
@@ -117,10 +116,10 @@ def _notes(pairs: SecretPairs, value: float, worst: Conditionals | None) -> tupl
     if left_out:
         notes.append(f"{len(left_out)} pair(s) left out, of probability 0 or 1: {left_out[0]}")
     if worst is None:
-        notes.append("vacuous: every scenario settles every secret; nothing would be promised")
+        notes.append("vacuous: every scenario fixes every secret; nothing would be promised")
     elif value == 0:
         notes.append(
-            "degenerate: the law is the same whatever the secret, so no noise is asked for; "
+            "degenerate: the statistic does not depend on the secret, so no noise is needed; "
             "together with another release the secret may show"
         )
     elif math.isinf(value):
@@ -138,8 +137,8 @@ def below_ordinary(bound: DistanceBound, sensitivity: Fraction | float | int) ->
         return None
     return (
         f"Delta_z = {bound.value:g} is below the ordinary sensitivity {float(sensitivity):g}: the "
-        "promise leans on the scenarios, and somebody with another belief is promised less than "
-        "ordinary differential privacy would."
+        "promise rests on the scenarios, and against somebody with another belief it is weaker "
+        "than ordinary differential privacy."
     )
 
 

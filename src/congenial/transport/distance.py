@@ -53,11 +53,12 @@ class Distance:
             return self.value
         if self.delta:
             raise GuaranteeError(
-                f"no finite W makes the two laws (W, {float(self.delta):g})-close.",
+                f"no finite W makes the two distributions (W, {float(self.delta):g})-close.",
                 remedy="Ask with a larger delta.",
             )
         raise GuaranteeError(
-            "W_inf between the two laws is infinite, or cannot be bounded from their quantiles.",
+            "W_inf between the two distributions is infinite, or cannot be bounded from their "
+            "quantiles.",
             remedy="Ask for (W, delta)-closeness with a small delta > 0.",
         )
 

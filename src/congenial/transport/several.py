@@ -29,7 +29,7 @@ def in_several_dimensions(
         and isinstance(b, StatedDiscrete | StatedLogDiscrete)
     ):
         raise StructureError(
-            "distances in several dimensions are built for discrete laws only.",
+            "distances in several dimensions work only for discrete distributions.",
             remedy="Give a pmf or a sample.",
         )
     if not delta and not (isinstance(a, StatedDiscrete) and isinstance(b, StatedDiscrete)):

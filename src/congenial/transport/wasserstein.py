@@ -58,8 +58,8 @@ def distance(
     a, b = _tabulated(left), _tabulated(right)
     if law_dimension(a) != law_dimension(b):
         raise GuaranteeError(
-            f"the two laws have {law_dimension(a)} and {law_dimension(b)} dimensions.",
-            remedy="Compare laws of the same statistic.",
+            f"the two distributions have {law_dimension(a)} and {law_dimension(b)} dimensions.",
+            remedy="Compare distributions of the same statistic.",
         )
     if law_dimension(a) > 1 or norm == "hamming":
         from congenial.transport.several import in_several_dimensions

@@ -277,5 +277,5 @@ def test_empirical_laws_admit_what_they_have_not_seen():
     error = sampling_error(made)
     assert error.bound == pytest.approx(0.05 + 1 - 0.05 ** (1 / 200))
     assert "may lie beyond its sample" in error.words
-    with pytest.raises(StructureError, match="for Gaussian laws"):
+    with pytest.raises(StructureError, match="for normal distributions"):
         cost_rows(made)

@@ -170,7 +170,9 @@ def test_empirical_laws_keep_the_sample():
     )
     laws = fit.empirical().laws
     assert laws[0].mean == pytest.approx(fit.pairs.laws[0].mean)
-    assert fit.empirical().origin.words.startswith("the statistics follow empirical laws of 40")
+    assert fit.empirical().origin.words.startswith(
+        "the statistics follow empirical distributions of 40"
+    )
 
 
 def test_several_groups_at_once():
@@ -227,7 +229,7 @@ def test_impossible_subsets_are_refused_without_a_count(hide, records, words):
 def test_other_bad_requests():
     with pytest.raises(StructureError, match="too few to fit"):
         fit_pairs(HIDE, QUERY, read(patients()), records=20, replications=5)
-    with pytest.raises(DataError, match="read for other statistics"):
+    with pytest.raises(DataError, match="read for different statistics"):
         fit_pairs(HIDE, QUERY, read(patients(), ()), records=20)
     middle = Statistics(SCHEMA, (Statistic.quantile("stay", 0.5),))
     with (
@@ -257,7 +259,7 @@ def test_assumptions_are_tested():
     good = [random.multivariate_normal([0, 0], covariance, 2000) for _ in range(2)]
     told = diagnose(with_samples(*good))
     assert not told.doubtful
-    assert told.words == "none of 9 tests speaks against the assumptions."
+    assert told.words == "none of 9 tests contradicts the assumptions."
     skewed = random.exponential(1, size=(2000, 2)) @ np.linalg.cholesky(covariance).T
     assert {one.assumption for one in diagnose(with_samples(skewed, good[1])).doubtful} >= {
         "Gaussian law"

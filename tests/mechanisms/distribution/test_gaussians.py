@@ -185,10 +185,14 @@ def test_the_classical_constant_is_refused_where_it_fails(epsilon):
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [((0, 0.1), "no target"), ((1, 1.0), "no target"), ((1, 0.1, "old"), "not known")],
+    [
+        ((0, 0.1), "not a possible promise"),
+        ((1, 1.0), "not a possible promise"),
+        ((1, 0.1, "old"), "not known"),
+    ],
 )
 def test_bad_targets(arguments, words):
     with pytest.raises(GuaranteeError, match=words):
         Target(*arguments)
-    with pytest.raises(GuaranteeError, match="no promise at delta = 0"):
+    with pytest.raises(GuaranteeError, match="promises nothing at delta = 0"):
         _ = Target(1).kappa

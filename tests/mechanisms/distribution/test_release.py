@@ -82,11 +82,11 @@ def test_a_release_and_its_words():
         "the whole dataset of 100 records",
         "for the whole dataset",
         "under one scenario",
-        "the laws of the statistics are as given",
+        "the distributions of the statistics are as stated",
         "numerics are idealised",
         "the number of records is public",
-        "never simply add up",
-        "About single persons",
+        "do not add up",
+        "About individual people",
         "Basis: theorem",
     ):
         assert words in told, words
@@ -102,7 +102,9 @@ def test_persons_get_nothing_from_noise_along_one_direction():
     assert not made.description.persons
     assert any("promises nothing about them" in one for one in made.guarantee.not_covered)
     release = made.release(Vector(QUERY.names, [2.03, 44], 100), SeededRandomness(1))
-    assert release.explain().endswith("Single persons: this release promises nothing about them.")
+    assert release.explain().endswith(
+        "Individual people: this release promises nothing about them."
+    )
 
 
 def test_what_persons_are_promised_equals_brute_force():
@@ -205,9 +207,9 @@ def test_values_are_rounded_to_a_public_grid():
 
 def test_only_the_right_statistics_are_released():
     made = calibrated()
-    with pytest.raises(DataError, match="not the ones the noise was calibrated to"):
+    with pytest.raises(DataError, match="differ from those for which the noise was calibrated"):
         made.release(Vector(["mean age", "other"], [2.03, 44], 100))
-    with pytest.raises(DataError, match="another number") as caught:
+    with pytest.raises(DataError, match="a different number") as caught:
         made.release(Vector(QUERY.names, [2.03, 44], 99))
     assert "99" not in str(caught.value)
 

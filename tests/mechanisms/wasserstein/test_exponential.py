@@ -193,7 +193,7 @@ def test_a_record_changes_a_table_as_much_as_it_does(loss):
     with pytest.raises(GuaranteeError, match="it changes a table of counts by"):
         of_places(loss, "query", sensitivity=F(7, 5))
     good = of_places(loss)
-    with pytest.raises(GuaranteeError, match="does not serve pairs at level 'database'"):
+    with pytest.raises(GuaranteeError, match="cannot be used for pairs at level 'database'"):
         replace(good, bound=assumed_delta(2, "l1"))
 
 
@@ -340,7 +340,7 @@ def test_refusals():
         TableLaw(congenial(2, [((0, 1), 2)]), [1, 2], F(1))
     with pytest.raises(GuaranteeError, match="without bound"):
         WassersteinExponential.assuming(cases.finite(), 2, 1, naive(2), loss="squared l2")
-    with pytest.raises(GuaranteeError, match="what one record changes"):
+    with pytest.raises(GuaranteeError, match="the effect of one record"):
         WassersteinExponential.calibrate(cases.finite("database"), 1, naive(3))
     with pytest.raises(GuaranteeError, match="not positive"):
         WassersteinExponential.assuming(cases.finite(), 2, 0, naive(2))

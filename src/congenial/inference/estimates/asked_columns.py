@@ -74,8 +74,8 @@ def table_showing(
     found = [one for one in views if _shows(one, names, conditions)]
     if not found:
         raise InferenceError(
-            f"'{text}': no table of '{source.name}' shows {', '.join(sorted(columns))} together, "
-            "as finely as this asks.",
+            f"'{text}': no table of '{source.name}' shows {', '.join(sorted(columns))} together "
+            "in this detail.",
             remedy=f"Ask about columns of one table: {'; '.join(said(v.axes) for v in views)}.",
         )
     return min(found, key=lambda one: one.schema.size(one.axes))
@@ -104,7 +104,7 @@ def answering(releases: Sequence[Any], what: Any) -> list[list[Any]]:
     """
     if callable(what):
         raise InferenceError(
-            "records from tables have no one table that a function could be given.",
+            "records from tables have no single table that a function could use.",
             remedy="Give it one of release.tables_about(['...', '...']).",
         )
     question = parse_question(what)
@@ -132,7 +132,7 @@ def tables_showing(release: Any, columns: set[str], text: str) -> list[Any]:
     if not found:
         raise InferenceError(
             f"'{text}': no table of '{release.name}' was measured that shows "
-            f"{', '.join(sorted(columns))} together; what the records imply has no interval.",
+            f"{', '.join(sorted(columns))} together, so there is no interval.",
             remedy=release.instead(),
         )
     return list(found)

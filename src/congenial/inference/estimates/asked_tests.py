@@ -70,7 +70,7 @@ def _two_groups(tokens: Tokens) -> tuple[str, ...]:
 def _along(tokens: Tokens) -> tuple[str, ...]:
     condition = tokens.condition(until="by")
     if not condition:
-        raise InferenceError("a trend needs a condition.", remedy=EXAMPLE_TEST)
+        raise InferenceError("trend(...) needs a condition.", remedy=EXAMPLE_TEST)
     tokens.need("'by' and an ordered attribute", "word", "by")
     return condition, tokens.name("an ordered attribute"), tokens.among()
 

@@ -180,8 +180,10 @@ def cell_estimates(release: Any) -> CellEstimates:
         return found
     raise InferenceError(
         f"a release of kind '{getattr(release, 'kind', type(release).__name__)}' has no table "
-        "whose errors have a public law.",
-        remedy=release.instead() if isinstance(release, Released) else "Ask a protected table.",
+        "with known errors.",
+        remedy=release.instead()
+        if isinstance(release, Released)
+        else "Use a bundle with protected tables.",
     )
 
 
@@ -210,7 +212,7 @@ def _of_tables(release: DrawnTable | TablesRelease | PartedRelease) -> CellEstim
     tables = tuple(SingleTableEstimates(one) for one in release.measured_tables())
     if not tables:
         raise InferenceError(
-            f"release '{release.name}' has no table that was drawn above its parts.",
+            f"release '{release.name}' has no table above its parts.",
             remedy="Ask for one cell with release.interval(condition, part=...).",
         )
     if len(tables) == 1:

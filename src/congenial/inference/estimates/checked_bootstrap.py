@@ -119,7 +119,7 @@ def _number(found: Any) -> Floats:
         numbers = None
     if numbers is None or numbers.ndim != 1:
         raise InferenceError(
-            "the function returns something that is no number.",
+            "the function does not return a number.",
             remedy="Return a number, or a one-dimensional array of numbers.",
         )
     return numbers

@@ -93,7 +93,7 @@ class CombinedEstimates(IndependentTables):
                 return one
         tables = "; ".join(said(one.axes) for one in self.views)
         raise InferenceError(
-            f"no table of '{self.name}' has the cells of all others.",
+            f"no table of '{self.name}' contains the cells of all others.",
             remedy=f"Ask in words about columns of one table: {tables}.",
         )
 
@@ -267,16 +267,18 @@ def _refuse_strangers(one: CellEstimates, other: CellEstimates, same_population:
     if one.schema.digest != other.schema.digest:
         raise InferenceError(
             f"{names} have different schemas.",
-            remedy="Combine bundles of one plan; compare others with change(...) or growth(...).",
+            remedy=(
+                "Combine bundles of the same plan; compare others with change(...) or growth(...)."
+            ),
         )
     refuse_the_same(one, other, names)
     joined = one.published.join(other.published)  # refuses figures that disagree
     shared = [s for s in one.published.equalities if s in other.published.equalities]
     if not shared and not same_population:
         raise InferenceError(
-            f"no exact figure shows that {names} are of one population "
+            f"no exact figure shows that {names} are of the same population "
             f"({len(joined.statements)} figures, none in both).",
-            remedy="If they are, say so with --same-population (same_population=True).",
+            remedy="If they are, add --same-population (same_population=True).",
         )
     for pair in product(_views(one), _views(other)):
         _refuse_far_apart(*pair, names)
@@ -289,7 +291,8 @@ def refuse_the_same(one: CellEstimates, other: CellEstimates, names: str) -> Non
         np.array_equal(a.cells, b.cells) for a, b in zip(each, others, strict=True)
     ):
         raise InferenceError(
-            f"{names} are the same draw: it says nothing twice.", remedy="Give each bundle once."
+            f"{names} are the same release, which adds nothing twice.",
+            remedy="Give each bundle once.",
         )
 
 
@@ -302,7 +305,7 @@ def _refuse_far_apart(one: CellEstimates, other: CellEstimates, names: str) -> N
         if np.any(np.abs(sums[0] - sums[1]) > FAR_APART * spread + 1e-6):
             of = f"by {axes[0]}" if axes else "in all"
             raise InferenceError(
-                f"{names} differ {of} by far more than their noise: they are not of one "
+                f"{names} differ {of} by far more than their noise, so they are not of the same "
                 "population.",
                 remedy="Compare them with change(...) or growth(...) instead.",
             )

@@ -92,7 +92,7 @@ def _from_parts(
         options = options | {"same_population": True}
     if options["jointly"] and len(listed) > 1:
         raise InferenceError(
-            "intervals of several questions about records come from tables with laws of their own.",
+            "intervals of several questions about records come from different tables.",
             remedy="Ask one question at a time, or leave out jointly.",
         )
     found = [
@@ -120,10 +120,10 @@ def tables_of(releases: Any) -> list[CellEstimates]:
 def _listed(what: Any) -> list[What]:
     listed = list(what) if isinstance(what, list | tuple) else [what]
     if not listed:
-        raise InferenceError("nothing is asked for.", remedy=EXAMPLE)
+        raise InferenceError("there is no question.", remedy=EXAMPLE)
     for one in listed:
         if isinstance(one, type):
-            raise InferenceError("a class is no function of the table.", remedy=EXAMPLE)
+            raise InferenceError("a class is not a function of the table.", remedy=EXAMPLE)
     return listed
 
 
@@ -168,9 +168,9 @@ def _refuse_other_groups(sides: list[CellGroups]) -> None:
     for other in sides[1:]:
         if other.labels != sides[0].labels:
             raise InferenceError(
-                f"'{sides[0].table.name}' and '{other.table.name}' have other levels of "
+                f"'{sides[0].table.name}' and '{other.table.name}' have different categories of "
                 f"{', '.join(sides[0].by)}.",
-                remedy="Compare bundles whose groups have the same labels.",
+                remedy="Compare bundles whose groups have the same categories.",
             )
 
 

@@ -143,8 +143,8 @@ def _in_open_bin(node: IndexOf, lower: Any, upper: Any) -> float:
     """The amount that the expression gives to people in a bin without an edge."""
     if node.top is None:
         raise InferenceError(
-            f"gini({node.name}): a bin has no edge, so its people have no amount.",
-            remedy=f"Say which amount stands for it: gini({node.name}, 90).",
+            f"gini({node.name}): an open class has no limit, so its people have no amount.",
+            remedy=f"Give an amount for it: gini({node.name}, 90).",
         )
     outside = node.top < lower if upper is None else node.top > upper
     if outside:
@@ -152,8 +152,10 @@ def _in_open_bin(node: IndexOf, lower: Any, upper: Any) -> float:
         raise InferenceError(
             f"gini({node.name}, {node.top:g}): {node.top:g} stands for people {reach}, and is not "
             "there.",
-            remedy="Give an amount that they can have. Where bins have no edge on both sides, ask "
-            "for a quantile or the entropy.",
+            remedy=(
+                "Give an amount that they can have. With open classes on both sides, ask for a "
+                "quantile or the entropy."
+            ),
         )
     return node.top
 

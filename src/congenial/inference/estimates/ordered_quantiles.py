@@ -22,10 +22,10 @@ from congenial.inference.estimates.cell_estimates import CellEstimates, Floats, 
 from congenial.inference.estimates.interval_cover import IntervalCover
 from congenial.inference.estimates.quantities import Ends, Quantity
 
-METHOD = "inversion of the simulated law of the cumulated count"
+METHOD = "inversion of the simulated distribution of the cumulated count"
 NOBODY = "nobody is there: the quantile of an empty group is not defined"
 MAY_BE_EMPTY = "nobody may be there: the quantile of an empty group is not defined"
-OPEN = "reaches into a bin without an edge"
+OPEN = "reaches into an open class"
 STEPS = 8  # points looked at inside a bin
 HALVINGS = 10
 AT_ONCE = 600  # bins whose errors are simulated together: 48 MB

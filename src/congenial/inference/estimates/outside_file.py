@@ -45,7 +45,7 @@ class Outside:
         if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
             raise DataError(
                 f"'{path}' has no rows, or rows that are not as long as its header.",
-                remedy="Give one row for each group, with a level or number in every column.",
+                remedy="Give one row for each group, with a category or number in every column.",
             )
         return cls(str(path), rows[0], tuple(rows[1:]))
 
@@ -66,8 +66,8 @@ class Outside:
             found[place] += self._number(row[self.header.index(column)])
         if not np.all(found > 0):
             raise InferenceError(
-                f"'{column}' of '{self.file}' is 0 or missing for some group: a rate against "
-                "nothing.",
+                f"'{column}' of '{self.file}' is 0 or missing for some group, so its rate cannot "
+                "be computed.",
                 remedy="Give a positive number for every group after 'by'.",
             )
         return found.reshape(-1)
@@ -75,8 +75,8 @@ class Outside:
     def _code(self, codes: dict[str, int], level: str) -> int:
         if level not in codes:
             raise SchemaError(
-                f"'{self.file}' has the level {level[:80]!r}, which the bundle does not know.",
-                remedy="Use the labels of the bundle's schema.",
+                f"'{self.file}' has the category {level[:80]!r}, which is not in the bundle.",
+                remedy="Use the categories of the bundle's schema.",
             )
         return codes[level]
 

@@ -29,8 +29,8 @@ from congenial.inference.estimates.interval_cover import IntervalCover
 PUBLISHED = "published exactly"
 SIMULATED = "joint simulation from the public law of the noise"
 FIELLER = "Fieller's, with the simulated law of the noise"
-MAY_BE_ZERO = "the denominator may be 0: nothing bounds the ratio"
-NOBODY = "nobody is there: a share or ratio of nothing"
+MAY_BE_ZERO = "the denominator may be 0, so the ratio may be anything"
+NOBODY = "nobody is there, so there is no share or ratio"
 
 _ROUNDING = 1e-9  # by which a multiple may miss a whole number
 
@@ -291,8 +291,8 @@ def _with_constant(operator: Operator, left: Quantity, number: Floats) -> Quanti
     if operator == "/":
         if np.any(number == 0):
             raise InferenceError(
-                "the expression divides by 0: what it divides by is 0 whatever the table holds.",
-                remedy="Divide by a count of people who can be there, such as count(age >= 65).",
+                "the expression always divides by 0.",
+                remedy="Divide by a count that can be above 0, such as count(age >= 65).",
             )
         operator, number = "*", 1 / number
     number = -number if operator == "-" else number

@@ -149,7 +149,7 @@ def _share(node: ShareOf, groups: CellGroups) -> Ratio:
 def _rate(node: RateOf, groups: CellGroups, outside: Outside | None) -> Quantity:
     if outside is None:
         raise InferenceError(
-            f"the rate is against '{node.column}' of an outside file, and none is given.",
+            f"rate(...) needs the column '{node.column}' of an outside file, and no file is given.",
             remedy="Give it with --outside FILE (in Python: outside=...).",
         )
     people = outside.per_group(node.column, groups.table.schema, groups.by)
@@ -159,7 +159,7 @@ def _rate(node: RateOf, groups: CellGroups, outside: Outside | None) -> Quantity
 def _between(node: BetweenOf, tables: Sequence[CellGroups], outside: Outside | None) -> Quantity:
     if len(tables) != 2:
         raise InferenceError(
-            f"change and growth compare two bundles, and {len(tables)} is given."
+            f"change and growth compare two bundles, but {len(tables)} is given."
             if len(tables) == 1
             else f"change and growth compare two bundles, not {len(tables)}.",
             remedy="Give the earlier bundle first, then the later one.",
@@ -189,7 +189,7 @@ def ordered(name: str, groups: CellGroups) -> Attribute:
     if axis.name != axis.base or not attribute.intervals:
         numbered = [one.name for one in groups.table.schema.attributes if one.intervals][:8]
         raise InferenceError(
-            f"the levels of {name!r} are labels, not numbers.",
+            f"the categories of {name!r} are text, not numbers.",
             remedy=f"Ask for {' or '.join(numbered)}." if numbered else "Ask for shares instead.",
         )
     return attribute

@@ -47,7 +47,7 @@ class SingleTableEstimates:
         if not self.mechanism.additive:
             raise InferenceError(
                 f"'{self.release.name}' was drawn by '{self.mechanism.name}', whose error depends "
-                "on the confidential data: no interval holds for all.",
+                "on the confidential data, so it has no interval that always holds.",
                 remedy="Use `congenial infer` with a model, or ask its publisher for a release "
                 "with nonnegative = 'project'.",
             )

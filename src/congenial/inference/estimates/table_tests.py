@@ -99,7 +99,8 @@ def equality_test(release: Any, name: str, one: str, other: str) -> TableTest:
     inside = [groups.selected(condition) for condition in (one, other)]
     if np.any(inside[0] & inside[1]):
         raise InferenceError(
-            f"'{one}' and '{other}' have people in common.", remedy="Compare groups apart."
+            f"'{one}' and '{other}' have people in common.",
+            remedy="Compare groups that do not overlap.",
         )
     each = [groups.rows(cells, level, count) for cells in inside]
     null = f"{name} has the same shares where {one} and where {other}"

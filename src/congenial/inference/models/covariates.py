@@ -88,7 +88,7 @@ def design(
     if np.linalg.matrix_rank(matrix) < matrix.shape[1]:
         raise InferenceError(
             f"the covariates {', '.join(names[1:])} are linearly dependent on this table.",
-            remedy="Drop one of them.",
+            remedy="Leave out one of them.",
         )
     return tuple(names), matrix
 
@@ -104,5 +104,5 @@ def _numbers(name: str, numbers: Any, axes: Sequence[Axis], shape: tuple[int, ..
             return np.array(np.broadcast_to(given.reshape(spread), shape).reshape(-1))
     raise InferenceError(
         f"covariate '{name}' has {given.size} numbers, the table has {shape} cells.",
-        remedy="Give one per cell, or name it after an axis and give one per level.",
+        remedy="Give one per cell, or name it after an attribute and give one per category.",
     )

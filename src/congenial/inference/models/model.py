@@ -62,7 +62,7 @@ class BoundModel(ABC):
         """log p(theta) for each row, on the scale of theta; without it theta moves by fresh draws
         from the prior.
         """
-        raise InferenceError(f"{type(self).__name__} has no such part: a prior density.")
+        raise InferenceError(f"{type(self).__name__} does not have a prior density.")
 
     # ---- what is reported --------------------------------------------------------------------
 
@@ -78,7 +78,7 @@ class BoundModel(ABC):
 
     def log_constant(self, theta: Floats) -> Floats:  # noqa: ARG002 - optional
         """What `given` leaves out of the log density, summed over cells, for each row."""
-        raise InferenceError(f"{type(self).__name__} has no such part: its constant.")
+        raise InferenceError(f"{type(self).__name__} does not have its constant.")
 
     def collapsed(self) -> Floats | None:
         """Weights of the cells with theta integrated out, (cells, 4), when that is a product."""
@@ -86,7 +86,7 @@ class BoundModel(ABC):
 
     def draw_parameters(self, rng: np.random.Generator, x: Any) -> Floats:  # noqa: ARG002 - optional
         """theta given the latent tables, exactly (conjugate models only)."""
-        raise InferenceError(f"{type(self).__name__} has no such part: conjugate draws.")
+        raise InferenceError(f"{type(self).__name__} does not have conjugate draws.")
 
     def curvature(
         self,

@@ -102,7 +102,7 @@ def _people(people: Any, parts: int) -> Ints:
     ):
         raise InferenceError(
             "people is not a whole number, nor one for each part.",
-            remedy="Give how many people the table holds.",
+            remedy="Give the number of people in the table.",
         )
     return np.broadcast_to(given, (parts,)).astype(np.int64)
 
@@ -114,7 +114,7 @@ class CellShares(Outcome):
         super().__init__(observation, np.zeros(observation.cells, dtype=np.int64), people)
         if self.free_totals:
             raise InferenceError(
-                "how many people the table holds is not public.",
+                "the number of people in the table is not public.",
                 remedy="Give people=..., or model counts with poisson.",
             )
         expect(prior, Dirichlet, "the prior", "Give a Dirichlet.", InferenceError)

@@ -59,9 +59,9 @@ class LogisticBound(OutcomeRegression):
         levels = self.axis.levels
         if len(levels) != 2 or model.success not in (None, *levels):
             raise InferenceError(
-                f"'{model.outcome}' has the levels {', '.join(levels[:5])}; logistic regression "
-                f"needs two, one of them success = {model.success!r}.",
-                remedy="Use a coarser outcome with two levels.",
+                f"'{model.outcome}' has the categories {', '.join(levels[:5])}; logistic "
+                f"regression needs two, one of them success = {model.success!r}.",
+                remedy="Use a coarser outcome with two categories.",
             )
         self.success = 1 if model.success is None else levels.index(model.success)
         self.size = len(self.names)
@@ -159,8 +159,8 @@ class LinearBound(OutcomeRegression):
         kept = " and ".join(words for words, end in ends if np.isfinite(end))
         what = "mean" if self.report_mean else "intercept"
         return (
-            f"{what} and sd belong to a normal law before it is cut to the bins ({kept}); they are "
-            f"not the mean and the standard deviation of '{self.axis.name}'",
+            f"{what} and sd belong to a normal distribution before it is cut to the bins "
+            f"({kept}); they are not the mean and the standard deviation of '{self.axis.name}'",
         )
 
     def probabilities(self, theta: Floats) -> Floats:
@@ -209,8 +209,8 @@ def edges(observation: Observation, axis: Axis) -> tuple[Floats, Floats]:
     attribute = observation.published.schema.attribute(axis.base)
     if attribute.kind == "categorical" or axis.size != len(attribute.intervals):
         raise InferenceError(
-            f"'{axis.name}' has levels without a number.",
-            remedy="Use an attribute with edges or integers, at its own resolution.",
+            f"'{axis.name}' has categories without a number.",
+            remedy="Use an attribute with edges or integers, not a coarser name of it.",
         )
     shift = 0.5 if attribute.kind == "integers" else 0.0
     ends = [

@@ -259,7 +259,6 @@ def refuse_faint(lost: bool) -> None:
     """Refuse to go on where the normaliser is lost in rounding."""
     if lost:
         raise InferenceError(
-            "the model puts the true table so far from the released one that the release's law "
-            "cannot be evaluated there.",
+            "the model puts the true table too far from the released one.",
             remedy="Check the prior against the released counts.",
         )

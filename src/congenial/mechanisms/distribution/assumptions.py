@@ -48,12 +48,13 @@ class Diagnosis:
     def words(self) -> str:
         """The result in a sentence."""
         if not self.checks:
-            return "the laws are as stated; nothing was fitted and nothing is tested."
+            return "the distributions are stated by an expert; nothing was fitted or tested."
         if not self.doubtful:
-            return f"none of {len(self.checks)} tests speaks against the assumptions."
+            return f"none of {len(self.checks)} tests contradicts the assumptions."
         kinds = sorted({one.assumption for one in self.doubtful})
         return (
-            f"{len(self.doubtful)} of {len(self.checks)} tests speak against: {', '.join(kinds)}."
+            f"{len(self.doubtful)} of {len(self.checks)} tests contradict the assumptions: "
+            f"{', '.join(kinds)}."
         )
 
 

@@ -204,7 +204,8 @@ def calibrate_distribution(
     request = Request(pairs, target, matrix, equal, persons, confidence, modelled)
     if covariances == "equal" and not pairs.fitted and not pairs.translations:
         raise StructureError(
-            "the given laws have different covariances; taking them as equal would be false.",
+            "the stated distributions have different covariances, so they cannot be treated as "
+            "equal.",
             remedy="Use covariances = 'as they are'.",
         )
     names = list(KINDS) if mechanism == "auto" else [_known(mechanism)]
@@ -251,7 +252,7 @@ def _candidate(kind: MechanismRow, request: Request, dither: bool) -> Candidate:
             noise = strengthened(noise, request.pairs.change, request.persons)
         if noise.rank == 0:
             raise StructureError(
-                "it needs no noise: that is a release as is, which must be asked for"
+                "it would add no noise; a release without noise must be asked for by name"
             )
         made = DistributionMechanism(
             kind.name, request.pairs, noise, request.target, kind.citation, assumed, numerical,
@@ -271,7 +272,7 @@ def _calibrated(kind: MechanismRow, request: Request) -> tuple[VectorNoise, bool
         request = replace(request, pairs=request.modelled, modelled=None)
     pairs = request.pairs
     if kind.needs == "gaussian" and not pairs.gaussian:
-        raise StructureError("it is for Gaussian laws.")
+        raise StructureError("it is for normal distributions.")
     parameter = float(request.target.epsilon) if kind.family == "laplace" else request.target.kappa
     if not kind.needs:
         equal = pairs.equal_covariances or not pairs.gaussian or kind.name == "bounded_wasserstein"
@@ -280,7 +281,7 @@ def _calibrated(kind: MechanismRow, request: Request) -> tuple[VectorNoise, bool
         assumed = not pairs.translations
         return _verified(kind, request, parameter), assumed, False
     if kind.family == "laplace" or not pairs.gaussian:
-        raise StructureError("the laws of some pair are not translations of each other.")
+        raise StructureError("the distributions of some pair differ in more than their mean.")
     return _tightened(kind, request, parameter), False, True
 
 
@@ -316,7 +317,7 @@ def _tightened(kind: MechanismRow, request: Request, kappa: float) -> VectorNois
     while worst > target.delta:
         high, low = low, low / 2
         if low < 1e-3:
-            raise StructureError("the covariances differ in directions its noise does not reach.")
+            raise StructureError("the covariances differ where it adds no noise.")
         worst, noise = delta(low)
     for _ in range(24):
         middle = (low + high) / 2
@@ -335,7 +336,7 @@ def _as_is(request: Request) -> Candidate:
     pairs, target = request.pairs, request.target
     try:
         if request.persons is not None:
-            raise StructureError("without noise nothing is promised to persons.")
+            raise StructureError("without noise nothing is promised to individual people.")
         found = as_is_delta(pairs, float(target.epsilon), target.delta)
     except CongenialError as error:
         return Candidate(AS_IS, None, None, error.what)

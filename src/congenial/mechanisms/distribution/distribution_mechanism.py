@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 APART = "modelling and released data have no record in common (not checked: no unit column)"
-IN_MODELLING = "the people in the modelling data, whose fitted laws are published here"
-EQUAL = "the two laws of each pair have the same covariance"
+IN_MODELLING = "the people in the modelling data, whose fitted distributions are published here"
+EQUAL = "the two distributions of each pair have the same covariance"
 FIT = "sampling error of the fit"
-IGNORED = 'the fitted laws are the true ones: their error is not allowed for (confidence = "off")'
+IGNORED = 'the fitted distributions are the true ones: their error is ignored (confidence = "off")'
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,8 @@ class DistributionMechanism:
         found = [self.pairs.origin.words]
         if self.noise.dither.any():
             found.append(
-                "the laws have densities once every statistic is spread over one step of its grid"
+                "the distributions have densities once every statistic is spread over one step "
+                "of its grid"
             )
         if self.pairs.origin.apart == "assumed":
             found.append(APART)
@@ -139,15 +140,15 @@ class DistributionMechanism:
         """What the promise says nothing about."""
         persons = self.person_guarantee
         about_persons = (
-            "single persons: this release promises nothing about them"
+            "individual people: this release promises nothing about them"
             if persons is None
-            else f"single persons, to whom the same noise promises {persons.tradeoff.words}"
+            else f"individual people, to whom the same noise promises {persons.tradeoff.words}"
         )
         found = [
             about_persons,
             "other properties, and scenarios other than those named",
-            "further releases from the same data, which never simply add up: stack them and "
-            "calibrate once",
+            "further releases from the same data, whose promises do not add up: put all "
+            "statistics into one release",
         ]
         if self.pairs.fitted:
             found.append(IN_MODELLING)
@@ -215,14 +216,14 @@ class DistributionMechanism:
         """Refuse statistics the laws are not about, before anything is drawn."""
         if vector.names != self.pairs.statistics:
             raise DataError(
-                "the statistics are not the ones the noise was calibrated to.",
+                "the statistics differ from those for which the noise was calibrated.",
                 remedy=f"Compute {', '.join(self.pairs.statistics)}, in this order.",
             )
         if self.pairs.records is not None and vector.records != self.pairs.records:
             raise DataError(
-                f"the laws are about datasets of {self.pairs.records:,} records, and the data have "
-                "another number.",
-                remedy="Fit the laws for the number of records you release.",
+                f"the distributions are for datasets of {self.pairs.records:,} records, but the "
+                "data have a different number.",
+                remedy="Fit the distributions for the number of records you release.",
             )
 
     def dithered(self) -> DistributionMechanism:

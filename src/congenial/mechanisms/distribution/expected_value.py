@@ -106,7 +106,8 @@ def directions(pairs: DistributionPairs) -> Floats:
 def _positive(distance: float) -> float:
     if distance <= 0:
         raise StructureError(
-            "the laws of every pair have the same mean: an expected value mechanism adds nothing.",
+            "both distributions of every pair have the same mean, so an expected value mechanism "
+            "would add no noise.",
             remedy="Use a Wasserstein mechanism, or the optimum with fitted covariances.",
         )
     return distance

@@ -145,7 +145,7 @@ def groups(source: Records, scenario: Scenario) -> list[NDArray[np.int64]]:
     if (flags.sum(axis=0) > 1).any():
         raise StructureError(
             "the groups of a scenario overlap: " + ", ".join(text for text, _ in scenario.shares),
-            remedy="State shares of groups without a record in common.",
+            remedy="State shares of groups that have no record in common.",
         )
     return [np.flatnonzero(one) for one in (*flags, ~flags.any(axis=0))]
 
@@ -213,7 +213,7 @@ def _read(
     missing = [text for text in hide.conditions if text not in source.flags]
     if missing or source.parts != query.parts:
         raise DataError(
-            "the modelling records were read for other statistics or conditions.",
+            "the modelling records were read for different statistics or conditions.",
             remedy="Read them with query.records(data, hide.conditions).",
         )
     for scenario in hide.scenarios:
@@ -251,8 +251,11 @@ def _apart(
 
 def _overlap() -> DataError:
     return DataError(
-        "modelling data and released data have records in common.",
-        remedy="Keep them apart: laws fitted to the released records would describe them.",
+        "the modelling data and the released data have records in common.",
+        remedy=(
+            "Keep them separate: distributions fitted to released records would describe those "
+            "people."
+        ),
     )
 
 

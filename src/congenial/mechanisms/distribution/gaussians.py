@@ -63,7 +63,7 @@ def pair_delta(
     if np.array_equal(one, other):
         return gaussian_delta(mahalanobis(m1 - m2, one), epsilon)
     if len(m1) == 1 and min(one[0, 0], other[0, 0]) <= 0:
-        raise GuaranteeError("a law without variance.", remedy="Give a positive variance.")
+        raise GuaranteeError("a distribution has no variance.", remedy="Give a positive variance.")
     a, b, c = _quadratic(m1, one, m2, other)
     if np.abs(a).max() <= _ALIKE:
         return _alike(m1 - m2, one, other, epsilon)
@@ -190,7 +190,7 @@ def _integrate(exponent: Any, centre: float, width: float) -> float:
             width *= 1.5
     if not (math.isfinite(size + rest) and rest <= total and total >= _CANCELLED * size):
         raise GuaranteeError(
-            "the delta of two Gaussian laws cannot be computed to enough digits.",
+            "the delta of two normal distributions cannot be computed to enough digits.",
             remedy="Leave out statistics that nearly determine each other.",
         )
     return total + rest

@@ -173,6 +173,6 @@ def _enlarged(answer: Floats, matrices: Sequence[Floats]) -> VectorNoise:
             return noise
         raised = raised + 2 * missing
     raise StructureError(
-        "no noise covariance could be shown to satisfy every pair.",
+        "no noise could be shown to hide every pair.",
         remedy="Rescale the statistics to similar sizes.",
     )

@@ -50,8 +50,9 @@ def person_requirements(change: Any, promise: Tradeoff) -> list[Floats]:
     reach = np.asarray(change, dtype=np.float64)
     if not len(reach) or not np.isfinite(reach).all():
         raise StructureError(
-            "nothing bounds what one record changes, so persons cannot be protected.",
-            remedy="Cut unbounded statistics with between, and state the number of records.",
+            "one record can change the statistics without limit, so individual people cannot be "
+            "protected.",
+            remedy="Limit unbounded statistics with between, and state the number of records.",
         )
     return [np.outer(v, v) * _UP / mu**2 for v in _corners(reach)]
 
@@ -73,7 +74,7 @@ def _corners(reach: Floats) -> Floats:
     m = len(reach)
     if m > MOST_CORNERS:
         raise StructureError(
-            f"{m} statistics are too many for a promise about persons.",
+            f"{m} statistics are too many for a promise about individual people.",
             remedy=f"Release at most {MOST_CORNERS} at once.",
         )
     signs = np.array([(1.0, *rest) for rest in itertools.product((1.0, -1.0), repeat=m - 1)])
@@ -85,8 +86,8 @@ def strengthened(noise: VectorNoise, change: Any, promise: Tradeoff) -> VectorNo
     found = person_promise(noise, change)
     if found is None:
         raise StructureError(
-            "its noise leaves directions without protection for persons.",
-            remedy="Use the optimum, which shares the noise.",
+            "its noise does not protect individual people in every direction.",
+            remedy="Use the optimum, which adds noise in every direction.",
         )
     if promise <= found:
         return noise

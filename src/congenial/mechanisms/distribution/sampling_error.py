@@ -55,9 +55,9 @@ class SamplingError:
         shown = f"{self.bound:.4g}" if self.parameter == "epsilon" else small(self.bound)
         bound = f"up to {shown}" if math.isfinite(self.bound) else "without any bound"
         told = (
-            f"{self.parameter} = {promised:.4g} is promised if the fitted laws are right; with "
-            f"their sampling error allowed for it is {bound} ({100 * self.confidence:g} % upper "
-            "bound)"
+            f"{self.parameter} = {promised:.4g} is promised if the fitted distributions are "
+            f"right; allowing for their sampling error it is {bound} ({100 * self.confidence:g} % "
+            "upper bound)"
         )
         if self.bound <= promised:
             return f"{told}, so the promise is kept."
@@ -86,8 +86,8 @@ def sampling_error(
     if not mechanism.pairs.gaussian:
         unseen = 1 - (1 - confidence) ** (1 / max(1, mechanism.pairs.origin.replications))
         words = (
-            f"up to {small(unseen)} of a law may lie beyond its sample ({percent} confidence), and "
-            "counts against delta"
+            f"up to {small(unseen)} of a law may lie beyond its sample ({percent} confidence), "
+            "which counts against delta"
         )
         return SamplingError("delta", mechanism.target.delta + unseen, confidence, words)
     parameter = "epsilon" if mechanism.noise.family == "laplace" else "delta"
@@ -142,7 +142,7 @@ def enlarged_for_fit(
         low, high = high, 2 * high
         if high > 16:
             raise StructureError(
-                "no amount of this noise covers the error of the fit.",
+                "no amount of this noise makes up for the error of the fit.",
                 remedy="Use more modelling data, or a mechanism with noise in every statistic.",
             )
     while high - low > 0.01 * low:
@@ -172,8 +172,10 @@ def refits(pairs: DistributionPairs, draws: int) -> Refits:
     if not _known(pairs):
         raise StructureError(
             f"the sampling error of the fit is not known: {USED_UP}.",
-            remedy="Give more modelling data, fit laws of fewer records, or leave the error out "
-            'by name: confidence = "off".',
+            remedy=(
+                "Give more modelling data, fit distributions of fewer records, or ignore the "
+                'error: confidence = "off".'
+            ),
         )
     generator = np.random.Generator(np.random.Philox(_SEED))
     roots = [np.linalg.cholesky(law.covariance) for law in pairs.laws]
@@ -280,7 +282,8 @@ def _upper(values: list[float], confidence: float) -> float:
     most = len(values) / (len(values) + 1)
     if not 0 < confidence <= most:
         raise StructureError(
-            f"confidence = {confidence:g} cannot be shown by {len(values)} refits of the laws.",
+            f"confidence = {confidence:g} cannot be shown by {len(values)} refits of the "
+            "distributions.",
             remedy=f"Use a confidence above 0 and at most {math.floor(1000 * most) / 1000:g}.",
         )
     return sorted(values)[math.ceil(confidence * (len(values) + 1)) - 1]
@@ -290,6 +293,9 @@ def need_gaussian(pairs: DistributionPairs) -> None:
     """Refuse laws that are not Gaussian."""
     if not pairs.gaussian:
         raise StructureError(
-            "this diagnostic is for Gaussian laws.",
-            remedy="Fit Gaussian laws, or compare the empirical ones by a Wasserstein mechanism.",
+            "this diagnostic is for normal distributions.",
+            remedy=(
+                "Fit normal distributions, or compare the empirical ones by a Wasserstein "
+                "mechanism."
+            ),
         )

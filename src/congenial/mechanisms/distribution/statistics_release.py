@@ -43,7 +43,7 @@ class StatisticsRelease(RecordRelease):
     kind: ClassVar[str] = "statistics"
     contents: ClassVar[tuple[tuple[str, str], ...]] = (
         (VALUES, "the statistics: name, value, standard deviation of the noise, 90 % interval"),
-        (PERSONS, "what is promised to single persons; absent if nothing is"),
+        (PERSONS, "what is promised to individual people; absent if nothing is"),
     )
     usage: ClassVar[tuple[str, ...]] = (
         'release.value("<statistic>")',
@@ -58,7 +58,7 @@ class StatisticsRelease(RecordRelease):
             raise BundleError(
                 f"release '{self.name}' has {len(self.values)} values for "
                 f"{len(self.statistics)} statistics.",
-                remedy="The bundle is damaged: ask for it again.",
+                remedy="The bundle is damaged: get a new copy.",
             )
 
     @property
@@ -118,9 +118,9 @@ class StatisticsRelease(RecordRelease):
 
     def explain(self) -> str:
         """Both promises in words: the dataset's, then the persons'."""
-        persons = "Single persons: this release promises nothing about them."
+        persons = "Individual people: this release promises nothing about them."
         if self.person_guarantee is not None:
-            persons = f"About single persons. {self.person_guarantee.explain()}"
+            persons = f"About individual people. {self.person_guarantee.explain()}"
         return f"About the dataset as a whole. {self.guarantee.explain()}\n\n{persons}"
 
     def checks(self) -> dict[str, bool]:
@@ -131,7 +131,7 @@ class StatisticsRelease(RecordRelease):
         pairs: Any = self.guarantee.adjacency
         checks = {
             FOLLOWS: self.follows,
-            "what persons are promised follows from the noise": (
+            "the promise to individual people follows from the noise": (
                 self._persons_follow and changes(pairs)
             ),
         }
@@ -141,9 +141,9 @@ class StatisticsRelease(RecordRelease):
             reached = gaussian_delta(shared_distance(laws, named, noise), promised.eps)
             if reached > promised.dlt:  # then it was calibrated to covariances that differ
                 reached = worst_delta(laws, named, noise, float(promised.eps))
-            checks["the noise hides every pair of laws"] = reached <= promised.dlt
+            checks["the noise hides every pair of distributions"] = reached <= promised.dlt
         if self.noise.family == "laplace":
-            checks["the noise hides every pair of laws"] = self._wide_enough()
+            checks["the noise hides every pair of distributions"] = self._wide_enough()
         return checks
 
     @property
@@ -247,7 +247,7 @@ class StatisticsRelease(RecordRelease):
         except (KeyError, ValueError, UnicodeDecodeError):
             raise BundleError(
                 f"the statistics of '{common['name']}' cannot be read.",
-                remedy="Ask for the bundle again.",
+                remedy="Get a new copy of the bundle.",
             ) from None
         persons = None
         if told:
@@ -259,8 +259,8 @@ class StatisticsRelease(RecordRelease):
         sound = np.isfinite(known).all() and 0 <= made.grid < np.inf
         if not (sound and len(known) == len(values) == len(made.statistics)):
             raise BundleError(
-                f"the law of the noise in '{made.name}' makes no sense.",
-                remedy="Ask for the bundle again.",
+                f"the noise described in '{made.name}' is not possible.",
+                remedy="Get a new copy of the bundle.",
             )
         return made
 

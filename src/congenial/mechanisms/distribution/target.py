@@ -42,7 +42,7 @@ class Target:
         object.__setattr__(self, "constant", constant)
         if self.epsilon <= 0 or self.delta >= 1:
             raise GuaranteeError(
-                f"epsilon = {epsilon} with delta = {delta} is no target for a release.",
+                f"epsilon = {epsilon} with delta = {delta} is not a possible promise.",
                 remedy="Give epsilon > 0 and 0 <= delta < 1.",
             )
         if constant not in ("exact", "classical"):
@@ -60,7 +60,7 @@ class Target:
         """Largest Mahalanobis distance that Gaussian laws may keep: mu*, or the classical one."""
         if self.delta == 0:
             raise GuaranteeError(
-                "Gaussian noise has no promise at delta = 0.",
+                "Gaussian noise promises nothing at delta = 0.",
                 remedy="Give delta > 0, or use Laplace noise.",
             )
         if self.constant == "exact":

@@ -69,15 +69,15 @@ def _reach(pairs: DistributionPairs, i: int, j: int, delta: float, assume_equal:
         ).require()
     if isinstance(one, DiscreteLaw) or isinstance(other, DiscreteLaw):
         raise StructureError(
-            f"laws {one.label!r} and {other.label!r} are not of one kind.",
-            remedy="Give two Gaussian or two discrete laws.",
+            f"laws {one.label!r} and {other.label!r} are of different kinds.",
+            remedy="Give two normal or two discrete distributions.",
         )
     equal = np.array_equal(one.covariance, other.covariance)
     if not equal and not assume_equal:
         raise StructureError(
             f"the covariances of {one.label!r} and {other.label!r} differ: no finite distance "
-            "moves one law onto the other.",
-            remedy="Assume equal covariances, or use empirical laws.",
+            "moves one distribution onto the other.",
+            remedy="Assume equal covariances, or use empirical distributions.",
         )
     d = one.mean - other.mean
     return _shift(d, (one.covariance + other.covariance) / 2, delta)

@@ -86,7 +86,7 @@ class Base:
         if set(lower) & grouped or set(upper) - grouped or (self.parts and not self.nonnegative):
             raise StructureError(
                 "a part must be a nonnegative count in no public sum, and its whole in one.",
-                remedy="Order constraints of this kind only are drawn exactly.",
+                remedy="Only order constraints of this kind can be drawn exactly.",
             )
 
     def _check_shapes(self) -> None:
@@ -101,12 +101,12 @@ class Base:
         whole = {i for group, _ in self.totals if weighted & set(group) for i in group}
         if weighted != whole or (weighted and not self.nonnegative):
             raise StructureError(
-                "a Dirichlet-multinomial base is about nonnegative counts of known total.",
+                "a Dirichlet-multinomial base needs nonnegative counts with a known total.",
                 remedy="Give a parameter to every cell of a public sum, or to none.",
             )
         if any(a is not None and a <= 0 for a in self.shapes):
             raise StructureError(
-                "a prior parameter is 0: the prior would exclude a county that had no case.",
+                "a prior parameter is 0: the prior would exclude a group that had no case.",
                 remedy="Use kappa > 0.",
             )
 
@@ -213,8 +213,8 @@ def published_sums(known: Support) -> list[Total]:
     if known.ties or known.loose:
         found = known.structure if known.ties else "a cell is in no published sum"
         raise StructureError(
-            f"a base measure of this kind takes disjoint groups of known sum ({found}).",
-            remedy="Publish the total, alone or by axes of the table, or take the naive base.",
+            f"this base measure needs disjoint groups with a known sum ({found}).",
+            remedy="Publish the total, alone or by axes of the table, or use the naive base.",
         )
     labels = known.labels.reshape(-1)
     sums = [None] * known.groups if known.totals is None else [int(v) for v in known.totals]

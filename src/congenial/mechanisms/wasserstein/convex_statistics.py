@@ -35,7 +35,7 @@ class Box:
         pairs = list(zip(self.low, self.high, strict=True))
         if not pairs or any(not -np.inf < a < b < np.inf for a, b in pairs):
             raise StructureError(
-                "the box of a statistic is empty or unbounded.", remedy="Give low < high."
+                "the bounds of a statistic are empty or infinite.", remedy="Give low < high."
             )
 
 
@@ -140,8 +140,8 @@ class Regression(ConvexStatistic):
         largest = float(norm_of(x, self.norm).max(initial=0.0))
         if largest > self.reach or np.abs(target).max(initial=0.0) > self.response:
             raise DataError(
-                "a record is beyond the public bounds of the regression.",
-                remedy="Widen the bounds without looking, or clip the records.",
+                "a record is outside the public bounds of the regression.",
+                remedy="Widen the bounds without looking at the data, or clip the records.",
             )
         if self.kind == "logistic" and not np.isin(target, (0.0, 1.0)).all():
             raise DataError(
@@ -167,7 +167,7 @@ def _inside(data: Any, box: Box) -> Floats:
     if (x < np.array(box.low)).any() or (x > np.array(box.high)).any():
         raise DataError(
             "a record is outside its public bounds.",
-            remedy="Widen the bounds without looking, or clip the records.",
+            remedy="Widen the bounds without looking at the data, or clip the records.",
         )
     return x
 
@@ -175,6 +175,6 @@ def _inside(data: Any, box: Box) -> Floats:
 def _finite(x: Floats) -> Floats:
     if not np.isfinite(x).all():
         raise DataError(
-            "a record is missing or infinite.", remedy="Leave such records out, or clip them."
+            "a record is missing or infinite.", remedy="Leave out such records, or clip them."
         )
     return x

@@ -87,12 +87,12 @@ class EstimateSpec:
         for low, high in filter(None, ranges):
             if not -math.inf < low < high < math.inf:
                 raise SchemaError(
-                    f"estimate: {low:g} to {high:g} is no range.", remedy="Give [low, high]."
+                    f"estimate: {low:g} to {high:g} is not a range.", remedy="Give [low, high]."
                 )
         if self.regression and not 1 <= len(self.features) <= MOST_FEATURES:
             raise SchemaError(
                 f"estimate: a regression on {len(self.features)} features.",
-                remedy=f"Give one to {MOST_FEATURES}; there is an intercept besides.",
+                remedy=f"Give one to {MOST_FEATURES}; an intercept is added.",
             )
 
     @classmethod

@@ -100,9 +100,9 @@ class WassersteinExponential:
         """Refuse a bound of another level, and less than one record changes in a table."""
         if self.bound.level != self.pairs.level:
             raise GuaranteeError(
-                f"Delta_z at level '{self.bound.level}' does not serve pairs at level "
+                f"Delta_z at level '{self.bound.level}' cannot be used for pairs at level "
                 f"'{self.pairs.level}'.",
-                remedy="Use one level for both.",
+                remedy="Use the same level for both.",
             )
         told = [(self.ordinary, 2)]
         for one in self.pairs.scenarios:
@@ -114,8 +114,8 @@ class WassersteinExponential:
             if (value**2 if self.loss == "l2" else value) < least:
                 change = ORDINARY[self.loss] if least == 2 else 1
                 raise GuaranteeError(
-                    f"one record is said to change the table by {number(value)}; it changes a "
-                    f"table of counts by {number(change)} under the {self.loss} loss.",
+                    f"one record is stated to change the table by {number(value)}, but it changes "
+                    f"a table of counts by {number(change)} under the {self.loss} loss.",
                     remedy="Give that number.",
                 )
 
@@ -135,8 +135,8 @@ class WassersteinExponential:
         number_only = self.base.fixes_number_only and self.pairs.secrets == "replace-one"
         if free and self.base.totals and not number_only:
             raise GuaranteeError(
-                f"scenarios of kind '{free[0].kind}' are not worked out given the sums in the base "
-                "measure: given them the records are not independent.",
+                f"scenarios of kind '{free[0].kind}' cannot be used with the sums in the base "
+                "measure: given these sums, records are not independent.",
                 remedy="Use one sum over all cells, the number of records; or laws that are stated "
                 "given the sums.",
             )
@@ -186,7 +186,7 @@ class WassersteinExponential:
         if self.bound.measure == "records":
             if self.ordinary is None:
                 raise GuaranteeError(
-                    "Delta_z is in records, and what one record changes is not stated.",
+                    "Delta_z is in records, but the effect of one record is not stated.",
                     remedy="Give ordinary: 2 for a table of counts under the l1 loss.",
                 )
             distance *= self.ordinary
@@ -211,14 +211,13 @@ class WassersteinExponential:
         covered = grouped | {part for part, _ in self.base.parts}
         if not self.base.nonnegative or len(covered) < self.base.cells:
             raise GuaranteeError(
-                "the squared loss changes without bound on this base measure.",
+                "the squared loss can change without limit with this base measure.",
                 remedy="Use loss 'l1', or a base with signs and public sums of all cells.",
             )
         sums = [total for _, total in self.base.totals if total is not None]
         if len(sums) < len(self.base.totals):
             raise GuaranteeError(
-                "the squared loss changes by as much as the sums are large, and they are not "
-                "published yet.",
+                "the squared loss depends on the sums, and they are not published yet.",
                 remedy="Publish them first, or use loss 'l1'.",
             )
         return max(1, *sums)

@@ -125,8 +125,8 @@ class ValuesRelease(RecordRelease):
         if self.persons is not None:
             return both_promises(self.guarantee, self.persons)
         return (
-            f"Given what is public. {self.guarantee.explain()}\n\n"
-            "Without those beliefs this release promises nothing about persons."
+            f"Given what is public. {self.guarantee.explain()}\n\nWithout those beliefs this "
+            "release promises nothing about individual people."
         )
 
     def estimate(self, condition: str) -> float:
@@ -151,9 +151,12 @@ class ValuesRelease(RecordRelease):
     def instead(self) -> str:
         """What can be asked of it."""
         if not self.density_known:
-            return "Use release.values for what was released; its law is in release.description."
+            return (
+                "Use release.values for the released values; release.description describes the "
+                "noise."
+            )
         return (
-            "Use release.counts for what was released, and `congenial infer` or "
+            "Use release.counts for the released counts, and `congenial infer` or "
             "congenial.infer(release, model) for intervals."
         )
 
@@ -219,7 +222,7 @@ class ValuesRelease(RecordRelease):
         except (KeyError, IndexError, ValueError):
             raise BundleError(
                 f"the values of '{common['name']}' cannot be read.",
-                remedy="Ask for the bundle again.",
+                remedy="Get a new copy of the bundle.",
             ) from None
         found = cls(**common, values=values)
         if whole:

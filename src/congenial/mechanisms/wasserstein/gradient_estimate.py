@@ -126,13 +126,13 @@ class GradientEstimate(ByGradient):
     def __post_init__(self) -> None:
         if not isinstance(self.adjacency, SemiAdjacent):
             raise GuaranteeError(
-                "an estimate is about one record per person.", remedy="Leave max_rows out."
+                "an estimate needs one record per person.", remedy="Leave out max_rows."
             )
         check_fields(self, GuaranteeError, spec=EstimateSpec, epsilon=EXACT)
         if neighbourhood(self.adjacency) == "destroyed":
             raise GuaranteeError(
                 "nothing is left to protect: the published figures fix every cell.",
-                remedy="Publish the estimate exactly, or drop a figure.",
+                remedy="Publish the estimate exactly, or leave out a figure.",
             )
         self.spec.query(self.adjacency.schema)  # refuses columns that are no numbers
         _ = self.spec.statistic  # refuses a sum
@@ -188,7 +188,7 @@ class GradientGivenPublic(ByGradient):
         if self.pairs.level != "database" or self.pairs.secrets != "replace-one":
             raise GuaranteeError(
                 "how much a quantile or a regression moves is bounded by the number of replaced "
-                "records, and these beliefs are about something else.",
+                "records, but these beliefs are about something else.",
                 remedy="Name beliefs about replaced records at level 'database', such as "
                 "independent records.",
             )
@@ -231,8 +231,8 @@ def refuse_another_number(numbers: Floats, people: int) -> None:
     """Refuse data of another number of records than the public one, without saying which."""
     if len(numbers) != people:
         raise DataError(
-            f"scenarios are about {people} people, and the data have another number.",
-            remedy="Give the number that is public.",
+            f"scenarios are about {people} people, but the data have a different number.",
+            remedy="Give the published number.",
         )
 
 
@@ -324,6 +324,6 @@ class EstimateRelease(RecordRelease):
         except (KeyError, TypeError, ValueError, CongenialError):
             raise BundleError(
                 f"the estimate of '{common['name']}' cannot be read.",
-                remedy="Ask for the bundle again.",
+                remedy="Get a new copy of the bundle.",
             ) from None
         return made

@@ -48,7 +48,7 @@ from congenial.transport.delta_z import DistanceBound, delta_z
 FINE = 1000  # units in Delta_z, at least: rounding costs a thousandth of the noise
 LARGEST = 2**52  # grid points whose number is exact as a double
 CHOSEN = "the bounds of the records were chosen without the data"
-UNCUT = "the belief is in normal numbers that no bounds cut"
+UNCUT = "the belief is that the numbers are normal, without limits"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class MeanGivenPublic:
         self.spec.query(self.pairs.schema)  # refuses columns that are no numbers
         if self._largest > LARGEST * self.unit:
             raise GuaranteeError(
-                "the bounds are too far from zero for the noise that is asked for.",
+                "the bounds are too far from zero for this noise.",
                 remedy="Use narrower bounds, or a smaller epsilon.",
             )
         _ = self.on_grid  # refuses an epsilon that cannot be used
@@ -112,8 +112,8 @@ class MeanGivenPublic:
         inside = len(ends) == 2 and all(low <= one <= high for one in ends)
         if not inside or column.other != REFUSE:
             raise GuaranteeError(
-                f"numbers of normal records are not cut, and column {column.name!r} may have some "
-                f"outside {self.spec.between}.",
+                f"normal records have no limits, but column {column.name!r} may have some outside "
+                f"{self.spec.between}.",
                 remedy="Let `between` hold all numbers of its levels (integers, or edges without "
                 "top, bottom or other), or believe independent records.",
             )
@@ -239,8 +239,8 @@ class MeanGivenPublic:
         low, high = map(float, self._ends)
         if not self.cuts and np.any((numbers < low) | (numbers > high)):
             raise DataError(
-                "a record's number is outside the bounds, and those of normal records are not cut.",
-                remedy="Widen `between` and the column's levels to all numbers there can be.",
+                "a record's number is outside the bounds, and normal records have no limits.",
+                remedy="Widen `between` and the column's range to all possible numbers.",
             )
         total = math.fsum(np.clip(numbers, low, high).reshape(-1))
         return np.array([round(Fraction(total) * self._weight / self.unit)], dtype=np.int64)

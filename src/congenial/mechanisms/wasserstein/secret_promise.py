@@ -47,8 +47,8 @@ def usable(bound: DistanceBound) -> Fraction:
         )
     if bound.value == 0:
         raise GuaranteeError(
-            "Delta_z is 0: the law of the statistic is the same whatever the secret, and the "
-            "promise asks for no noise.",
+            "Delta_z is 0: the statistic does not depend on the secret, so the promise needs no "
+            "noise.",
             remedy="Publish the statistic by itself only if nothing else is ever released; "
             "otherwise calibrate at level 'database'.",
         )

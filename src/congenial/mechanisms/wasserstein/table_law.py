@@ -50,8 +50,8 @@ class TableLaw:
             )
         if not base.holds(x):
             raise MandateError(
-                "the data do not agree with the public figures.",
-                remedy="Release from the data the figures were computed from.",
+                "the data contradict the public figures.",
+                remedy="Use the data from which the figures were computed.",
             )
 
     @cached_property

@@ -86,13 +86,13 @@ class BoundedCounts(Scenarios):
         if self.n < 1 or low > high:
             raise GuaranteeError(
                 f"no count of {self.n} people satisfies '{self.rule.label}'.",
-                remedy="Correct the rule; a public fact must be possible.",
+                remedy="Correct the rule: what is known must be possible.",
             )
 
     @property
     def belief(self) -> str:
         """In words."""
-        return f"the answers of {self.n} people are independent, apart from what is public"
+        return f"the answers of {self.n} people are independent, except for what is public"
 
     @property
     def facts(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -102,7 +102,7 @@ class BoundedCounts(Scenarios):
     @property
     def excluded(self) -> tuple[str, ...]:
         """All pairs, when the rule settles everybody's answer."""
-        return ("every pair: the public rule settles every answer",) if self._settled else ()
+        return ("every pair: the public rule fixes every answer",) if self._settled else ()
 
     @property
     def _settled(self) -> bool:
@@ -234,7 +234,8 @@ class ConditionalNormal(Scenarios):
             )
         if self._determinant < 0:
             raise GuaranteeError(
-                "no normal law has these covariances: their matrix has a negative eigenvalue.",
+                "no normal distribution has these covariances: their matrix has a negative "
+                "eigenvalue.",
                 remedy="Check the covariances of a record and of the mean with the public figure.",
             )
 
@@ -264,7 +265,8 @@ class ConditionalNormal(Scenarios):
         known, shared = _dot(a, by_a), _dot(b, by_a)
         if (m - _dot(b, by_b)) * (s2 - known) < (m - shared) ** 2:
             raise GuaranteeError(
-                "no normal law has these covariances: their matrix has a negative eigenvalue.",
+                "no normal distribution has these covariances: their matrix has a negative "
+                "eigenvalue.",
                 remedy="Check the covariances of a record and of the mean with the public figures.",
             )
         if not known:
@@ -303,7 +305,8 @@ class ConditionalNormal(Scenarios):
         no_query(query, self)
         if level == "database":
             raise GuaranteeError(
-                "normal records can all differ at once: databases are not compared in this class.",
+                "with normal records all records can differ at once, so databases cannot be "
+                "compared.",
                 remedy="Use level 'query'.",
             )
         known = abs(self.coefficient) * self.diameter
@@ -328,7 +331,8 @@ def _solved(
     square = all(len(row) == size for row in rows) and all(len(v) == size for v in sides)
     if not size or not square or [list(row) for row in zip(*rows, strict=True)] != rows:
         raise GuaranteeError(
-            "the covariance of the public figures is not a symmetric matrix of their number.",
+            "the covariance of the public figures is not a symmetric matrix with one row per "
+            "figure.",
             remedy="Give one row and one column for each figure, and one covariance of each with a "
             "record and with the mean.",
         )

@@ -84,7 +84,7 @@ class FiniteScenarios(Scenarios):
         check_secrets(self.secrets)
         if not self.databases or len({len(one) for one in self.databases}) != 1:
             raise GuaranteeError(
-                "a scenario table needs databases of one number of people.",
+                "all databases of a scenario table must have the same number of people.",
                 remedy="Write ABSENT for a person who is not in the data.",
             )
         if len(set(self.databases)) != len(self.databases):
@@ -153,7 +153,7 @@ class FiniteScenarios(Scenarios):
             if not total:
                 raise GuaranteeError(
                     f"scenario '{label}' gives '{fact}' probability 0, yet it is public.",
-                    remedy="Drop the scenario, or correct the public figure.",
+                    remedy="Leave out the scenario, or correct the public figure.",
                 )
             tables.append((label, tuple(masses[i] / total for i in keep)))
         rows = tuple(self.databases[i] for i in keep)
@@ -191,7 +191,7 @@ class FiniteScenarios(Scenarios):
         if (query is None) == (level == "query"):
             raise GuaranteeError(
                 f"a finite table at level '{level}' "
-                + ("needs a query." if query is None else "takes no query."),
+                + ("needs a query." if query is None else "needs no query."),
                 remedy="Give the query for level 'query', none for level 'database'.",
             )
         for label, table in self._laws():

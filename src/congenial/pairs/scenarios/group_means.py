@@ -56,7 +56,8 @@ def given_means(
     outside = n - sum(one.people for one in groups)
     if outside < 0:
         raise GuaranteeError(
-            f"public means of {n - outside} people in separate groups, and there are {n}.",
+            f"the public means are of {n - outside} people in separate groups, but there are {n} "
+            "people.",
             remedy="Name means of everybody, or of groups with nobody in common.",
         )
     members: list[PublicMean | None] = [*groups, *([None] if outside else [])]

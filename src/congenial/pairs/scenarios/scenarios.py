@@ -194,12 +194,12 @@ class StatedLaws(Scenarios):
         no_query(query, self)
         if level == "database":
             raise GuaranteeError(
-                "the stated laws are laws of a statistic, not of databases.",
+                "the stated distributions are of a statistic, not of databases.",
                 remedy="Use level 'query', or give a finite table of databases.",
             )
         if not self.pairs:
             raise GuaranteeError(
-                "the laws of these scenarios were not written down, only their words.",
+                "the file describes these scenarios in words only, without their distributions.",
                 remedy="State them again.",
             )
         for label, left, right in self.pairs:
@@ -240,7 +240,7 @@ def read_scenarios(data: Mapping[str, Any]) -> Scenarios:
             told = {key: value for key, value in data.items() if key != "kind"}
             return kind.from_dict(told)
     raise BundleError(
-        f"this software does not know scenarios of kind {data['kind']!r}.",
+        f"this version of congenial does not know scenarios of kind {data['kind']!r}.",
         remedy="Use the version of congenial named in the bundle.",
     )
 
@@ -258,6 +258,6 @@ def no_query(query: Query | None, scenarios: Scenarios) -> None:
     """Refuse a query where the scenarios are about one statistic of their own."""
     if query is not None:
         raise GuaranteeError(
-            f"scenarios of kind '{scenarios.kind}' state the law of their own statistic.",
-            remedy="Leave the query out, or give a finite table of databases.",
+            f"scenarios of kind '{scenarios.kind}' state the distribution of their own statistic.",
+            remedy="Leave out the query, or give a finite table of databases.",
         )

@@ -236,7 +236,7 @@ def pmf(
     if isinstance(points, Mapping):
         masses, points = list(points.values()), list(points)
     if masses is None:
-        raise GuaranteeError("a pmf came without masses.", remedy="Use `sample` for a sample.")
+        raise GuaranteeError("a pmf has no probabilities.", remedy="Use `sample` for a sample.")
     expect(masses, (Sequence, np.ndarray), "masses", "Give a list of numbers.", GuaranteeError)
     where = _points(points)
     _check_points(where, len(masses))
@@ -247,7 +247,8 @@ def pmf(
     total = sum(given, Fraction(0)) if weights else Fraction(1)
     if any(value < 0 for value in given) or not total:
         raise GuaranteeError(
-            "a pmf has a negative mass, or no mass at all.", remedy="Masses are 0 or more."
+            "a pmf has a negative probability, or none above 0.",
+            remedy="Give probabilities of 0 or more, which add up to 1.",
         )
     if sum(given, Fraction(0)) != total or any(_computed(value) for value in masses):
         return _rounded(where, np.array([float(value) for value in given]))
@@ -303,10 +304,13 @@ def _points(points: Any) -> Floats:
         where = np.asarray(points, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise GuaranteeError(
-            "a law has points that are not numbers.", remedy="Give numbers, or rows of numbers."
+            "a distribution has points that are not numbers.",
+            remedy="Give numbers, or rows of numbers.",
         ) from None
     if where.ndim not in (1, 2):
-        raise GuaranteeError("a law's points are not a list.", remedy="Give a list of numbers.")
+        raise GuaranteeError(
+            "the points of a distribution are not a list.", remedy="Give a list of numbers."
+        )
     if where.size and np.abs(where).max() >= 2.0**53:
         _check_whole(points, where)
     return where[:, 0] if where.ndim == 2 and where.shape[1] == 1 else where
@@ -318,7 +322,7 @@ def _check_whole(points: Any, where: Floats) -> None:
     for value, taken in zip(given, where.reshape(-1).tolist(), strict=True):
         if isinstance(value, int | np.integer) and int(value) != taken:
             raise GuaranteeError(
-                "a law has a whole number beyond 2^53 that doubles cannot tell from its neighbour.",
+                "a distribution has a whole number above 2^53, which cannot be stored exactly.",
                 remedy="Subtract a public constant from the statistic.",
             )
 
@@ -326,12 +330,12 @@ def _check_whole(points: Any, where: Floats) -> None:
 def _check_points(points: Floats, masses: int) -> None:
     if points.ndim not in (1, 2) or len(points) != masses:
         raise GuaranteeError(
-            f"a law has points of shape {points.shape} and {masses} masses.",
+            f"a distribution has points of shape {points.shape} and {masses} masses.",
             remedy="Give one mass for each point; points in several dimensions are rows.",
         )
     if not points.size or not np.all(np.isfinite(points)):
         raise GuaranteeError(
-            "a law has no points, or a point that is not a finite number.",
+            "a distribution has no points, or a point that is not a finite number.",
             remedy="Give at least one point; leave out what cannot be observed.",
         )
 

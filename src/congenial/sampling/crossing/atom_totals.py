@@ -246,7 +246,7 @@ class _Outside:
             if bits > 62:
                 raise StructureError(
                     "crossing groups are too many for windows of this size.",
-                    remedy="Mandate fewer crossing totals, or use a larger epsilon.",
+                    remedy="Publish fewer crossing totals exactly, or use a larger epsilon.",
                 )
             self.chance = 1 << bits
 

@@ -204,7 +204,8 @@ def _best_split(matrix: Ints) -> Split:
 
 def _no_square(cells: int) -> StructureError:
     return StructureError(
-        f"among {cells} cells tied by crossing sums no four make good what the others leave.",
+        f"among {cells} cells tied by crossing sums no four can make up the difference of the "
+        "others.",
         remedy="Publish fewer crossing sums.",
     )
 

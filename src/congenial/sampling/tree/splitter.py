@@ -70,7 +70,7 @@ class Splitter:
         if self.slack >= 2.0**-17:
             raise StructureError(
                 f"a table of {centre.size} cells is too large for one draw.",
-                remedy="Split it at a mandated total.",
+                remedy="Split it at a published total.",
             )
         self._check = (1 << 64) - math.ceil(2 * self.slack * 2.0**64)
 

@@ -46,7 +46,7 @@ class ColumnRules:
             cut.append(QuantileBins(name, bins, pairs[0] if pairs else bins, values))
         if alone:
             raise StructureError(
-                f"spikes are given for {next(iter(alone))!r}, which has no quantiles.",
+                f"spikes has {next(iter(alone))!r}, which has no quantiles.",
                 remedy="A column with bins of its own has a spike by an edge on both sides of it.",
             )
         told_tails = tuple(StatedTail.from_dict(name, one) for name, one in (tails or {}).items())
@@ -69,21 +69,21 @@ class ColumnRules:
         for name, axis in self.coarse:
             if name not in names or schema.axis(axis).base != name or axis == name:
                 raise StructureError(
-                    f"{axis!r} is no coarser name of a column {name!r} of the records.",
+                    f"{axis!r} is not a coarser name of a column {name!r} of the records.",
                     remedy="Name one that the schema has under `within` of this column.",
                 )
         rules: list[QuantileBins | StatedTail] = [*self.quantiles, *self.tails]
         for rule in rules:
             if rule.name not in names:
                 raise StructureError(
-                    f"{rule.name!r} has quantiles or tails and is not synthesised.",
+                    f"{rule.name!r} has quantiles or tails but is not synthesised.",
                     remedy="Name it under synthesise.",
                 )
             rule.refuse(schema.attribute(rule.name))
         for cut in self.quantiles:
             if cut.name in dict(self.coarse):
                 raise StructureError(
-                    f"{cut.name!r} has quantiles, so that it has no coarser name of the schema.",
+                    f"{cut.name!r} has quantiles, so it cannot use a coarser name of the schema.",
                     remedy="Give two numbers of quantiles, alone and in pairs: [32, 8].",
                 )
             self._refuse_figures(cut, figures)
@@ -100,8 +100,8 @@ class ColumnRules:
         for statement in figures.statements:
             if cut.name in Cells(figures.schema, (statement,)).bases:
                 raise StructureError(
-                    f"'{statement.label}' is about {cut.name!r}, whose bins are to be drawn as "
-                    "quantiles: they could not keep it.",
+                    f"'{statement.label}' is about {cut.name!r}, whose classes are drawn as "
+                    "quantiles and could not keep it.",
                     remedy=f"Give {cut.name!r} bins in the schema (edges), and no quantiles.",
                 )
 

@@ -39,9 +39,8 @@ class KeptFigures:
         told = self.published
         if told.bounds:
             raise StructureError(
-                f"'{told.bounds[0].label}' bounds a statistic, and records from tables keep no "
-                "bounds.",
-                remedy="Publish the statistic exactly, or leave the bound out.",
+                f"'{told.bounds[0].label}' is a bound, and records from tables cannot keep bounds.",
+                remedy="Publish the figure exactly, or leave out the bound.",
             )
         for rule in told.zeros if told.equalities else ():
             bases = set(Cells(told.schema, (rule,)).bases)
@@ -57,7 +56,7 @@ class KeptFigures:
             raise StructureError(
                 f"figures and rules mention {', '.join(about.bases)}: {about.size:,} cells, more "
                 f"than {LARGEST_FIGURES:,}.",
-                remedy="Give these columns fewer levels, or synthesise fewer of them.",
+                remedy="Give these columns fewer categories, or synthesise fewer of them.",
             )
         self._refuse_nobody()
         held = {s.label for s in self.seen.statements}
@@ -78,7 +77,7 @@ class KeptFigures:
             told = "; ".join(rule.label for rule in self.rules)
             raise StructureError(
                 f"the structural zeros leave no record possible: {told}.",
-                remedy="Leave one of them out, or narrow its condition.",
+                remedy="Leave out one of them, or narrow its condition.",
             )
 
     @cached_property

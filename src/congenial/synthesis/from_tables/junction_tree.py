@@ -129,7 +129,7 @@ class JunctionTree:
         log_z = float(logsumexp(upward[0]))
         if not np.isfinite(log_z):
             raise StructureError(
-                "the structural zeros leave no cell at all.", remedy="Leave some of them out."
+                "the structural zeros exclude every cell.", remedy="Leave out some of them."
             )
         found = [np.exp(upward[0] - log_z)]
         for i in range(1, len(self.cliques)):

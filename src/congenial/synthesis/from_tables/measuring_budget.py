@@ -66,8 +66,8 @@ class MeasuringBudget:
             )
         if not self.rounds and not any(self.counted):
             raise GuaranteeError(
-                "no table of these columns is left to measure: published figures settle them, or "
-                "every record has the same level.",
+                "no table of these columns is left to measure: the published figures fix them, "
+                "or every record has the same category.",
                 remedy="Synthesise another column as well, or use the published tables.",
             )
 

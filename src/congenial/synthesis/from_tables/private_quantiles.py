@@ -55,7 +55,7 @@ class QuantileBins:
         for number in (self.bins, self.in_pairs):
             if not 2 <= number <= MOST_BINS or number & (number - 1):
                 raise StructureError(
-                    f"quantiles of {self.name!r}: {number} bins cannot be had by halving.",
+                    f"quantiles of {self.name!r}: {number} classes are not a power of two.",
                     remedy=f"Use 2, 4, 8, ... or {MOST_BINS}.",
                 )
         if self.in_pairs > self.bins:
@@ -80,14 +80,14 @@ class QuantileBins:
         numbers = len(attribute.intervals)
         if attribute.kind == "categorical":
             raise StructureError(
-                f"column {self.name!r} has labels and no numbers, so that it has no quantiles.",
-                remedy="Name a column with `edges` or `integers`, or leave quantiles out.",
+                f"column {self.name!r} has text categories and no numbers, so it has no quantiles.",
+                remedy="Name a column with `edges` or `integers`, or leave out quantiles.",
             )
         if not self.bins <= numbers <= MOST_LEVELS:
             raise StructureError(
-                f"column {self.name!r} has {numbers} levels with numbers, and is to be cut into "
-                f"{self.bins} bins.",
-                remedy=f"Give at least as many levels as bins, and at most {MOST_LEVELS:,}.",
+                f"column {self.name!r} has {numbers} categories with numbers, but is to be cut "
+                f"into {self.bins} classes.",
+                remedy=f"Give at least as many categories as classes, and at most {MOST_LEVELS:,}.",
             )
         self.parts(attribute)
 
@@ -211,7 +211,7 @@ def _level_of(attribute: Attribute, value: Number) -> int:
         if attribute.whole and low == value and high == value + 1:
             return at
     raise SchemaError(
-        f"spikes of {attribute.name!r}: {written(value)} is no level of its own.",
+        f"spikes of {attribute.name!r}: {written(value)} is not a category of its own.",
         remedy="Give a whole number that the column has alone: `integers`, or whole `edges` of "
         "which one is this number and the next one is 1 more.",
     )

@@ -141,7 +141,7 @@ class TableRecordsRelease(RecordCopies):
         held = [m for m in self.measured if {one, other} == {self._base(a) for a in m.axes}]
         if not held:
             settled = self._made.settled((one, other))
-            return "settled by published figures" if settled else "implied by the fit"
+            return "fixed by published figures" if settled else "implied by the fit"
         coarse = [axis for axis in held[0].axes if self._base(axis) != axis]
         return "measured" + (f" by {' and '.join(coarse)}" if coarse else "")
 
@@ -251,7 +251,7 @@ class TableRecordsRelease(RecordCopies):
         written = [f"{file}.parquet" for file in files_of_records(law.get("copies", 1))]
         for file in (*written, MEASUREMENTS, MEASURED):
             if file not in payload:
-                raise BundleError(f"{file} is missing.", remedy="Get the bundle again.")
+                raise BundleError(f"{file} is missing.", remedy="Get a new copy of the bundle.")
         copies = tuple(
             _with(expected_copy(file, schema, law["columns"], law.get("records")), made_up).read(
                 payload[file], list(law["columns"])
@@ -268,7 +268,7 @@ class TableRecordsRelease(RecordCopies):
                 raise TypeError(moved)
         except (ArithmeticError, LookupError, ValueError, TypeError, RecursionError, StopIteration):
             raise BundleError(
-                f"{MEASUREMENTS} cannot be read.", remedy="Get the bundle again."
+                f"{MEASUREMENTS} cannot be read.", remedy="Get a new copy of the bundle."
             ) from None
         told = payload[MEASURED]
         found = cls(
@@ -319,7 +319,7 @@ class TableRecordsRelease(RecordCopies):
             "no more records were changed than there are": (
                 0 <= self.moved <= sum(one.num_rows for one in self.copies)
             ),
-            "every value is one the schema knows": all(
+            "every value is in the schema": all(
                 (one >= 0).all() for each in levels for one in each.values()
             ),
             "the records agree with every published figure and rule they show": all(

@@ -105,15 +105,16 @@ class TableRecords:
         refuse_unknown_number(self.adjacency, self.names)
         if not self.names or len(set(self.names)) != len(self.names):
             raise GuaranteeError(
-                "records need columns, each named once.", remedy="Name the columns to synthesise."
+                "synthesise needs columns, each named once.",
+                remedy="Name the columns to synthesise.",
             )
         self.rules.refuse(self.adjacency.figures, self.names)
         for name in self.names:
             size = self.schema.attribute(name).size
             if size > MOST_LEVELS:
                 raise StructureError(
-                    f"column {name!r} has {size} levels, more than {MOST_LEVELS}.",
-                    remedy="Give it bins in the schema, or quantiles where its levels are numbers.",
+                    f"column {name!r} has {size} categories, more than {MOST_LEVELS}.",
+                    remedy="Give it edges in the schema, or quantiles if it has numbers.",
                 )
         self._refuse_other_numbers()
 
@@ -132,7 +133,7 @@ class TableRecords:
         if self.records is not None and kept:
             raise StructureError(
                 f"{self.records} records cannot keep '{kept[0].label}', which counts all people.",
-                remedy="Leave `records` out: there are then as many records as people.",
+                remedy="Leave out `records`: there are then as many records as people.",
             )
 
     @classmethod
@@ -155,7 +156,9 @@ class TableRecords:
         for name in (*names, *(weights or {})):
             adjacency.schema.attribute(name)  # raises when it is unknown
         if (rho is None) == (epsilon is None):
-            raise GuaranteeError("the promise is rho or epsilon.", remedy="State one of them.")
+            raise GuaranteeError(
+                "the promise must be rho or epsilon, not both.", remedy="State one of them."
+            )
         ordered = tuple(name for name in adjacency.schema.names if name in set(names))
         law: Law = "gaussian" if epsilon is None else "geometric"
         told = tuple(Fraction((weights or {}).get(name, 1)) for name in ordered)

@@ -51,7 +51,7 @@ class StatedTail:
                 continue
             if end is None:
                 raise StructureError(
-                    f"tails of {self.name!r}: it has no open level at the {side}.",
+                    f"tails of {self.name!r}: it has no open class at the {side}.",
                     remedy=f"Leave {side} out, or give the column `{side}` in the schema.",
                 )
             if (mean <= end) if side == "top" else (mean >= end):
