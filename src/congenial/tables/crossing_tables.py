@@ -125,20 +125,23 @@ def nearer(work: Measurements, margins: Sequence[Margin], cells: Ints, targets: 
         return cells
     from congenial.tables.transport_kernels import CellIndex, move_people  # compiles
 
-    z = cells.reshape(-1).copy()
-    numbers = np.stack([cell_numbers(margin) for margin in margins])
-    members = np.argsort(numbers, axis=1, kind="stable")
+    alike, counted = figure_classes(work)
+    order = np.argsort(alike, kind="stable")  # cells of one class stand side by side
+    classes = np.append(np.flatnonzero(np.diff(alike[order], prepend=-1)), len(order))
+    numbers = np.stack([cell_numbers(margin)[order] for margin in margins]).astype(np.int32)
+    members = np.argsort(numbers, axis=1, kind="stable").astype(np.int32)
     sizes = [np.bincount(number, minlength=numbers.max() + 1) for number in numbers]
     starts = np.concatenate([np.zeros((len(numbers), 1), np.int64), np.cumsum(sizes, 1)], axis=1)
-    alike, counted = figure_classes(work)
-    order = np.argsort(alike, kind="stable")
-    first = np.append(np.flatnonzero(np.diff(alike[order], prepend=-1)), len(order))
-    off = z - targets.reshape(-1)
+    z = cells.reshape(-1)[order]
+    off = z - targets.reshape(-1)[order]
     pull = np.zeros(work.size)
     for number in numbers:
         pull += np.bincount(number, off)[number]
-    move_people(z, pull, CellIndex(numbers, members, starts, order, first, ~counted), MOVES)
-    return z.reshape(cells.shape)
+    free = np.flatnonzero(~counted[order])
+    move_people(z, pull, CellIndex(numbers, members, starts, classes, free), MOVES)
+    moved = np.empty_like(z)
+    moved[order] = z
+    return moved.reshape(cells.shape)
 
 
 def figure_classes(work: Measurements) -> tuple[Ints, NDArray[np.bool_]]:

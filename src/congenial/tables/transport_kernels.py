@@ -442,15 +442,14 @@ def nearest_whole(x, allowed, weight, rows, columns):  # type: ignore[no-untyped
 class CellIndex(NamedTuple):
     """Which cells each cell of each table adds up, and which cells people may move between.
 
-    Cell number c of table b adds up members[b, starts[b, c] : starts[b, c + 1]]. Cells of one class
-    (told apart by no figure) are order[first[k] : first[k + 1]]; `free` cells no figure counts.
+    Cell number c of table b adds up members[b, starts[b, c] : starts[b, c + 1]]. The cells of class
+    k (told apart by no figure) are classes[k] .. classes[k + 1] - 1; `free` cells no figure counts.
     """
 
     numbers: Any  # (tables, cells): the cell of the table that a cell belongs to
     members: Any
     starts: Any
-    order: Any
-    first: Any
+    classes: Any
     free: Any
 
 
@@ -470,33 +469,38 @@ def move_people(z, pull, index, moves):  # type: ignore[no-untyped-def]
             gain, up, down = other, enter, leave
         if gain >= 0.0:
             break
+        _pulled(pull, index, up, down)
         if up >= 0:
             z[up] += 1
-            _pulled(pull, index, up, 1.0)
         if down >= 0:
             z[down] -= 1
-            _pulled(pull, index, down, -1.0)
 
 
 @numba.njit(cache=True)
-def _pulled(pull, index, cell, step):  # type: ignore[no-untyped-def]
-    """The pulls after one person more or less in a cell."""
+def _pulled(pull, index, up, down):  # type: ignore[no-untyped-def]
+    """The pulls after one person more in a cell and one less in another; -1 for none."""
     for b in range(index.numbers.shape[0]):
-        at = index.numbers[b, cell]
-        for k in range(index.starts[b, at], index.starts[b, at + 1]):
-            pull[index.members[b, k]] += step
+        enter = index.numbers[b, up] if up >= 0 else -1
+        leave = index.numbers[b, down] if down >= 0 else -1
+        if enter == leave:
+            continue
+        if enter >= 0:
+            for k in range(index.starts[b, enter], index.starts[b, enter + 1]):
+                pull[index.members[b, k]] += 1.0
+        if leave >= 0:
+            for k in range(index.starts[b, leave], index.starts[b, leave + 1]):
+                pull[index.members[b, k]] -= 1.0
 
 
 @numba.njit(cache=True)
 def _best_alone(z, pull, index):  # type: ignore[no-untyped-def]
     """The best move in or out of a cell that no figure counts: gain, cell entered, cell left."""
     enter, leave, tables = -1, -1, index.numbers.shape[0]
-    for i in range(z.size):
-        if index.free[i]:
-            if enter < 0 or pull[i] < pull[enter]:
-                enter = i
-            if z[i] > 0 and (leave < 0 or pull[i] > pull[leave]):
-                leave = i
+    for i in index.free:
+        if enter < 0 or pull[i] < pull[enter]:
+            enter = i
+        if z[i] > 0 and (leave < 0 or pull[i] > pull[leave]):
+            leave = i
     if enter < 0:
         return 0.0, -1, -1
     if leave >= 0 and -pull[leave] <= pull[enter]:
@@ -511,16 +515,15 @@ def _best_exchange(z, pull, index):  # type: ignore[no-untyped-def]
     "Best" before the tables that tell the two apart are counted, which is quick and nearly so.
     """
     best, up, down = np.inf, -1, -1
-    for k in range(index.first.size - 1):
-        enter, leave = index.order[index.first[k]], -1
-        for at in range(index.first[k], index.first[k + 1]):
-            i = index.order[at]
-            if pull[i] < pull[enter]:
-                enter = i
-            if z[i] > 0 and (leave < 0 or pull[i] > pull[leave]):
-                leave = i
-        if leave >= 0 and pull[enter] - pull[leave] < best:
-            best, up, down = pull[enter] - pull[leave], enter, leave
+    for k in range(index.classes.size - 1):
+        enter, leave, low, high = -1, -1, np.inf, -np.inf
+        for i in range(index.classes[k], index.classes[k + 1]):
+            if pull[i] < low:
+                enter, low = i, pull[i]
+            if pull[i] > high and z[i] > 0:
+                leave, high = i, pull[i]
+        if low - high < best:
+            best, up, down = low - high, enter, leave
     if up == down:
         return 0.0, -1, -1
     apart = 0
