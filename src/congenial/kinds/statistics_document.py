@@ -16,6 +16,7 @@ from congenial.mechanisms.distribution.assumptions import Diagnosis
 from congenial.mechanisms.distribution.choose import Choice
 from congenial.mechanisms.distribution.sampling_error import SamplingError, cost_words
 from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
+from congenial.mechanisms.released import FILE_LEVEL
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.law_curves import LawCurve, law_curves
 from congenial.report.page import PageColumn, PageTable, Picture, table
@@ -23,7 +24,6 @@ from congenial.report.release_page import promise_facts
 from congenial.report.render import page
 from congenial.report.usage_section import python_lines
 
-LEVEL = 0.90
 _NUMBER = re.compile(r"\d[\d.]*(?:e[+-]?\d+)?")
 CAPTION = (
     "The statistics under each scenario, as fitted and with the noise added. The closer the "
@@ -146,12 +146,12 @@ def _laws(release: StatisticsRelease) -> PageTable:
 def _values(release: StatisticsRelease) -> PageTable:
     rows = []
     for name in release.statistics:
-        interval = release.interval(name, LEVEL)
+        interval = release.interval(name, FILE_LEVEL)
         rows.append([name, interval.estimate, interval.low, interval.high])
     columns = [
         PageColumn("statistic"),
         PageColumn("released value", number=True),
-        PageColumn(f"{LEVEL:.0%} from", number=True),
+        PageColumn(f"{FILE_LEVEL:.0%} from", number=True),
         PageColumn("to", number=True),
     ]
     words = "Intervals for the statistics of these data, from the known noise."

@@ -24,6 +24,7 @@ from congenial.errors import (
 from congenial.kinds.tables import TablesSection
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.released import FILE_LEVEL
 from congenial.mechanisms.tables_release import TablesEstimator, showing
 from congenial.pairs.difference_types import DifferenceTypes
 from congenial.privacy.conversions import zcdp_rho
@@ -36,7 +37,6 @@ from congenial.tables.joint_estimator import Answer
 
 DRAWS = 3  # of made-up people, to see what becomes of printed counts
 LARGEST = 2_000_000  # cells of which that is quick
-LEVEL = 0.9
 UNSTATED = 10  # times the least standard deviation asked for: what other tables are held to
 
 
@@ -218,7 +218,7 @@ def try_printed(made: MeasuredTables) -> PrintedTrial | None:
             if counts is None:
                 squares[0, at] = inside[at] = np.nan
                 continue
-            reach = made.estimator.reach(names, LEVEL)
+            reach = made.estimator.reach(names, FILE_LEVEL)
             low, high = ends_within(answered.estimates[at], reach)
             pair = (counts, answered.estimates[at])
             squares[:, at] += [float(np.mean((values - truth) ** 2)) / DRAWS for values in pair]

@@ -12,12 +12,11 @@ import numpy as np
 
 from congenial.errors import BundleError
 from congenial.mechanisms.one_table import OneTable
+from congenial.mechanisms.released import FILE_LEVEL
 from congenial.mechanisms.tables_files import said
 from congenial.mechanisms.tables_release import TablesRelease
 
 Paragraphs = list[tuple[str, str]]  # heading, text
-
-LEVEL = 0.90
 
 
 def explained_for(release: Any, reader: str) -> Paragraphs:
@@ -228,7 +227,7 @@ def _has_error(release: Any) -> bool:
 
 def _reach(release: TablesRelease, names: tuple[str, ...]) -> float:
     """The median half-width over the cells of a table."""
-    return float(np.median(release.estimator.reach(names, LEVEL)))
+    return float(np.median(release.estimator.reach(names, FILE_LEVEL)))
 
 
 _READERS: dict[str, Callable[[Any], Paragraphs]] = {
