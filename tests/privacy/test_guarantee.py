@@ -71,18 +71,18 @@ GUESSERS = {
     "nothing published": (
         ONE_ROW[0],
         "knows every record except yours, or believes that yours is independent of them, and "
-        "thinks two of your answers equally likely",
+        "thinks two possible answers of yours equally likely",
     ),
     "a figure that leaves one record free": (ONE_ROW[1], "knows every record except yours, or "),
     "one other": (
         MANDATED,
         "knows every record except yours and that of the one other person whose record would have "
-        "to change with it, and thinks two of your answers equally likely",
+        "to change with it, and thinks two possible answers of yours equally likely",
     ),
     "two others": (
         SemiAdjacent(CROSSED),
         "knows every record except yours and those of the 2 others that would have to change with "
-        "it, and thinks two of your answers equally likely",
+        "it, and thinks two possible answers of yours equally likely",
     ),
     "existential": (
         SemiAdjacent(CROSSED, "existential"),
@@ -126,7 +126,10 @@ def test_a_promise_says_whose_guess_it_bounds_and_never_shorter(name):
     pairs, who = GUESSERS[name]
     text = Guarantee.pure(1, pairs).explain()
     assert f"Someone who {who}" in text
-    assert "would guess right at most 74 times in 100 afterwards (50 before)." in text
+    assert (
+        "would guess right at most 74 times in 100 after seeing this release alone (50 before)."
+        in text
+    )
 
 
 @pytest.mark.parametrize("name", GUESSERS)

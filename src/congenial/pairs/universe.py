@@ -139,7 +139,8 @@ def guesser_in_words(records: int) -> str:
         1: ", or believes that yours is independent of them",
         2: " and that of the one other person whose record would have to change with it",
     }.get(records, f" and those of the {records - 1} others that would have to change with it")
-    return f"knows every record except yours{known}, and thinks two of your answers equally likely"
+    thinks = "thinks two possible answers of yours equally likely"
+    return f"knows every record except yours{known}, and {thinks}"
 
 
 def no_pairs_in_words(figures: Invariants) -> str:

@@ -186,7 +186,7 @@ class Guarantee:
         >>> Guarantee.pure(1, under=ReplaceOne(schema)).in_short["Exact"]
         'The number of people. It has no noise and is not protected.'
         """
-        exact = self._exact_figures
+        exact = self._exact_figures_by
         told = "; ".join(exact) or "nothing"
         if exact:
             has = "They have no noise and are" if len(exact) > 1 else "It has no noise and is"
@@ -230,7 +230,7 @@ class Guarantee:
         times = times_in_100((1 + self.tradeoff.total_variation) / 2)
         return (
             f"Someone who {self.adjacency.guesser}, would guess right at most {times} times in 100 "
-            "afterwards (50 before)."
+            "after seeing this release alone (50 before)."
         )
 
     @property
@@ -268,6 +268,15 @@ class Guarantee:
         if self._counts_people and not self.adjacency.figures.tells_total:
             figures.append("the number of people")
         return figures
+
+    @property
+    def _exact_figures_by(self) -> list[str]:
+        """The same with the groups for which each is known: "Population (by county, statute)"."""
+        figures = [s for s in self.adjacency.everything.told if s.relation == "="]
+        by = [f"by {', '.join(s.by)}" if s.by else "" for s in figures]
+        notes = [", ".join(filter(None, (b, s.because))) for s, b in zip(figures, by, strict=True)]
+        named = [f"{s.label} ({n})" if n else s.label for s, n in zip(figures, notes, strict=True)]
+        return [*named, *self._exact_figures[len(figures) :]]
 
     def _bounds_clause(self) -> str:
         """Public bounds, and what is impossible, where a plan states any."""

@@ -5,6 +5,7 @@ published.csv, which `congenial publish` writes beside the plan too.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import chain, product
 
@@ -74,7 +75,7 @@ In full
 
 Files
 {listed}
-
+{_columns_note(release)}
 How to use it
   import congenial
   release = congenial.read("<this folder>")
@@ -82,6 +83,27 @@ How to use it
 or, without Python, read the CSV files. The noise is described in release.json under "description".
 {note}Check the folder with: congenial verify <this folder> --digest <announced digest>
 """
+
+
+COLUMNS = {
+    "count": "the number to quote, with its interval; counts add up to the sums that tables show",
+    "estimate": "for analysis, and for sums that no table shows; may be negative",
+    "sd": "standard deviation of the estimate",
+    "low": "lower end of the 90 % interval",
+    "high": "upper end of the 90 % interval",
+    "count_as_drawn": "the raw noisy value of one table, for specialists; do not quote it",
+}
+
+
+def _columns_note(release: Released) -> str:
+    """What the numbers in files of tables are."""
+    told = " ".join(what for _, what in release.contents)
+    there = [name for name in COLUMNS if re.search(rf"\b{name}\b", told)]
+    if release.kind != "tables" or not there:
+        return ""
+    lines = "\n".join(_file_line(f"  {name}", COLUMNS[name]) for name in there)
+    note = "An interval covers the noise that protects people, not errors in collecting the data."
+    return f"\nColumns\n{lines}\n{note}\n"
 
 
 def _file_line(name: str, what: str) -> str:
