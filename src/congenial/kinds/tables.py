@@ -70,8 +70,8 @@ if TYPE_CHECKING:
 Tables = tuple[tuple[str, ...], ...]
 TOGETHER = 2**26  # common cells up to which all tables are counted at once
 RESIDUAL = 1e-6  # of a standard deviation, by which recomputed estimates may differ
-AIM = "the aim of the design is one, and what it says of accuracy holds"
-FITTED = "estimates follow from the tables as drawn"
+AIM = "the stated priority is valid and its accuracy is met"
+FITTED = "the estimates follow from the noisy tables"
 
 
 class TablesSection(NamedSection):
@@ -559,24 +559,22 @@ def verify(files: Files, release: TablesRelease) -> list[Check]:
     drawn = by_table(release.description, release.drawn)
     again = cache(lambda: made.estimator.answer(drawn))
     looks: dict[str, Callable[[], Any]] = {
-        "every table reads back as written": lambda: all(
+        "the data files have the expected form": lambda: all(
             files.same(name, content) for name, content in release.payload().items()
         ),
         FOLLOWS: lambda: _follows(made, release),
         **_design_looks(release, adjacency),
-        "tables as drawn keep the figures they were drawn given": lambda: _drawn_given(
-            made, release
-        ),
-        "values as drawn lie on the grid of the law": lambda: _on_grid(release),
+        "the noisy tables agree with the exact figures": lambda: _drawn_given(made, release),
+        "the noisy values are multiples of the stated step": lambda: _on_grid(release),
         FITTED: lambda: _close(release, release.estimates, again().estimates),
-        "printed counts follow from the tables as drawn": lambda: (
+        "the printed counts follow from the noisy tables": lambda: (
             (_same_counts(release, again()) or made.estimator.as_near(drawn, release.counts))
             and _follows_keep(made.estimator)
         ),
-        "printed counts keep every published bound": lambda: _bounded(release),
+        "the printed counts keep every published bound": lambda: _bounded(release),
     }
     if release.has_errors:
-        looks["standard deviations follow from the noise"] = lambda: _deviations(made, release)
+        looks["the standard deviations follow from the noise"] = lambda: _deviations(made, release)
     checks = looked_into(looks, files)
     detail = f"within {RESIDUAL:g} standard deviations, by "
     return [
@@ -603,9 +601,9 @@ def _design_looks(release: TablesRelease, adjacency: Adjacency) -> dict[str, Cal
 
     found = cache(lambda: design_checks(release, adjacency))
     return {
-        "the noise keeps the promise of the design": lambda: found().feasible,
-        "the design's types of differences are those of the figures": lambda: found().types,
-        "the design is as near the best as it says": lambda: found().gap,
+        "the noise keeps the promise": lambda: found().feasible,
+        "the differences that the noise hides follow from the exact figures": lambda: found().types,
+        "the split of the noise is as close to the best as stated": lambda: found().gap,
         AIM: lambda: aim_holds(
             str(release.description.design.get("aim")),
             release.tables,
@@ -615,7 +613,8 @@ def _design_looks(release: TablesRelease, adjacency: Adjacency) -> dict[str, Cal
 
 
 def design_checks(release: Released, adjacency: Adjacency) -> DesignChecks:
-    """The design of a release of tables, worked out anew."""
+    """The design of a release of tables, worked out again."""
+    from congenial.kinds.stated_aims import objective_holds
     from congenial.tables.design_document import recheck
 
     told = release.description
@@ -627,7 +626,9 @@ def design_checks(release: Released, adjacency: Adjacency) -> DesignChecks:
         Fraction(0) if names not in scales else 1 / scales[names] if gaussian else scales[names]
         for names in told.tables
     ]
-    return recheck(told.design, workload, adjacency, parameters)
+    found = recheck(told.design, workload, adjacency, parameters)
+    sound = found.gap and objective_holds(told.design, told.tables)  # `recheck` has read it
+    return replace(found, gap=sound)
 
 
 def _drawn_given(made: MeasuredTables, release: TablesRelease) -> bool:
