@@ -32,7 +32,7 @@ from congenial.report.render import stated
 EACH = Fraction(1, 10)  # epsilon of one release
 STUCK = 300  # seconds in which nothing happens
 SPENT = ("drawn", "committed", "abandoned")
-NO_REPORT = "report.html says nothing else"  # a quick release has a stand-in for its report
+NO_REPORT = "report.html contains no unexpected text or pictures"  # it is a stand-in
 
 PLAN = """
 [data]

@@ -86,7 +86,7 @@ def test_from_check_to_a_verified_bundle(folder, estimate):
     bundle = folder / "bundles" / "age"
     checks = run("verify", bundle, "--digest", made["digest"], "--json")["checks"]
     assert all(one["holds"] for one in checks)
-    assert any("points of the public grid" in one["what"] for one in checks)
+    assert any("on the public grid" in one["what"] for one in checks)
     release = read(bundle)
     assert len(release.values) == len(release.spec.names) == len(told["estimates"])
     assert "epsilon = 1" in (bundle / "report.html").read_text()
@@ -119,7 +119,7 @@ def test_a_tampered_value_and_a_better_promise_are_noticed(folder):
     from congenial.privacy.tradeoff import Pure
 
     moved = replace(release, values=(release.values[0] + 1e-3,))
-    assert not moved.checks()["the values are points of the public grid"]
+    assert not moved.checks()["the values lie on the public grid"]
     claimed = replace(release.guarantee, tradeoff=Pure("0.5"))
     assert not replace(release, guarantee=claimed).follows
     with pytest.raises(BundleError, match="cannot be read"):

@@ -122,7 +122,7 @@ def test_from_check_to_a_verified_bundle(folder, scenarios):
     claimed = replace(release.guarantee, tradeoff=Pure("0.5"))
     assert not replace(release, guarantee=claimed).follows
     moved = replace(release, values=(release.values[0] + 1e-9,))
-    assert not moved.checks()["the values are points of the public grid"]
+    assert not moved.checks()["the values lie on the public grid"]
 
 
 def test_public_means_of_everybody_lessen_the_noise_and_the_ledger_counts_the_ordinary_loss(folder):

@@ -114,7 +114,7 @@ def test_from_check_to_a_verified_bundle(folder: Path) -> None:
     bundle = folder / "bundles" / "quarter"
     checks = run("verify", bundle, "--digest", made["digest"], "--json")["checks"]
     assert any(
-        one["what"] == "the promise to individual people follows from the noise" for one in checks
+        one["what"] == "the promise to single persons follows from the noise" for one in checks
     )
     assert "pairs of distributions)" in " ".join(run("explain", bundle).split())
     assert "0.35" in run("explain", path)
@@ -183,7 +183,9 @@ def test_persons_are_promised_something_and_it_is_counted(folder: Path) -> None:
     checks = run("verify", result.folder, "--json", code=1)["checks"]  # seeded
     failed = [one["what"] for one in checks if not one["holds"]]
     assert failed == ["drawn from the system's randomness"]
-    assert any(one["what"] == "the noise hides every pair of distributions" for one in checks)
+    assert any(
+        one["what"] == "the noise is large enough for every pair of scenarios" for one in checks
+    )
 
 
 def test_a_smaller_noise_than_promised_is_noticed(folder: Path) -> None:
@@ -198,8 +200,8 @@ def test_a_smaller_noise_than_promised_is_noticed(folder: Path) -> None:
     weaker = replace(drawn, description=replace(drawn.description, law=law))
     assert all(drawn.checks().values())
     told = weaker.checks()
-    assert not told["the noise hides every pair of distributions"]
-    assert not told["the promise to individual people follows from the noise"]
+    assert not told["the noise is large enough for every pair of scenarios"]
+    assert not told["the promise to single persons follows from the noise"]
 
 
 def test_a_share_of_the_data_is_kept_apart(folder: Path) -> None:

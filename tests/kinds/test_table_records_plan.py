@@ -14,12 +14,16 @@ import pytest
 import congenial
 from congenial.errors import CongenialError, PlanError, StructureError
 from congenial.exports.exported_tables import exported_bundle
+from congenial.kinds.kind import PRODUCED
 from congenial.publication import verification, workflow
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
+from congenial.publication.verification import SYSTEM
+from congenial.synthesis.from_tables.measured_file import MEASURED
 from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
 from tests.commands import run
 from tests.kinds.table_records_plan import PEOPLE
+from tests.publication.forging import altered
 
 ALPHA = 1e-6
 SEED = 20261117
@@ -126,16 +130,38 @@ def test_measured_tables_are_in_a_file_with_their_errors(bundle: Path) -> None:
         assert ends == list(zip(told["low"].to_pylist(), told["high"].to_pylist(), strict=True))
 
 
-def test_changed_errors_of_measured_tables_are_noticed(bundle: Path) -> None:
-    release = congenial.read(bundle)
-    said = release.in_file.decode()
-    assert all(release.checks().values())
+def test_changed_errors_of_measured_tables_are_noticed(bundle: Path, tmp_path: Path) -> None:
+    said = (bundle / MEASURED).read_text()
     line = next(one for one in said.splitlines() if one.startswith("job,"))
-    narrow = line.rsplit(",", 3)[0] + ",0.5,1,2"
-    other, longer = line.replace(",a,", ",b,"), line.replace("job,", "job ,")
-    for text in (*(said.replace(line, one) for one in (narrow, other, longer)), said + line + "\n"):
+    *cell, sd, low, high = line.split(",")
+
+    def forged(text: str) -> set[str]:
+        place = tmp_path / str(len(list(tmp_path.iterdir())))
+        return altered(bundle, place, lambda _, copy: (copy / MEASURED).write_text(text))
+
+    def changed(*errors: object) -> str:
+        return said.replace(line, ",".join([*cell, *map(str, errors)]))
+
+    rounded = changed(float(sd) * (1 + 1e-9), low, high)
+    assert rounded != said
+    assert forged(rounded) <= {SYSTEM}  # as another machine may write it
+    lies = [
+        *(changed(0.5, 1, 2), changed(float(sd) * (1 + 1e-5), low, high)),
+        *(changed(sd, int(low) - 1, high), changed(f"{sd}0", low, high)),
+        *(
+            said.replace(line, line.replace(",a,", ",b,")),
+            said.replace(line, f"{line},"),
+            said + line,
+        ),
+        *(
+            said.replace("job,", "job ,"),
+            said.replace("\n", "\r\n"),
+            said.replace(low, f"{low}.0", 1),
+        ),
+    ]
+    for text in lies:
         assert text != said
-        assert not all(replace(release, in_file=text.encode()).checks().values())
+        assert PRODUCED in forged(text)
 
 
 def test_measured_tables_are_handed_over(bundle: Path) -> None:

@@ -28,9 +28,9 @@ from tests.tables.settings import dense
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
-PRINTED = "the printed counts follow from the drawn tables"
+PRINTED = "the printed counts follow from the noisy tables"
 TABLES = 'tables = [["county", "sex", "age"], ["state", "age"], ["county", "sex"], ["age"]]'
-WRITTEN = "every table can be read as written"
+WRITTEN = "the data files have the expected form"
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_from_a_plan_to_a_verified_bundle(bundle: Path) -> None:
     told = run("verify", bundle, "--json")
     assert told["holds"]
     assert {
-        "the design is as near the best as it says",
+        "the split of the noise is as close to the best as stated",
         PRINTED,
         "the promise follows from the description",
     } <= {one["what"] for one in told["checks"]}
@@ -222,12 +222,12 @@ def with_changed(release: TablesRelease, what: str) -> TablesRelease:
     [
         ("estimate", FITTED),
         ("count", PRINTED),
-        ("sd", "standard deviations follow from the noise"),
-        ("drawn", "tables as drawn keep the figures they were drawn given"),
+        ("sd", "the standard deviations follow from the noise"),
+        ("drawn", "the noisy tables agree with the exact figures"),
         ("scale", "the promise follows from the description"),
-        ("certificate", "the design is as near the best as it says"),
-        ("types", "the design's types of differences are those of the figures"),
-        ("a field more", "the design's types of differences are those of the figures"),
+        ("certificate", "the split of the noise is as close to the best as stated"),
+        ("types", "the differences that the noise hides follow from the exact figures"),
+        ("a field more", "the differences that the noise hides follow from the exact figures"),
         ("aim", AIM),
         ("accuracy", AIM),
     ],

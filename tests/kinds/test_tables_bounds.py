@@ -175,7 +175,7 @@ def test_bounds_alone_are_kept_by_projection(tmp_path):
     (counts,) = release.counts
     assert counts[:, 2].sum() <= 4
     checks = {check.what: check.holds for check in verify(folder)}
-    assert checks["printed counts keep every published bound"]
+    assert checks["the printed counts keep every published bound"]
     vars(release)["counts"] = (counts + 9,)
     assert not tables_verification._bounded(release)
 

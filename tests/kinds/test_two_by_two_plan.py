@@ -14,6 +14,7 @@ import congenial
 from congenial.cli import app
 from congenial.errors import BudgetError, BundleError, GuaranteeError, InferenceError, PlanError
 from congenial.inference import OddsRatioRelease
+from congenial.kinds.kind import PRODUCED
 from congenial.kinds.two_by_two import KIND
 from congenial.publication import bundle
 from congenial.report.page import PageTable
@@ -42,7 +43,7 @@ epsilon = 1
 epsilon = 1.5
 """
 CELLS = {("yes", "yes"): 40, ("yes", "no"): 60, ("no", "yes"): 25, ("no", "no"): 175}
-FOLLOWS = "p-value, decision, interval and power follow from the noisy count"
+FOLLOWS = PRODUCED  # p-value, decision, interval and power, from the noisy count
 
 
 def write_people(folder: Path) -> None:

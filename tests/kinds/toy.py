@@ -21,7 +21,7 @@ from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, PlanError
 from congenial.figures.invariants import Invariants
 from congenial.kinds.kind import Kind, NamedSection, Positive, Ready, Setting, Tell
-from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
+from congenial.mechanisms.record_release import Made, RecordRelease
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
@@ -111,9 +111,6 @@ class CountRelease(RecordRelease):
         pairs = self.guarantee.adjacency
         assert isinstance(pairs, Adjacency)
         yield NoisyCount(pairs, self.condition, Fraction(self.description.law["epsilon"]))
-
-    def checks(self) -> dict[str, bool]:
-        return {FOLLOWS: self.follows}
 
 
 # ---- 4. the kind: what plan, workflow, bundle, verify and commands ask --------------------------

@@ -118,7 +118,7 @@ def test_sums_are_cut_as_cells_are() -> None:
 def test_verify_accepts_these_ends_and_no_others(tmp_path, monkeypatch) -> None:
     release, before = released(), uncut(released())
     sd, low, high = release.cell_errors()
-    refused = "every table can be read as written"
+    refused = "the data files have the expected form"
     told = {
         "as they are": ((low, high), []),
         "wide": (before, [refused]),

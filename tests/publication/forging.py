@@ -22,7 +22,7 @@ from congenial.publication.bundle import as_json, sha256
 from congenial.publication.rerender import further_promise_of
 
 Change = Callable[[Any, Path], None]
-NOT_OURS = "report.html says nothing else"
+NOT_OURS = "report.html contains no unexpected text or pictures"
 ADDED = {
     "heading": "<h2>Epsilon is 0.0001</h2>",
     "link": '<a href="https://example.org">correction</a>',

@@ -57,9 +57,9 @@ def law_of(index):
     return law
 
 
-NOT_OURS = "report.html says nothing else"
-AGREES = "tables as drawn keep the figures they were drawn given"
-READS_BACK = "every table can be read as written"
+NOT_OURS = "report.html contains no unexpected text or pictures"
+AGREES = "the noisy tables agree with the exact figures"
+READS_BACK = "the data files have the expected form"
 RELEASES = {
     "mandated": lambda: release_of(Guarantee.pure(1, MANDATED)),
     "as drawn": lambda: release_of(Guarantee.pure(1, MANDATED), whole=False),
@@ -177,7 +177,7 @@ def test_forged_errors_are_noticed(written, name, part):
     values = table[part].to_pylist()
     forged = table.set_column(at, part, pa.array([v * 2 + 9 for v in values], table[part].type))
     assert _forged_table(folder, table) == set()  # the control
-    wrong = {"sd": "standard deviations follow from the noise"}
+    wrong = {"sd": "the standard deviations follow from the noise"}
     assert _forged_table(folder, forged) == {wrong.get(part, READS_BACK)}
 
 
@@ -364,11 +364,11 @@ def test_what_can_be_worked_out_again_is_checked(written):
     assert failed(labels) == {READS_BACK}
     assert failed(text) == {READS_BACK}
     stated = "README.txt and report.html state that promise"
-    assert failed(words) == {"the promise in words is the one in numbers", stated}
-    assert failed(more) == {"the promise in words is the one in numbers", stated}
+    assert failed(words) == {"the promise in words matches the promise in numbers", stated}
+    assert failed(more) == {"the promise in words matches the promise in numbers", stated}
     assert failed(readme) == {stated}
     assert "the promise follows from the description" in failed(weaker)
-    assert "the promise is about the pairs it names" in failed(records)
+    assert "the stated comparison of datasets matches the exact figures" in failed(records)
 
 
 @pytest.mark.parametrize("mandated", [False, True])
@@ -379,7 +379,7 @@ def test_values_off_the_grid_are_noticed(written, mandated):
     moved = release.drawn[0].copy()
     moved[0, 1:] += np.array([1, -1]) * release.description.only_law.grid / 2
     forged = with_values(release, moved).to_arrow()
-    assert _forged_table(folder, forged) == {"the drawn values lie on the grid of the noise"}
+    assert _forged_table(folder, forged) == {"the noisy values are multiples of the stated step"}
 
 
 def _wrong_sums(release):

@@ -19,7 +19,7 @@ from tests.publication.forging import Change, failed, forged, told
 
 AGREES = "the counts agree with every public figure"
 STATED = "README.txt and report.html state that promise"
-TOLD = "law and promise are told as they are read"
+TOLD = "the stated noise and promise match the data files"
 
 
 pytestmark = pytest.mark.usefixtures("quick_promises")
@@ -149,7 +149,7 @@ def test_what_one_record_changes_in_statistics(good: dict[str, Path], tmp_path: 
         index["guarantee"]["not_covered"] = [line.replace(old, less.words) for line in open_]
 
     found = forged(good["statistics"], tmp_path, change)
-    assert "the promise to individual people follows from the noise" in found
+    assert "the promise to single persons follows from the noise" in found
 
 
 @pytest.mark.parametrize("kind", ["prior", "sums", "synthetic", "statistics"])
@@ -159,7 +159,9 @@ def test_a_sentence_added_to_a_report(good: dict[str, Path], tmp_path: Path, kin
         more = "<p>Correction: epsilon = 0.0001 for everybody.</p></body>"
         (bundle / "report.html").write_text(page.replace("</body>", more))
 
-    assert forged(good[kind], tmp_path, at_the_end) == {"report.html says nothing else"}
+    assert forged(good[kind], tmp_path, at_the_end) == {
+        "report.html contains no unexpected text or pictures"
+    }
 
 
 @pytest.mark.parametrize("name", ["README.txt", "CITATION.cff"])
@@ -168,7 +170,7 @@ def test_a_sentence_added_to_a_text(good: dict[str, Path], tmp_path: Path, name:
         with (bundle / name).open("a") as file:
             file.write("# In truth epsilon = 0.0001.\n")
 
-    assert forged(good["sums"], tmp_path, change) == {f"{name} says nothing else"}
+    assert forged(good["sums"], tmp_path, change) == {f"{name} contains no unexpected text"}
 
 
 @pytest.mark.parametrize("kind", ["prior", "statistics"])

@@ -16,6 +16,7 @@ from congenial import verify
 from congenial.kinds import statistics_document
 from congenial.kinds.given_public_document import CAPTIONS
 from congenial.report.render import basis_of
+from tests.kinds.test_given_public_plan import COUNTIES
 from tests.publication.forging import ADDED, NOT_OURS, Change, forged
 
 pytestmark = pytest.mark.usefixtures("quick_promises")
@@ -42,6 +43,17 @@ def replaced(pattern: re.Pattern[str], other: Callable[[str], str]) -> Change:
         (bundle / "report.html").write_text(page)
 
     return change
+
+
+@pytest.mark.parametrize(("kind", "circles", "diamonds"), [("prior", 4, 4), ("sums", 4, 0)])
+def test_counts_are_drawn_and_earlier_ones(
+    good: dict[str, Path], kind: str, circles: int, diamonds: int
+) -> None:
+    """Three counties, and a mark in the legend."""
+    (address,) = IMAGE.findall((good[kind] / "report.html").read_text())
+    svg = b64decode(address.partition(",")[2]).decode()
+    assert (svg.count("<circle"), svg.count('fill="white"')) == (circles, diamonds)
+    assert all(county in svg for county in COUNTIES)
 
 
 @pytest.mark.parametrize("kind", sorted(CAPTION))

@@ -32,9 +32,9 @@ from tests.publication.forging import (
     text_forgeries,
 )
 
-PLAIN = "it says when it was made, and nothing it need not say"
-OTHERS = "the bundle lists its own files and no others"
-IN_WORDS = "the promise in words is the one in numbers"
+PLAIN = "release.json states when the bundle was made and has no unexpected fields"
+OTHERS = "release.json lists every file of the bundle and no others"
+IN_WORDS = "the promise in words matches the promise in numbers"
 WRITTEN = ("release.json", "DIGEST.txt", "report.html", "README.txt", "CITATION.cff")
 
 pytestmark = pytest.mark.usefixtures("quick_promises")
@@ -90,7 +90,7 @@ def test_a_sentence_added_to_a_text(
         with (bundle / name).open("a") as file:
             file.write("# In truth epsilon = 0.0001.\n")
 
-    assert altered(made[kind], tmp_path, change) == {f"{name} says nothing else"}
+    assert altered(made[kind], tmp_path, change) == {f"{name} contains no unexpected text"}
 
 
 @every_kind
@@ -220,7 +220,7 @@ def test_a_key_twice(made: dict[str, Path], tmp_path: Path, kind: str) -> None:
     text = (copy / "release.json").read_text()
     (copy / "release.json").write_text(text.replace("{", '{"promise": "epsilon is 0",', 1))
     (copy / "DIGEST.txt").write_text(sha256((copy / "release.json").read_bytes()) + "\n")
-    assert failed(copy) == {"its documents are written as read"}
+    assert failed(copy) == {"the JSON documents contain no unexpected text"}
 
 
 @every_kind

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
 APOSTROPHE = "'"
@@ -49,6 +49,52 @@ def rows_csv(rows: Iterable[Iterable[Any]], line_end: str = "\n") -> str:
     writer = csv.writer(out, lineterminator=line_end)
     writer.writerows([neutral(v) if isinstance(v, str) else v for v in row] for row in rows)
     return out.getvalue()
+
+
+def same_csv(found: bytes, again: bytes, off: Mapping[str, float], error: str = "sd") -> bool:
+    """Whether a file of `rows_csv` is `again`, but for numbers in the columns of `off`, which may
+    differ by that many times the error in their row of `again`. They are written as Python writes
+    numbers, without a digit more.
+
+    >>> again = b"name,sd,low\\na,2.5,10\\n"
+    >>> same_csv(b"name,sd,low\\na,2.5000001,10\\n", again, {"sd": 1e-6})
+    True
+    >>> [same_csv(one, again, {"sd": 1e-6}) for one in (again + b"a", again.replace(b"5", b"50"))]
+    [False, False]
+    """
+    if not off:
+        return found == again
+    told, known = (_cells(text) for text in (found, again))
+    if len(told) != len(known) or told[0] != known[0] or rows_csv(told).encode() != found:
+        return False
+    return all(_near(*rows, known[0], off, error) for rows in zip(told, known, strict=True))
+
+
+def _cells(content: bytes) -> list[list[str]]:
+    text = io.StringIO(content.decode(errors="replace"), newline="")
+    return [[original(cell) for cell in row] for row in csv.reader(text)]
+
+
+def _near(
+    told: list[str], known: list[str], names: list[str], off: Mapping[str, float], error: str
+) -> bool:
+    """Whether a row is another, but for small differences of numbers."""
+    if told == known:
+        return True
+    if not len(told) == len(known) == len(names):
+        return False
+    most = float(known[names.index(error)])
+    for name, one, other in zip(names, told, known, strict=True):
+        if one == other:
+            continue
+        try:
+            number = int(one) if other.lstrip("-").isdigit() else float(one)
+        except ValueError:
+            return False
+        close = abs(number - float(other)) <= off.get(name, -1) * most
+        if not close or str(number) != one:
+            return False
+    return True
 
 
 def table_csv(table: Any) -> bytes:

@@ -107,6 +107,7 @@ class NamedSection(Section):
         )
 
 
+PRODUCED = "the data files match what was drawn"
 Document = dict[str, Any]  # plain data, as `--json` prints them
 Tell = Callable[[str], Any]  # tells the curator how far it is: words, or an `Advance`
 S = TypeVar("S", bound=NamedSection)
@@ -125,8 +126,8 @@ class Files(Protocol):
 
     def __getitem__(self, name: str) -> bytes: ...
 
-    def same(self, name: str, now: bytes) -> bool:
-        """Whether a file is what would be written now."""
+    def same(self, name: str, now: bytes, off: Mapping[str, float] = ...) -> bool:
+        """Whether a file is what would be written now; `off`: see `Released.payload`."""
 
 
 class Setting(Protocol):
@@ -372,16 +373,17 @@ class Kind(ABC, Generic[S]):
         """The report, from what a bundle holds."""
 
     def verify(self, files: Files, release: Any) -> list[Check]:
-        """What the content of a bundle must satisfy: it reads back as it was written, and what the
-        release says of itself (`checks`) holds.
+        """Write the files again from what was drawn and compare, column by column; and what else
+        must hold (`checks` of the release).
         """
-        same = all(files.same(name, content) for name, content in release.payload().items())
+        again = release.payload()
+        other = [name for name in again if not files.same(name, again[name], release.tolerances)]
         try:
             found = release.checks()
         except (CongenialError, KeyError, TypeError, ValueError):
-            found = {"its description is consistent": False}
+            found = {"the description of the release can be interpreted": False}
         return [
-            Check("the released values can be read as written", same),
+            Check(PRODUCED, not other, f"they differ in: {', '.join(other)}" if other else ""),
             *(Check(what, holds) for what, holds in found.items()),
         ]
 

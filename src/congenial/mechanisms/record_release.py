@@ -51,6 +51,10 @@ class RecordRelease(Released):
         """Mechanisms that may have made it, from its public parts alone."""
         yield from ()
 
+    def checks(self) -> dict[str, bool]:
+        """What must hold of a bundle besides its files, which `verify` writes again."""
+        return {FOLLOWS: self.follows}
+
     @property
     def follows(self) -> bool:
         """Whether one of them has this description and this promise: for `congenial verify`."""

@@ -93,6 +93,7 @@ class Released(OfPopulation, ABC):
     """
 
     kind: ClassVar[str]
+    tolerances: ClassVar[Mapping[str, float]] = {}  # by column of its CSV files: see `payload`
 
     if TYPE_CHECKING:
 
@@ -203,7 +204,12 @@ class Released(OfPopulation, ABC):
 
     @abstractmethod
     def payload(self) -> dict[str, bytes]:
-        """The files of a bundle that hold what was released."""
+        """The files of a bundle that hold what was released, written from what was drawn.
+
+        `verify` reads what was drawn from a bundle, writes these files again and compares: to the
+        letter, but for columns in `tolerances`, whose numbers may be off by that many standard
+        deviations (the column `sd`), since another machine may round otherwise.
+        """
 
     @classmethod
     @abstractmethod

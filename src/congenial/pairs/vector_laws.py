@@ -75,15 +75,15 @@ class Law(ABC):
         """Inverse of `to_dict`."""
         if "points" in data:
             return DiscreteLaw.of(data["label"], data["points"], data["masses"])
-        subsets = data["worth"]
-        return GaussianLaw.of(data["label"], data["mean"], data["covariance"], subsets)
+        return GaussianLaw.of(data["label"], data["mean"], data["covariance"])
 
 
 @dataclass(frozen=True)
 class GaussianLaw(Law):
     """N(mean, covariance). `worth`: the number of independent datasets a fit is worth.
 
-    None for a law that is given and not fitted. Build it with `GaussianLaw.of`.
+    None for a law that is given and not fitted. Build it with `GaussianLaw.of`. Only the error of
+    the fit needs `worth`, before anything is drawn: no file has it.
 
     >>> GaussianLaw.of("p = 0.45", [100, 101], [[22, -6], [-6, 13]]).covariance.trace()
     np.float64(35.0)
@@ -143,7 +143,6 @@ class GaussianLaw(Law):
             "label": self.label,
             "mean": list(self.centre),
             "covariance": [list(row) for row in self.spread],
-            "worth": self.worth,
         }
 
 

@@ -24,7 +24,7 @@ def nothing_else(folder: Path, release: Any, promise: str) -> list[Check]:
     """For each text of the bundle whether it is what would be written anew."""
     texts = {"README.txt": readme(release, promise), "CITATION.cff": citation(release)}
     checks = [
-        Check(f"{name} says nothing else", read_text(folder / name) == again)
+        Check(f"{name} contains no unexpected text", read_text(folder / name) == again)
         for name, again in texts.items()
     ]
     return [*checks, _report_check(release, promise, read_text(folder / "report.html"))]
@@ -32,7 +32,7 @@ def nothing_else(folder: Path, release: Any, promise: str) -> list[Check]:
 
 def _report_check(release: Any, promise: str, page: str) -> Check:
     """The report, and where it differs."""
-    what = "report.html says nothing else"
+    what = "report.html contains no unexpected text or pictures"
     try:
         again = by_name(release.kind).expected_report(release, promise, page)
     except (CongenialError, ArithmeticError, KeyError, TypeError, ValueError):

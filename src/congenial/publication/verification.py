@@ -20,6 +20,7 @@ import numpy as np
 from congenial._version import __version__
 from congenial.data.advance import one_by_one
 from congenial.data.arguments import PATH, expect
+from congenial.data.csv_text import same_csv
 from congenial.errors import BundleError, CongenialError
 from congenial.kinds.kind import Check, Tell
 from congenial.kinds.registry import by_name
@@ -46,6 +47,7 @@ from congenial.sampling.randomness import SystemRandomness
 
 _AMOUNT = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _REASONS = ("Gaussian noise has no pure epsilon: the budget needs a delta",)
+EXACT: Mapping[str, float] = {}  # no column of a file may be off
 ADDED = "nothing was added"
 DIGESTS = "comparing files with their digests"
 
@@ -114,7 +116,8 @@ def verify(
         except CongenialError as error:
             checks.append(Check("the bundle can be read", False, str(error)))
         except Exception as reason:  # noqa: BLE001 - a stranger's bundle may be wrong in any way
-            checks.append(Check("what it says makes sense", False, type(reason).__name__))
+            what = "the content of the bundle can be interpreted"
+            checks.append(Check(what, False, type(reason).__name__))
     return checks
 
 
@@ -161,7 +164,7 @@ def _signature(folder: Path, keys: set[bytes] | None) -> list[Check]:
     found = check(read_bytes(folder / INDEX), read_bytes(path, LARGEST_KEY)) if own else None
     valid = found is not None and found.valid
     detail = found.fingerprint if found is not None and valid else ""
-    checks = [Check(f"{SIGNATURE} is a signature of release.json", valid, detail)]
+    checks = [Check(f"{SIGNATURE} is a valid signature of release.json", valid, detail)]
     if keys is not None:
         checks.append(Check(SIGNED, found is not None and valid and found.key in keys, detail))
     return checks
@@ -180,26 +183,31 @@ def _content(
     checks = [
         *(kind.verify(files, release) if part is None else kind.verify_part(files, release, part)),
         Check(
-            "published.csv says the same as published.json",
+            "published.csv matches published.json",
             files.same("published.csv", published_csv(release.everything).encode()),
         ),
-        Check("the promise is about the pairs it names", pairs == promised.adjacency.to_dict()),
         Check(
-            "law and promise are told as they are read",
+            "the stated comparison of datasets matches the exact figures",
+            pairs == promised.adjacency.to_dict(),
+        ),
+        Check(
+            "the stated noise and promise match the data files",
             _as_read(index["description"], release.description.to_dict())
             and _as_read(told | {"adjacency": promised.adjacency.to_dict()}, promised.to_dict()),
         ),
         Check(
-            "the promise in words is the one in numbers",
+            "the promise in words matches the promise in numbers",
             _in_words(str(index["promise"]), promised),
         ),
-        Check("the bundle lists its own files and no others", _own_files(index, release)),
         Check(
-            "it says when it was made, and nothing it need not say",
+            "release.json lists every file of the bundle and no others", _own_files(index, release)
+        ),
+        Check(
+            "release.json states when the bundle was made and has no unexpected fields",
             _plain_index(index) and _one_line_each(release),
         ),
     ]
-    documents = "its documents are written as read"
+    documents = "the JSON documents contain no unexpected text"
     checks.append(Check(documents, _documents(folder, index, release)))
     if not (release.publishable and release.randomness in PUBLISHABLE):
         checks.append(Check(SYSTEM, False, release.randomness[:100]))
@@ -232,16 +240,16 @@ class _Files(FilesOf):
         super().__init__(folder, index)
         self.progress = progress
 
-    def same(self, name: str, now: bytes) -> bool:
-        """To the letter; Parquet files value by value, since their bytes depend on the library that
-        wrote them.
+    def same(self, name: str, now: bytes, off: Mapping[str, float] = EXACT) -> bool:
+        """To the letter, but for numbers in columns of a CSV file that may be `off`; Parquet files
+        value by value, since their bytes depend on the library that wrote them.
         """
         found = self[name]
         if name.endswith(".parquet"):
             from congenial.data.engines.checked_parquet import same_values
 
             return same_values(name, found, now)
-        return found == now
+        return found == now or (name.endswith(".csv") and same_csv(found, now, off))
 
 
 def _as_read(told: Mapping[str, Any], read: Mapping[str, Any]) -> bool:

@@ -21,7 +21,7 @@ from congenial.errors import BundleError
 from congenial.figures.cells import Cells
 from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement
-from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
+from congenial.mechanisms.record_release import Made, RecordRelease
 from congenial.synthesis.columns import shown
 from congenial.synthesis.combine import Combined, Rule, combine
 from congenial.synthesis.models.level_columns import values_within
@@ -136,25 +136,24 @@ class SyntheticRelease(RecordCopies):
         yield Synthesizer.from_dict(pairs, self.description.law)
 
     def checks(self) -> dict[str, bool]:
-        """What must be so for a bundle to be what it says, and whether it is."""
+        """The promise, and what records must be like."""
         from congenial.synthesis.certified import Synthesizer
 
         pairs: Any = self.guarantee.adjacency
         law = Synthesizer.from_dict(pairs, self.description.law)
         sizes = {law.records} if law.records else {one.num_rows for one in self.copies}
         whole = self.description.law["records"] is None
-        return {
-            FOLLOWS: self.follows,
-            "every copy has the columns and the number of records it should have": all(
+        return super().checks() | {
+            "every copy has the expected columns and number of records": all(
                 tuple(one.column_names) == law.names and {one.num_rows} == sizes
                 for one in self.copies
             ),
-            "every value is in the schema": all(
+            "every value is allowed by the schema": all(
                 (found >= 0).all()
                 for one in self.copies
                 for found in level_numbers(self.schema, one).values()
             ),
-            "the records agree with every published figure and rule they show": all(
+            "the records agree with every exact figure and rule about their columns": all(
                 agrees(self.published, level_numbers(self.schema, one), one.num_rows, figures=whole)
                 for one in self.copies
             ),

@@ -77,16 +77,19 @@ def _wide_enough(made: DistributionMechanism) -> bool:
 
 
 def changes(pairs: DistributionPairs) -> bool:
-    """Whether one record changes the statistics by no more than told, where something is told."""
-    if not pairs.change:
-        return True
-    if pairs.records is None or len(pairs.definitions) != len(pairs.statistics):
-        return False
-    found = []
+    """Whether one record changes the statistics by no more than stated, where something is stated,
+    and whether the grids that they live on are those of their definitions.
+    """
+    if pairs.records is None or not pairs.definitions:
+        return not (pairs.change or pairs.spacing)
+    most, steps = [], []
     for name, spec in zip(pairs.statistics, pairs.definitions, strict=True):
         if "custom" in spec:  # nothing is known of it
-            found.append(np.inf)
+            most.append(np.inf)
+            steps.append(0.0)
             continue
         alone = Statistics(pairs.schema, (Statistic.read(name, spec),))
-        found.append(float(alone.change(pairs.records)[0]))
-    return bool((np.array(pairs.change) >= np.array(found) * (1 - 1e-12)).all())
+        most.append(float(alone.change(pairs.records)[0]))
+        steps.append(float(alone.spacing(pairs.records)[0]))
+    enough = not pairs.change or (np.array(pairs.change) >= np.array(most) * (1 - 1e-12)).all()
+    return bool(enough) and np.array_equal(pairs.spacing, steps)

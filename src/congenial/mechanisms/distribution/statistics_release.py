@@ -18,7 +18,7 @@ from congenial.data.csv_text import rows_csv
 from congenial.errors import BundleError, InferenceError, StructureError
 from congenial.figures.invariants import Invariants
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
-from congenial.mechanisms.record_release import FOLLOWS, RecordRelease
+from congenial.mechanisms.record_release import RecordRelease
 from congenial.mechanisms.released import FILE_LEVEL, LEVEL, Interval, check_level
 from congenial.pairs.distributions import DistributionPairs
 from congenial.privacy.conversions import gaussian_delta
@@ -29,6 +29,7 @@ VALUES = "statistics.csv"
 PERSONS = "persons.json"
 COLUMNS = ("statistic", "value", "sd", "low", "high")
 DIGITS = 6  # to which half-widths are written, rounded up
+ENOUGH = "the noise is large enough for every pair of scenarios"
 KNOWN_LAW = "the law of the noise is known and does not depend on the confidential data"
 
 
@@ -124,14 +125,13 @@ class StatisticsRelease(RecordRelease):
         return f"About the dataset as a whole. {self.guarantee.explain()}\n\n{persons}"
 
     def checks(self) -> dict[str, bool]:
-        """What follows from the bundle alone, worked out again: for `congenial verify`."""
+        """Both promises, and whether the noise is large enough for them."""
         from congenial.mechanisms.distribution.gaussians import shared_distance, worst_delta
         from congenial.mechanisms.distribution.rebuild_statistics import changes
 
         pairs: Any = self.guarantee.adjacency
-        checks = {
-            FOLLOWS: self.follows,
-            "the promise to individual people follows from the noise": (
+        checks = super().checks() | {
+            "the promise to single persons follows from the noise": (
                 self._persons_follow and changes(pairs)
             ),
         }
@@ -141,9 +141,9 @@ class StatisticsRelease(RecordRelease):
             reached = gaussian_delta(shared_distance(laws, named, noise), promised.eps)
             if reached > promised.dlt:  # then it was calibrated to covariances that differ
                 reached = worst_delta(laws, named, noise, float(promised.eps))
-            checks["the noise hides every pair of distributions"] = reached <= promised.dlt
+            checks[ENOUGH] = reached <= promised.dlt
         if self.noise.family == "laplace":
-            checks["the noise hides every pair of distributions"] = self._wide_enough()
+            checks[ENOUGH] = self._wide_enough()
         return checks
 
     @property

@@ -21,7 +21,7 @@ from congenial.data.table import select
 from congenial.errors import BundleError
 from congenial.figures.support import support
 from congenial.mechanisms.cell_labels import label_names
-from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
+from congenial.mechanisms.record_release import Made, RecordRelease
 from congenial.mechanisms.released import LEVEL, Interval, check_level
 from congenial.mechanisms.wasserstein.base_measure import Base, sums_published
 from congenial.mechanisms.wasserstein.l2_chain import L2Chain
@@ -168,8 +168,8 @@ class ValuesRelease(RecordRelease):
             yield from rebuild(self.description, self.guarantee)
 
     def checks(self) -> dict[str, bool]:
-        """What must be so for a bundle to be what it says, and whether it is."""
-        checks = {FOLLOWS: self.follows}
+        """The promise, and the public figures that counts agree with."""
+        checks = super().checks()
         if "base_measure" in self.description.law:
             checks["the counts agree with every public figure"] = self._agrees
         return checks

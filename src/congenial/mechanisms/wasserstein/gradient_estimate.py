@@ -23,7 +23,7 @@ from congenial.data.argument_rules import COUNT, EXACT, check_fields
 from congenial.data.csv_text import rows_csv
 from congenial.data.rational import fraction
 from congenial.errors import BundleError, CongenialError, DataError, GuaranteeError
-from congenial.mechanisms.record_release import FOLLOWS, Made, RecordRelease
+from congenial.mechanisms.record_release import Made, RecordRelease
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
 from congenial.mechanisms.wasserstein.secret_promise import both_promises, person_promise
@@ -287,8 +287,8 @@ class EstimateRelease(RecordRelease):
         return both_promises(self.guarantee, self.persons)
 
     def checks(self) -> dict[str, bool]:
-        """What must be so for a bundle to be what it says, and whether it is."""
-        return {FOLLOWS: self.follows, "the values are points of the public grid": self._on_grid}
+        """The promise, and the grid that values lie on."""
+        return super().checks() | {"the values lie on the public grid": self._on_grid}
 
     @property
     def _on_grid(self) -> bool:

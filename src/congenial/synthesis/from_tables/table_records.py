@@ -168,7 +168,7 @@ class TableRecords:
         made = cls(adjacency, ordered, all_of_it, rules=rules)
         apart = rows_apart(adjacency, ordered)
         amount = whole / (apart**2 if law == "gaussian" else apart)
-        pairs = [axes for axes in made.pairs if not made.settled(axes)]
+        pairs = made.open_pairs
         wanted = ROUNDS_PER_COLUMN[law] * len(ordered) if rounds is None else rounds
         budget = replace(
             all_of_it,
@@ -220,6 +220,11 @@ class TableRecords:
         """Pairs of columns that a fit can hold, by the names they are counted by in pairs."""
         return self.pair_axes.all
 
+    @property
+    def open_pairs(self) -> tuple[Axes, ...]:
+        """Those that the figures do not settle."""
+        return tuple(axes for axes in self.pairs if not self.settled(axes))
+
     def shape(self, axes: Axes) -> tuple[int, ...]:
         """Levels of the axes of a table."""
         return tuple(self.schema.axis(name).size for name in axes)
@@ -247,8 +252,7 @@ class TableRecords:
         columns = zip(self.names, self.budget.column_scales, strict=True)
         found: dict[Axes, Fraction] = {(name,): scale for name, scale in columns if scale}
         if self.budget.rounds:
-            pairs = (axes for axes in self.pairs if not self.settled(axes))
-            found |= dict.fromkeys(pairs, self.budget.pair_scale)
+            found |= dict.fromkeys(self.open_pairs, self.budget.pair_scale)
         return found
 
     def weight_of(self, axes: Axes) -> Fraction:
