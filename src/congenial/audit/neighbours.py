@@ -70,9 +70,7 @@ class HostilePair:
         moved = np.abs(self.move[self.move != 0])
         empty = int(np.count_nonzero((self.left.counts == 0) & (self.move > 0)))
         most = "1" if moved.max() == 1 else f"up to {moved.max()}"
-        return (
-            f"{moved.size} cells change by {most}, {moved.sum()} in all; {empty} of them were empty"
-        )
+        return f"{moved.size} cells change by {most}, {moved.sum()} in all; {empty} of them empty"
 
 
 @takes(adjacency=Adjacency, names=NAMES, number=SEVERAL, generator=np.random.Generator)

@@ -31,7 +31,7 @@ def expect(
 
     >>> expect({"age": 65}, str, "condition", 'Give text such as "age >= 65".')
     Traceback (most recent call last):
-    congenial.errors.CongenialError: condition is of type dict. Give text such as "age >= 65".
+    congenial.errors.CongenialError: condition has type dict. Give text such as "age >= 65".
     """
     wanted = kinds if isinstance(kinds, tuple) else (kinds,)
     if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
