@@ -124,10 +124,8 @@ class _Search:
         if self.cells.size > LARGEST_DOMAIN:
             raise StructureError(
                 f"figures and release use {self.cells.size:,} cells, more than {LARGEST_DOMAIN:,}.",
-                remedy=(
-                    "Audit the same plan with fewer categories: the noise of the others is the "
-                    "same."
-                ),
+                remedy="Audit the same plan with fewer categories: the noise of the others is the "
+                "same.",
             )
         classes = self.cells.classes((*figures.equalities, *figures.bounds, query))
         classes = np.where(self.cells.touched(figures.zeros), -1, classes)

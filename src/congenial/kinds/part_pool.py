@@ -42,10 +42,8 @@ def run_each(
     except BrokenProcessPool:
         raise DataError(
             "a process that worked on a part was killed or ran out of memory.",
-            remedy=(
-                "Free memory, choose smaller parts or fewer workers. A script must call release "
-                "below `if __name__ == '__main__':`. Finished parts are kept."
-            ),
+            remedy="Free memory, choose smaller parts or fewer workers. A script must call release "
+            "below `if __name__ == '__main__':`. Finished parts are kept.",
         ) from None
 
 
