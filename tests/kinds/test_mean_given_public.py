@@ -323,7 +323,7 @@ def test_draws_are_double_geometric_around_the_mean_in_units():
     ],
 )
 def test_what_cannot_be_believed_is_refused_in_words(folder, scenarios, why):
-    code = 3 if "another" in why else 2
+    code = 3 if "different" in why else 2
     assert why in refused(write_plan(folder, PLAN, (NORMAL, scenarios)), "release", code)
 
 
@@ -334,7 +334,7 @@ def test_other_estimates_and_other_releases_beside_it_are_refused(folder):
     assert "number of records is public" in refused(write_plan(folder, PLAN, *alone))
     second = '[[release]]\nname = "t"\ntable = ["sex"]\nepsilon = 1\n[budget]'
     told = refused(write_plan(folder, PLAN, ("[budget]", second)))
-    assert "does not add up with any other release" in told
+    assert "cannot be combined with other releases" in told
     beside = write_plan(folder, PLAN, ("[budget]", second), (NORMAL, INDEPENDENT))
     assert [one["name"] for one in run("check", beside, "--json")["releases"]] == ["age", "t"]
 

@@ -267,7 +267,7 @@ def test_rows_of_a_person(tmp_path):
         ("epsilon = 8", "epsilon = 8\ndelta = 1e-6", "leave delta out"),
         ("epsilon = 8", "epsilon = 8\nrecords = 10", "cannot agree with figures"),
         ("epsilon = 8", 'epsilon = 8\nmechanism = "local"', "have a proof"),
-        ("epsilon = 8", 'epsilon = 8\ntable = ["region"]', "goes with model"),
+        ("epsilon = 8", 'epsilon = 8\ntable = ["region"]', "belongs to model"),
         ("epsilon = 8", 'epsilon = 8\npublic = ["kids"]', "named twice, or is public"),
         ('scale = "root", share = 2', 'weighting = "min-max"', "min-max"),
         ('kind = "normal", scale = "root"', 'kind = "mixture"', "has no proof"),
@@ -278,8 +278,8 @@ def test_rows_of_a_person(tmp_path):
         ("kids = { share", "kid = { share", "theta has 'kid'"),
         ('given = ["region"]', 'given = ["income"]', "neither public nor"),
         ('levels = ["north", "<b>south</b>", "west"]', 'levels = ["north"]', "only one category"),
-        (PUBLISH, PUBLISH.replace("region", "kids"), "cannot be kept"),
-        ("because =", "at_most = 200, because =", "cannot be kept"),
+        (PUBLISH, PUBLISH.replace("region", "kids"), "cannot keep it"),
+        ("because =", "at_most = 200, because =", "cannot keep it"),
     ],
 )
 def test_what_cannot_be_released_is_refused_without_the_data(tmp_path, old, new, says):

@@ -133,7 +133,7 @@ def test_a_public_rule_that_does_not_hold_is_refused_without_the_count(tmp_path)
 @pytest.mark.parametrize(
     ("scenarios", "why"),
     [
-        (ANONYMOUS.replace("40", "41"), "41 people, and 40 are published"),
+        (ANONYMOUS.replace("40", "41"), "41 people, but 40 are published"),
         (ANONYMOUS.replace('"yes"', '"perhaps"'), "a question with two answers"),
         (ANONYMOUS.replace("3 }", "21 }"), "no count of 40 people satisfies"),
     ],

@@ -37,8 +37,8 @@ pytestmark = pytest.mark.usefixtures("without_pictures")
             "table is only used with tables = 'auto'",
         ),
         ("rho = 0.5", 'rho = 1\nmechanism = "congenial"', PlanError, "leave it out"),
-        ('["age"]]', '["age"], ["age"]]', StructureError, "named twice"),
-        ('["age"]]', '["age"], ["sex", "county"]]', StructureError, "sex, county is named twice"),
+        ('["age"]]', '["age"], ["age"]]', StructureError, "listed twice"),
+        ('["age"]]', '["age"], ["sex", "county"]]', StructureError, "sex, county is listed twice"),
         ('["age"]]', '["height"]]', SchemaError, "height"),
         ('["age"]]', '["county", "state"]]', SchemaError, "county"),
         (

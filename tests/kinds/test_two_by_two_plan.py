@@ -196,7 +196,7 @@ ILL = '"By illness" = { total = true, by = ["ill"] }\n'
 TEST = 'test = { odds_ratio = ["smoker", "ill"], power_at = [2, 3] }'
 REFUSED = {
     "no margin": (ILL, "", "needs the counts by smoker and by ill"),
-    "three levels": ('["smoker", "ill"], p', '["smoker", "age"], p', "two levels each"),
+    "three levels": ('["smoker", "ill"], p', '["smoker", "age"], p', "two categories each"),
     "one axis": ('["smoker", "ill"], p', '["smoker", "smoker"], p', "attribute 'smoker'"),
     "delta": ("epsilon = 1\n", "epsilon = 1\ndelta = 0.01\n", "without delta"),
     "mechanism": ("epsilon = 1\n", 'epsilon = 1\nmechanism = "knorm"\n', "one mechanism"),

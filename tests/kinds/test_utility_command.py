@@ -108,7 +108,7 @@ def test_what_is_written_is_private_and_says_so(finished, document):
         assert "NOT covered" in text
     page = (folder / "utility.html").read_text()
     assert "CONFIDENTIAL. CONFIDENTIAL" not in page
-    for words in ("below 0 if they are apart", "No parameter is drawn", "&#39;900+&#39;"):
+    for words in ("below 0 if they are apart", "its records need no weights", "&#39;900+&#39;"):
         assert words.lower() in page.lower()
     assert "<b>south" not in page
     for words in ("pMSE", "Linear regression of income", "overlap", "weigh less than 1", "kids"):
@@ -120,7 +120,7 @@ def test_what_is_written_is_private_and_says_so(finished, document):
     shown = " ".join(out.stdout.split())
     assert shown.count("must not be published") == 1
     assert "CONFIDENTIAL" not in out.stderr
-    assert "income: everybody in the open class '900+' is written as 900, so" in shown
+    assert "income: everybody in the open class '900+' is recorded as 900, so" in shown
     assert (
         "income: everybody in the open class 'below' is written as the last number below" in shown
     )

@@ -49,7 +49,7 @@ def test_any_other_parameter_is_refused(family: Family, change: Any) -> None:
     told = written(family)
     name = NAMES[family]
     told["parameter"] = change(told["parameter"], name)
-    with pytest.raises(BundleError, match=f"has exactly one parameter '{name}' and no other"):
+    with pytest.raises(BundleError, match=f"has exactly one parameter, '{name}'"):
         Description.from_dict(SCHEMA, told)
 
 

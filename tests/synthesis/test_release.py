@@ -345,7 +345,7 @@ TIED = structural_zeros("status = 'widowed' and income < 0")
                 1,
             ),
             StructureError,
-            "cannot be kept",
+            "cannot keep it",
         ),
         (
             lambda: Synthesizer(
@@ -375,7 +375,7 @@ TIED = structural_zeros("status = 'widowed' and income < 0")
         (
             lambda: SensitiveValues(publish(confidential(), margin("age")), ("region",)),
             MandateError,
-            "not public person by person",
+            "not public for each person",
         ),
     ],
 )

@@ -140,8 +140,9 @@ class BlackBoxAudit:
     @property
     def words(self) -> str:
         """The result in a sentence or two."""
+        pairs = "1 pair" if len(self.pairs) == 1 else f"{len(self.pairs)} pairs"
         tried = (
-            f"{len(self.pairs)} pairs of datasets that agree with the figures, {self.draws:,} "
+            f"{pairs} of datasets that agree with the figures, {self.draws:,} "
             f"draws each, false alarms at most {self.alpha:g} of the time"
         )
         if self.violated:

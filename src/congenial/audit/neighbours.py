@@ -70,9 +70,7 @@ class HostilePair:
         moved = np.abs(self.move[self.move != 0])
         empty = int(np.count_nonzero((self.left.counts == 0) & (self.move > 0)))
         most = "1" if moved.max() == 1 else f"up to {moved.max()}"
-        return (
-            f"{moved.size} cells change by {most}, {moved.sum()} in all; {empty} of them were empty"
-        )
+        return f"{moved.size} cells change by {most}, {moved.sum()} in all; {empty} of them empty"
 
 
 @takes(adjacency=Adjacency, names=NAMES, number=SEVERAL, generator=np.random.Generator)
@@ -126,10 +124,8 @@ class _Search:
         if self.cells.size > LARGEST_DOMAIN:
             raise StructureError(
                 f"figures and release use {self.cells.size:,} cells, more than {LARGEST_DOMAIN:,}.",
-                remedy=(
-                    "Audit the same plan with fewer categories: the noise of the others is the "
-                    "same."
-                ),
+                remedy="Audit the same plan with fewer categories: the noise of the others is the "
+                "same.",
             )
         classes = self.cells.classes((*figures.equalities, *figures.bounds, query))
         classes = np.where(self.cells.touched(figures.zeros), -1, classes)

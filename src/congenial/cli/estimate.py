@@ -29,10 +29,8 @@ def estimate(
         list[Path],
         typer.Argument(
             metavar="BUNDLE...",
-            help=(
-                "Folders of bundles. Several of the same population give one combined estimate; "
-                "change(...) and growth(...) compare two, the earlier first."
-            ),
+            help="Folders of bundles. Several of the same population give one combined estimate; "
+            "change(...) and growth(...) compare two, the earlier first.",
         ),
     ],
     of: Annotated[
@@ -57,10 +55,8 @@ def estimate(
         bool,
         typer.Option(
             "--same-population",
-            help=(
-                "Combine bundles even if no exact figure shows that they are of the same "
-                "population."
-            ),
+            help="Combine bundles even if no exact figure shows that they are of the same "
+            "population.",
         ),
     ] = False,
     part: NationPart = None,

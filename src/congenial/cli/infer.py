@@ -55,10 +55,8 @@ def infer(
         bool,
         typer.Option(
             "--naive",
-            help=(
-                "Also show the analysis that ignores the noise, and how often its intervals "
-                "contain the truth in simulated releases."
-            ),
+            help="Also show the analysis that ignores the noise, and how often its intervals "
+            "contain the truth in simulated releases.",
         ),
     ] = False,
     simulations: Annotated[

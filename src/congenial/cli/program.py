@@ -108,7 +108,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
-    epilog=examples("congenial demo", "congenial check demo/plan.toml", "congenial check --help"),
+    epilog=examples(
+        "congenial demo", "cd demo", "congenial check plan.toml", "congenial check --help"
+    ),
 )
 
 add_to(app, "Plan", init, data, check, compare, schema)

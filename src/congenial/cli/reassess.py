@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 @with_examples(
+    "congenial reassess plan.toml",
     "congenial reassess plan.toml --bundle bundles/old-table",
     "congenial reassess census.toml --rho 2.56 --delta 1e-10",
-    "congenial reassess plan.toml",
 )
 def reassess(
     plan: Annotated[

@@ -50,10 +50,8 @@ class AreaParts:
             raise SchemaError(
                 f"attribute {attribute.name!r} has a category for missing or other values, which "
                 "belongs to no part.",
-                remedy=(
-                    "Leave out missing and other, or list that category as an area with its "
-                    "parents."
-                ),
+                remedy="Leave out missing and other, or list that category as an area with its "
+                "parents.",
             )
 
     @cached_property

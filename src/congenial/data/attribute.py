@@ -145,10 +145,8 @@ class Attribute:
             raise SchemaError(
                 f"attribute {self.name!r}: of = {str(self.of)[:40]!r} is not a value that `of` "
                 "can have.",
-                remedy=(
-                    'Write of = "unit" for what all rows of a unit share, of = "unit size" '
-                    "for the number of its rows, or leave it out."
-                ),
+                remedy='Write of = "unit" for what all rows of a unit share, of = "unit size" '
+                "for the number of its rows, or leave it out.",
             )
         if self.of == "unit size" and self.kind == "categorical":
             raise SchemaError(
@@ -186,10 +184,8 @@ class Attribute:
                 raise SchemaError(
                     f"attribute {self.name!r}: labels names {level!r}, which is not one of its "
                     "categories.",
-                    remedy=(
-                        "Name categories as the schema writes them, its own or those of a "
-                        "coarser name."
-                    ),
+                    remedy="Name categories as the schema writes them, its own or those of a "
+                    "coarser name.",
                 )
         for levels in (self.levels, *(dict.fromkeys(one) for one in self.coarser.values())):
             shown = [self.labels.get(level, level) for level in levels]

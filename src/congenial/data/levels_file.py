@@ -40,10 +40,8 @@ def read_columns(
     if key == "labels_file" and len(columns) < 2:
         raise SchemaError(
             f"attribute {name!r}: labels_file {value!r} has one column.",
-            remedy=(
-                "Write categories in the first column and their labels in the second, or use "
-                "levels_file."
-            ),
+            remedy="Write categories in the first column and their labels in the second, or use "
+            "levels_file.",
         )
     refuse_fields(name, value, "level", columns[0], once=True)
     labelled = key == "labels_file"

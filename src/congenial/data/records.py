@@ -190,10 +190,8 @@ def without_number(column: str) -> DataError:
     """The error for a column in which a mean or quantile finds no number."""
     return DataError(
         f"column {column!r} has no number in some records.",
-        remedy=(
-            "A mean or quantile needs a number in every record: correct the data, or select "
-            "records first."
-        ),
+        remedy="A mean or quantile needs a number in every record: correct the data, or select "
+        "records first.",
     )
 
 

@@ -217,10 +217,8 @@ def kind_of_file(path: PurePath) -> str:
     if suffix not in KINDS_OF_FILE:
         raise DataError(
             f"{path.name!r} does not have the name of a CSV, Parquet or Excel file.",
-            remedy=(
-                "Use a name that ends in .csv, .tsv, .csv.gz, .parquet or .xlsx; for other text "
-                "files give separator in [data]."
-            ),
+            remedy="Use a name that ends in .csv, .tsv, .csv.gz, .parquet or .xlsx; for other text "
+            "files give separator in [data].",
         )
     return KINDS_OF_FILE[suffix]
 

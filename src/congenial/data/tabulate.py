@@ -267,10 +267,8 @@ class Microdata:
                 raise DataError(
                     f"units cannot be counted by {axis.name!r}, because the rows of a unit may "
                     "differ in it.",
-                    remedy=(
-                        'Write of = "unit" in the schema if all rows of a unit share it, or '
-                        "count rows."
-                    ),
+                    remedy='Write of = "unit" in the schema if all rows of a unit share it, or '
+                    "count rows.",
                 )
 
     def _coded_units(

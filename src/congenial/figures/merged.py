@@ -96,10 +96,8 @@ class Merged:
         if found is not None and not len(found):
             raise MandateError(
                 "no dataset agrees with all published figures and bounds.",
-                remedy=(
-                    "Compute all of them from the same dataset; for a new population, use a new "
-                    "ledger."
-                ),
+                remedy="Compute all of them from the same dataset; for a new population, use a new "
+                "ledger.",
             )
         return found
 

@@ -37,7 +37,7 @@ def refuse_unmet(figures: Invariants, max_rows: int) -> None:
     >>> many = of_units(at_least(total(), 7))
     >>> refuse_unmet(Invariants.of(schema, (few, many)), max_rows=3)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    congenial.errors.MandateError: no units with 1 to 3 rows have these figures about rows and...
+    congenial.errors.MandateError: these figures about rows and about units contradict...
     """
     if figures.of_units is None or _met(figures.of_rows, figures.of_units, max_rows):
         return

@@ -338,10 +338,8 @@ def refuse_other_tables(figures: Invariants, names: Sequence[str]) -> None:
     if len(axes) != 2 or any(axis.size != 2 for axis in axes) or names[0] == names[1]:
         raise GuaranteeError(
             "an odds ratio needs two attributes with two categories each.",
-            remedy=(
-                "Name two such attributes; one with more categories can be made coarser in the "
-                "schema (within)."
-            ),
+            remedy="Name two such attributes; one with more categories can be made coarser in the "
+            "schema (within).",
         )
     if figures.bounds:
         raise MandateError(

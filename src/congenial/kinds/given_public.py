@@ -505,10 +505,8 @@ def _refuse_other_question(plan: Setting, section: ScenariosSection, of: str) ->
         raise GuaranteeError(
             f"release '{section.name}': these scenarios need a question with two answers, one of "
             f"which is '{of}'.",
-            remedy=(
-                "Release the table of an attribute with two categories and name one of them, or "
-                "write believe = 'independent records'."
-            ),
+            remedy="Release the table of an attribute with two categories and name one of them, or "
+            "write believe = 'independent records'.",
         )
 
 

@@ -99,10 +99,8 @@ class KNorm(Conditioned):
             raise StructureError(
                 f"'{self.name}' needs both margins of a table; these figures leave "
                 f"{support.structure}.",
-                remedy=(
-                    "Use 'congenial' or 'congenial_gaussian', which work with any nested or "
-                    "crossing figures."
-                ),
+                remedy="Use 'congenial' or 'congenial_gaussian', which work with any nested or "
+                "crossing figures.",
             )
         cell = np.full(support.groups, -1)
         cell[flat[flat >= 0]] = np.flatnonzero(flat >= 0)

@@ -35,7 +35,7 @@ class Interval:
     nothing was added (`exact`) it has no width. `basis` says what the coverage rests on.
 
     >>> Interval(estimate=12, low=2, high=22, level=0.95, exact=False).basis
-    'exact: the law of the noise does not depend on the confidential data'
+    'exact: the noise does not depend on the confidential data'
     """
 
     estimate: float

@@ -41,10 +41,8 @@ def search(of: Merged, reading: Reading, metric: Metric) -> Reach:
     raise StructureError(
         f"no proof covers these exact figures ({what}): {of.atoms} groups of cells are too many "
         "to work out in how many records compared datasets may differ.",
-        remedy=(
-            "Publish nested totals or margins exactly, or fewer or coarser figures. Running "
-            "`congenial publish` first may help too."
-        ),
+        remedy="Publish nested totals or margins exactly, or fewer or coarser figures. Running "
+        "`congenial publish` first may help too.",
     )
 
 

@@ -33,7 +33,7 @@ class Conversion:
     >>> from congenial.privacy import Pure
     >>> line = convert(Pure(1), "rho")[0]
     >>> line.name, round(line.value, 4), line.note
-    ('rho', 0.4621, 'implied by the source')
+    ('rho', 0.4621, 'follows from the source')
     """
 
     name: str

@@ -98,10 +98,8 @@ def check_absent(folder: Path) -> None:
         raise BundleError(
             f"'{folder}' already exists. A bundle is never overwritten, and a second draw would "
             "spend budget again. Nothing was drawn.",
-            remedy=(
-                "Choose other releases with --name. To draw this one again, give it a new name "
-                "in the plan, or another folder with --out."
-            ),
+            remedy="Choose other releases with --name. To draw this one again, give it a new name "
+            "in the plan, or another folder with --out.",
         )
     check_parent(folder)
 

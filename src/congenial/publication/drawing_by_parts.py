@@ -130,10 +130,8 @@ def _unfinished(folder: Path, place: Path, ledger: Ledger, run: PartedRun) -> Do
             f"'{folder.name}' was started as release {release} of the ledger '{told['ledger']}'. "
             f"The ledger '{ledger.where}' has no such release: it is a different ledger or an "
             "older copy. Nothing was drawn or removed.",
-            remedy=(
-                "Name the ledger in which it was started, and release again: it spends nothing "
-                f"more. To start again, move '{place}' away; what it spent stays spent."
-            ),
+            remedy="Name the ledger in which it was started, and release again: it spends nothing "
+            f"more. To start again, move '{place}' away; what it spent stays spent.",
         )
     if not entry.pending:  # published, or given up
         _remove(place, "Nothing was drawn now.")
@@ -142,10 +140,8 @@ def _unfinished(folder: Path, place: Path, ledger: Ledger, run: PartedRun) -> Do
         raise BundleError(
             f"'{folder.name}' was started, and its cost recorded, with another plan or other "
             "data. Nothing was drawn.",
-            remedy=(
-                "Restore that plan and those data and release again; or give it up with "
-                f"`congenial ledger abandon`, then delete '{place}'."
-            ),
+            remedy="Restore that plan and those data and release again; or give it up with "
+            f"`congenial ledger abandon`, then delete '{place}'.",
         )
     if entry.status == "reserved":  # it stopped between run.json and the mark
         Reservation(ledger, release).mark_drawn()
@@ -210,11 +206,9 @@ def _told(place: Path) -> Document | None:
         raise BundleError(
             f"'{file}' is missing or damaged. It identifies this release and contains its secret; "
             "its cost may be recorded. Nothing was drawn or removed.",
-            remedy=(
-                "Restore the file from a copy, and release again. Without a copy: `congenial "
-                "ledger pending` lists what is recorded; give it up with `congenial ledger "
-                f"abandon`, then delete '{place}'."
-            ),
+            remedy="Restore the file from a copy, and release again. Without a copy: `congenial "
+            "ledger pending` lists what is recorded; give it up with `congenial ledger "
+            f"abandon`, then delete '{place}'.",
         ) from None
     return dict(told)
 

@@ -159,10 +159,8 @@ class Plan(Section):
             if "..." in attribute.levels:
                 raise PlanError(
                     f"schema.{attribute.name}: '...' is a placeholder of the draft.",
-                    remedy=(
-                        "Fill in the categories, or delete the line if no release needs this "
-                        "column."
-                    ),
+                    remedy="Fill in the categories, or delete the line if no release needs this "
+                    "column.",
                 )
             if attribute.of != "row" and self.data.max_rows is None:
                 raise PlanError(

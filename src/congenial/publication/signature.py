@@ -181,10 +181,8 @@ def _allows(before: str, at: int, source: str | Path) -> bool:
     if (before and told is None) or len(set(names)) < len(names):
         raise BundleError(
             f"line {at} of '{source}': the text before the key cannot be read.",
-            remedy=(
-                'Write names and at most the option namespaces="congenial-bundle", or give a '
-                "file with only the public key."
-            ),
+            remedy='Write names and at most the option namespaces="congenial-bundle", or give a '
+            "file with only the public key.",
         )
     spaces = [one.partition("=")[2].strip('"') for one in options if "=" in one]
     return not options or (names == ["namespaces"] and NAMESPACE.decode() in spaces[0].split(","))

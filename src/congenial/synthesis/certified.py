@@ -141,10 +141,8 @@ class Synthesizer:
             raise GuaranteeError(
                 "as many records as the data have would publish their number, which is protected "
                 "when rows are added or removed.",
-                remedy=(
-                    "Give `records` a public number, or use one row per person (unit without "
-                    "max_rows)."
-                ),
+                remedy="Give `records` a public number, or use one row per person (unit without "
+                "max_rows).",
             )
         told = self.shown.bases or self.public
         if self.records is not None and told:

@@ -160,7 +160,7 @@ def test_values_are_cut_at_bounds_that_no_double_is():
     ("make", "words"),
     [
         (lambda: Statistic.quantile("age", 0), "does not exist"),
-        (lambda: Statistic.mean("age", between=(5, 5)), "no range"),
+        (lambda: Statistic.mean("age", between=(5, 5)), "not a range"),
         (lambda: Statistics(SCHEMA, (Statistic.mean("sex"),)), "categories of 'sex' are text"),
         (lambda: Statistics(SCHEMA, ()), "no statistic"),
         (lambda: Statistics(SCHEMA, (Statistic.mean("age"),) * 2), "more than once"),

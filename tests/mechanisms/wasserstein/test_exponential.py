@@ -338,7 +338,7 @@ def test_refusals():
         congenial(3, [((0, 1), 2)], parts=[(0, 1)])
     with pytest.raises(MandateError, match="public figures"):
         TableLaw(congenial(2, [((0, 1), 2)]), [1, 2], F(1))
-    with pytest.raises(GuaranteeError, match="without bound"):
+    with pytest.raises(GuaranteeError, match="without limit"):
         WassersteinExponential.assuming(cases.finite(), 2, 1, naive(2), loss="squared l2")
     with pytest.raises(GuaranteeError, match="the effect of one record"):
         WassersteinExponential.calibrate(cases.finite("database"), 1, naive(3))

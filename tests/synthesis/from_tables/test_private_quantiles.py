@@ -238,10 +238,10 @@ def test_open_levels_and_levels_without_a_number_stay_apart() -> None:
 @pytest.mark.parametrize(
     ("rules", "says"),
     [
-        ({"quantiles": {"y": 3}}, "halving"),
-        ({"quantiles": {"y": 512}}, "halving"),
+        ({"quantiles": {"y": 3}}, "classes are not possible"),
+        ({"quantiles": {"y": 512}}, "classes are not possible"),
         ({"quantiles": {"y": [2, 4]}}, "more than"),
-        ({"quantiles": {"y": 8}}, "4 levels"),
+        ({"quantiles": {"y": 8}}, "4 categories"),
         ({"quantiles": {"x": 2}}, "no quantiles"),
         ({"quantiles": {"y": 2}, "spikes": {"y": [9]}}, "not a category of its own"),
         ({"spikes": {"y": [1]}}, "has no quantiles"),

@@ -152,10 +152,8 @@ def _in_open_bin(node: IndexOf, lower: Any, upper: Any) -> float:
         raise InferenceError(
             f"gini({node.name}, {node.top:g}): {node.top:g} stands for people {reach}, and is not "
             "there.",
-            remedy=(
-                "Give an amount that they can have. With open classes on both sides, ask for a "
-                "quantile or the entropy."
-            ),
+            remedy="Give an amount that they can have. With open classes on both sides, ask for a "
+            "quantile or the entropy.",
         )
     return node.top
 

@@ -252,10 +252,8 @@ def _apart(
 def _overlap() -> DataError:
     return DataError(
         "the modelling data and the released data have records in common.",
-        remedy=(
-            "Keep them separate: distributions fitted to released records would describe those "
-            "people."
-        ),
+        remedy="Keep them separate: distributions fitted to released records would describe those "
+        "people.",
     )
 
 

@@ -172,10 +172,8 @@ def refits(pairs: DistributionPairs, draws: int) -> Refits:
     if not _known(pairs):
         raise StructureError(
             f"the sampling error of the fit is not known: {USED_UP}.",
-            remedy=(
-                "Give more modelling data, fit distributions of fewer records, or ignore the "
-                'error: confidence = "off".'
-            ),
+            remedy="Give more modelling data, fit distributions of fewer records, or ignore the "
+            'error: confidence = "off".',
         )
     generator = np.random.Generator(np.random.Philox(_SEED))
     roots = [np.linalg.cholesky(law.covariance) for law in pairs.laws]
@@ -294,8 +292,6 @@ def need_gaussian(pairs: DistributionPairs) -> None:
     if not pairs.gaussian:
         raise StructureError(
             "this diagnostic is for normal distributions.",
-            remedy=(
-                "Fit normal distributions, or compare the empirical ones by a Wasserstein "
-                "mechanism."
-            ),
+            remedy="Fit normal distributions, or compare the empirical ones by a Wasserstein "
+            "mechanism.",
         )

@@ -55,7 +55,7 @@ class QuantileBins:
         for number in (self.bins, self.in_pairs):
             if not 2 <= number <= MOST_BINS or number & (number - 1):
                 raise StructureError(
-                    f"quantiles of {self.name!r}: {number} classes are not a power of two.",
+                    f"quantiles of {self.name!r}: {number} classes are not possible.",
                     remedy=f"Use 2, 4, 8, ... or {MOST_BINS}.",
                 )
         if self.in_pairs > self.bins:
