@@ -27,7 +27,7 @@ from tests.tables.settings import dense
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
-PRINTED = "the printed counts follow from the drawn tables"
+PRINTED = "printed counts follow from the drawn tables"
 TABLES = 'tables = [["county", "sex", "age"], ["state", "age"], ["county", "sex"], ["age"]]'
 WRITTEN = "every table can be read as written"
 
@@ -44,7 +44,7 @@ def test_from_a_plan_to_a_verified_bundle(bundle: Path) -> None:
     told = run("verify", bundle, "--json")
     assert told["holds"]
     assert {
-        "the design is as near the best as it says",
+        "the design is as close to the best as stated",
         PRINTED,
         "the promise follows from the description",
     } <= {one["what"] for one in told["checks"]}
@@ -222,11 +222,11 @@ def with_changed(release: TablesRelease, what: str) -> TablesRelease:
         ("estimate", FITTED),
         ("count", PRINTED),
         ("sd", "standard deviations follow from the noise"),
-        ("drawn", "tables as drawn keep the figures they were drawn given"),
+        ("drawn", "drawn tables agree with the exact figures"),
         ("scale", "the promise follows from the description"),
-        ("certificate", "the design is as near the best as it says"),
-        ("types", "the design's types of differences are those of the figures"),
-        ("a field more", "the design's types of differences are those of the figures"),
+        ("certificate", "the design is as close to the best as stated"),
+        ("types", "the design fits the exact figures"),
+        ("a field more", "the design fits the exact figures"),
         ("aim", AIM),
         ("accuracy", AIM),
     ],

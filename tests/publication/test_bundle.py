@@ -58,7 +58,7 @@ def law_of(index):
 
 
 NOT_OURS = "report.html says nothing else"
-AGREES = "tables as drawn keep the figures they were drawn given"
+AGREES = "drawn tables agree with the exact figures"
 READS_BACK = "every table can be read as written"
 RELEASES = {
     "mandated": lambda: release_of(Guarantee.pure(1, MANDATED)),
@@ -379,7 +379,7 @@ def test_values_off_the_grid_are_noticed(written, mandated):
     moved = release.drawn[0].copy()
     moved[0, 1:] += np.array([1, -1]) * release.description.only_law.grid / 2
     forged = with_values(release, moved).to_arrow()
-    assert _forged_table(folder, forged) == {"the drawn values lie on the grid of the noise"}
+    assert _forged_table(folder, forged) == {"drawn values lie on the grid of the noise"}
 
 
 def _wrong_sums(release):

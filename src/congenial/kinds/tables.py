@@ -71,7 +71,7 @@ Tables = tuple[tuple[str, ...], ...]
 TOGETHER = 2**26  # common cells up to which all tables are counted at once
 RESIDUAL = 1e-6  # of a standard deviation, by which recomputed estimates may differ
 AIM = "the stated priority and accuracy of the design are right"
-FITTED = "the estimates follow from the drawn tables"
+FITTED = "estimates follow from the drawn tables"
 
 
 class TablesSection(NamedSection):
@@ -565,17 +565,17 @@ def verify(files: Files, release: TablesRelease) -> list[Check]:
         ),
         FOLLOWS: lambda: _follows(made, release),
         **_design_looks(release, adjacency),
-        "the drawn tables agree with the exact figures": lambda: _drawn_given(made, release),
-        "the drawn values lie on the grid of the noise": lambda: _on_grid(release),
+        "drawn tables agree with the exact figures": lambda: _drawn_given(made, release),
+        "drawn values lie on the grid of the noise": lambda: _on_grid(release),
         FITTED: lambda: _close(release, release.estimates, again().estimates),
-        "the printed counts follow from the drawn tables": lambda: (
+        "printed counts follow from the drawn tables": lambda: (
             (_same_counts(release, again()) or made.estimator.as_near(drawn, release.counts))
             and _follows_keep(made.estimator)
         ),
-        "the printed counts keep every published bound": lambda: _bounded(release),
+        "printed counts keep every published bound": lambda: _bounded(release),
     }
     if release.has_errors:
-        looks["the standard deviations follow from the noise"] = lambda: _deviations(made, release)
+        looks["standard deviations follow from the noise"] = lambda: _deviations(made, release)
     checks = looked_into(looks, files)
     detail = f"within {RESIDUAL:g} standard deviations, by "
     return [
