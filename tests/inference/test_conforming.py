@@ -105,7 +105,7 @@ def test_capacities_are_kept_or_refused():
 
 def test_a_structure_without_proved_moves_is_refused():
     statements = (cg.linear({"v0 = '00'": 2, "v0 = '01'": 3, "v0 = '02'": 5}),)
-    with pytest.raises(InferenceError, match="no connecting moves"):
+    with pytest.raises(InferenceError, match="no sampler is proved"):
         conforming(schema_of(4), [1, 1, 1, 0], *statements)
 
 

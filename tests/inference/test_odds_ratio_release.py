@@ -204,7 +204,7 @@ def test_other_tables_and_questions_are_refused() -> None:
     three = Schema.from_dict({"smoker": ANSWERS, "age": {"levels": ["a", "b", "c"]}})
     table = Table(three, ("smoker", "age"), [[4, 5, 6], [7, 8, 9]])
     pairs = SemiAdjacent(publish(table, margin("smoker"), margin("age")))
-    with pytest.raises(GuaranteeError, match="two levels each"):
+    with pytest.raises(GuaranteeError, match="two categories each"):
         OddsRatioMechanism.calibrate(Guarantee.pure(1, under=pairs), ["smoker", "age"])
     one = SemiAdjacent(publish(Table(SCHEMA, PAIR, [[4, 5], [6, 7]]), total(by="ill")))
     with pytest.raises(MandateError, match="counts by smoker and by ill"):

@@ -69,7 +69,7 @@ def test_what_is_said_is_what_happens(name):
     assert found.slow == (way == "density")
     release = release_of(law, table.counts)
     if not found.works:
-        with pytest.raises(InferenceError, match="no connecting moves"):
+        with pytest.raises(InferenceError, match="no sampler is proved"):
             observe(release)
         return
     seen = observe(release)
@@ -119,7 +119,7 @@ def test_cells_in_no_published_sum_are_for_another_model(monkeypatch):
 
 @pytest.fixture(scope="module")
 def across():
-    """Two groups of known total, bounded together: no connecting moves are proved."""
+    """Two groups of known total, bounded together: no sampler is proved are proved."""
     law, table = made(ACROSS, COUNTS)
     every = conforming_tables(law.adjacency.figures, ("g", "x"))
     chances = [

@@ -137,7 +137,7 @@ def test_a_tampered_value_and_a_better_promise_are_noticed(folder):
     ("estimate", "why"),
     [
         ('{ mean = "age" }', "cannot be read"),
-        ('{ mean = "age", between = [110, 0] }', "no range"),
+        ('{ mean = "age", between = [110, 0] }', "not a range"),
         ('{ mean = "sex", between = [0, 1] }', "sex"),
         ('{ mean = "income", between = [0, 1] }', "income"),
         ('{ quantile = "age", at = 2, between = [0, 110] }', "q = 2"),

@@ -304,5 +304,5 @@ def test_nothing_is_drawn_from_other_data(folder: Path) -> None:
     run("publish", path)
     with (folder / "cases.csv").open("a", newline="") as file:
         file.write("900,Adams,no\r\n")
-    assert "contradict the published figures" in refused(path, "release")
+    assert "do not agree with the published figures" in refused(path, "release")
     assert Ledger.open(folder / "ledger.sqlite").spent().epsilon == 0

@@ -143,5 +143,5 @@ def test_a_cell_of_several_tables_has_one_number() -> None:
 def test_one_table_in_two_orders_is_refused() -> None:
     target = Guarantee(SemiAdjacent(publish(TABLE, *FIGURES[next(iter(FIGURES))])), Pure(1))
     first, second, *_ = TABLE.schema.names
-    with pytest.raises(StructureError, match=f"{second}, {first} is named twice"):
+    with pytest.raises(StructureError, match=f"{second}, {first} is listed twice"):
         calibrate_tables(target, [[first, second], [second, first]])

@@ -67,9 +67,9 @@ def test_rows_and_units_are_at_most_the_sum_and_never_taken_for_each_other() -> 
     units = calibrate("auto", Guarantee.pure(Fraction(1, 2), UNITS), TABLE).description
     assert joint_loss([rows, units], ROWS).epsilon == Fraction(3, 2)
     assert joint_loss([units], ROWS).epsilon == Fraction(1, 2)
-    with pytest.raises(GuaranteeError, match="table of units"):
+    with pytest.raises(GuaranteeError, match="tables of units"):
         joint_loss([rows], UNITS)
-    with pytest.raises(GuaranteeError, match="table of units"):
+    with pytest.raises(GuaranteeError, match="tables of units"):
         joint_loss([units], SemiAdjacent(FIGURES.of_rows))
 
 

@@ -386,7 +386,7 @@ def test_bad_input(build, error, words):
 
 def test_one_level_is_no_column():
     schema = Schema.from_dict({"x": {"levels": ["only"]}, "y": {"levels": ["a", "b"]}})
-    with pytest.raises(GuaranteeError, match="no variation"):
+    with pytest.raises(GuaranteeError, match="only one category"):
         Synthesizer(ReplaceOne(schema), (Column("x"),), 1)
 
 

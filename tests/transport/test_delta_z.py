@@ -274,7 +274,7 @@ def test_infinite_and_vacuous_and_degenerate():
     bound = delta_z(pairs(settled), sum)
     assert bound.vacuous
     assert not bound.degenerate
-    with pytest.raises(GuaranteeError, match="say nothing"):
+    with pytest.raises(GuaranteeError, match="nothing to protect"):
         bound.require()
     xor = delta_z(pairs(FiniteScenarios.independent({"fair": [[1, 1]] * 3})), lambda x: x[0] ^ x[1])
     assert xor.degenerate

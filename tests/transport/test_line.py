@@ -264,7 +264,7 @@ def test_a_damaged_certificate_is_noticed():
         ([], [], "no points"),
         ([0, math.nan], [0.5, 0.5], "not a finite number"),
         ([0, 1], ["x", 1], "not a number"),
-        ([0, 1], [0, 0], "no mass"),
+        ([0, 1], [0, 0], "none above 0"),
         (["a", 1], [0.5, 0.5], "not numbers"),
     ],
 )

@@ -182,7 +182,7 @@ def _write(
     }
     assumed = {
         "title": f"Distributions assumed by '{name}'",
-        "source": f"{FOR_CURATOR} Sampled statistics beside the fitted laws",
+        "source": f"{FOR_CURATOR} Sampled statistics and the fitted distributions",
         "item": "assumptions",
         **histograms(found.fit),
     }

@@ -153,7 +153,7 @@ class Vector:
         self.values: Floats = np.array(values, dtype=np.float64)
         self.records = int(records)
         if self.values.shape != (len(self.names),):
-            raise DataError("one value per statistic is needed.", remedy="Compute them anew.")
+            raise DataError("one value per statistic is needed.", remedy="Compute them again.")
         self.values.flags.writeable = False
 
     def __repr__(self) -> str:

@@ -163,7 +163,7 @@ class Invariants(FigureStructure):
         """MandateError, without a number, where a table does not agree with what is published."""
         if not self.holds_for(table):
             raise MandateError(
-                "the data contradict the published figures and rules.",
+                "the data do not agree with the published figures and rules.",
                 remedy="Use the data from which the figures were computed.",
             )
 

@@ -211,7 +211,7 @@ class OddsRatioTest:
         at = int(x11) - int(self.support[0])
         if not 0 <= at < len(phi):
             raise MandateError(
-                "the data contradict the published margins.",
+                "the data do not agree with the published margins.",
                 remedy="Use the margins of the same table.",
             )
         if lemma_34_excess(values, f) > 1e-12:

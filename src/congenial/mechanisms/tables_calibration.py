@@ -116,7 +116,7 @@ class TablesProblem:
                 raise StructureError(
                     f"the table over {', '.join(names)} has {margin.size:,} cells; the most for a "
                     f"table among several is {LARGEST_TABLE:,}.",
-                    remedy="Name coarser tables, or release by parts (parts = 'state').",
+                    remedy="Name coarser tables, or release part by part (parts = 'state').",
                 )
 
     def _refuse_more(self, description: TablesDescription, found: Design) -> None:

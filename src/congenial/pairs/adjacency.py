@@ -227,7 +227,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
         least = int(self.reach.star.value)
         if self.within is not None and self.within < least:
             raise StructureError(
-                f"within = {self.within} is below {least} (a*), the number of records in which "
+                f"within = {self.within} is below a* = {least}, the number of records in which "
                 f"compared datasets may differ. {left_out(self.reach, self.within)}",
                 remedy=f"Use {least} or more, or leave it out.",
             )

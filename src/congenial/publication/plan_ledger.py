@@ -126,8 +126,8 @@ def _refuse_other_figures(plan: Plan, ledger: Ledger) -> None:
     recorded = _recorded(plan)
     if recorded is not None and recorded.get("ledger") != ledger.identity:
         raise LedgerError(
-            f"'{_file(plan)}' was not recorded in '{ledger.where}' but in another ledger, which "
-            "holds what was spent on these data.",
+            f"'{_file(plan)}' was recorded in another ledger, not in '{ledger.where}'; the other "
+            "one holds what was spent on these data.",
             remedy=RIGHT_LEDGER,
         )
 

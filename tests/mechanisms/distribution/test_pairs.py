@@ -71,7 +71,7 @@ def test_several_properties_and_custom_scenarios():
         (lambda: share(INCOME, values=[0.1, 0.5], gap=0), "is 0"),
         (lambda: share(INCOME, values=[0.1, 0.5], gap=0.1), "no two values"),
         (lambda: share(INCOME, between=(0.5, 1.5)), "impossible"),
-        (lambda: share(INCOME), "not stated"),
+        (lambda: share(INCOME), "to hide is missing"),
         (lambda: scenarios(({INCOME: 0.5}, {INCOME: 0.5})), "gap 0"),
         (lambda: Property((), "nothing"), "no two scenarios"),
         (lambda: Scenario(((INCOME, Fraction(1, 3)),)).sizes(100), "nearest shares are 33/100"),

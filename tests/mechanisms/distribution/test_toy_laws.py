@@ -137,7 +137,7 @@ def test_two_releases_that_hide_each_alone_reveal_together():
 def test_promises_of_two_releases_are_not_added():
     made = calibrate_distribution(SKEWED, 1).mechanism
     assert made.guarantee.tradeoff == Pure(1)
-    with pytest.raises(GuaranteeError, match="add up"):
+    with pytest.raises(GuaranteeError, match="be added up"):
         made.guarantee.compose(made.guarantee)
 
 

@@ -62,8 +62,8 @@ class SamplingError:
         if self.bound <= promised:
             return f"{told}, so the promise is kept."
         return (
-            f"{told}. To keep the promise in spite of it, write confidence = {self.confidence:g} "
-            "(more noise), or use more modelling data."
+            f"{told}. To keep the promise anyway, write confidence = {self.confidence:g} (more "
+            "noise), or use more modelling data."
         )
 
 

@@ -50,7 +50,7 @@ class TableLaw:
             )
         if not base.holds(x):
             raise MandateError(
-                "the data contradict the public figures.",
+                "the data do not agree with the public figures.",
                 remedy="Use the data from which the figures were computed.",
             )
 
