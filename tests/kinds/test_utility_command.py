@@ -164,7 +164,7 @@ def test_other_data_and_other_plans_are_refused(finished, tmp_path):
     with pytest.raises(MandateError, match="do not agree"):
         synthetic_utility.utility_of_bundle(Plan.load(other), release)
     wider = Plan.parse(PLAN.replace("integers = [0, 6]", "integers = [0, 7]"), tmp_path)
-    with pytest.raises(PlanError, match="another schema"):
+    with pytest.raises(PlanError, match="schema that differs"):
         synthetic_utility.utility_of_bundle(wider, release)
 
 
