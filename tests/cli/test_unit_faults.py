@@ -44,7 +44,10 @@ def written(folder: Path, *changes: tuple[str, str], last: str = "", homes: str 
         (f"{MARKER},1,own,0-17\n{MARKER},2,own,0-17\n", "column 'block' differs between rows"),
         (f"{MARKER},1,own,0-17\n{MARKER},1,rent,0-17\n", "column 'tenure' differs between rows"),
         (",1,own,0-17\n", "unit column 'household' has missing values"),
-        (f"{MARKER},1,own,0-17\n" * 4, "unit column 'household' has more than 3 rows"),
+        (
+            f"{MARKER},1,own,0-17\n" * 4,
+            "unit column 'household' a value occurs in more than 3 rows",
+        ),
     ],
     ids=["in two areas", "attribute differs", "without a unit", "too many rows"],
 )

@@ -124,14 +124,14 @@ def test_figures_that_the_data_lack_are_refused_by_the_workers(spark: Any, tmp_p
     (tmp_path / "people.csv").write_text("\n".join(people[:-1]) + "\n")
     with pytest.raises(MandateError, match="do not agree") as reason:
         workflow.release(plan, "nation")
-    assert reason.value.remedy == "Release from the data the figures were computed from."
+    assert reason.value.remedy == "Use the data from which the figures were computed."
     assert list(Ledger.open(plan.ledger).entries()) == []
 
 
 @pytest.mark.parametrize(
     ("row", "what"),
     [
-        ("99999,b999,f,1", "column 'block' has levels"),
+        ("99999,b999,f,1", "column 'block' has values"),
         pytest.param("99999,b1,f,77", "column 'age' has values", marks=pytest.mark.audit),
         pytest.param("0,b1,f,1", "more than 1 row", marks=pytest.mark.audit),
     ],

@@ -123,7 +123,7 @@ def test_margins_of_counties_are_margins_of_the_state():
     table = Table(schema, schema.names, np.arange(1, 13).reshape(3, 2, 2))
     told = (total(by="county"), count("sex = '0'", by="county"), count("age = '0'", by="county"))
     known = support(publish(table, *told), ("sex", "age"))
-    assert known.structure == "2 x 2 groups of which the margins are known"
+    assert known.structure == "2 x 2 groups with known margins"
     (tie,) = known.ties
     assert set(np.unique(tie.equations)) == {0, 1}
     assert known.agrees(table.marginal(("sex", "age")).counts)

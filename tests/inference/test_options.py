@@ -61,7 +61,7 @@ def test_numbers_from_a_file(release, tmp_path):
     assert built.covariates["size"].tolist() == [100, 200, 50]
     assert built.covariates["county"] is None
     file.write_text("county,value\nB,200\nA,100\n")
-    with pytest.raises(InferenceError, match="every level of county"):
+    with pytest.raises(InferenceError, match="every category of county"):
         model_from_options(release, "poisson", {"exposure": str(file)})
     file.write_text("county,value\nD,200\n")
     with pytest.raises(InferenceError, match="row 2"):

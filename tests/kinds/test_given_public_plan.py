@@ -284,7 +284,7 @@ def test_several_rows_per_person_are_refused_for_that_reason(folder: Path) -> No
 @pytest.mark.parametrize(
     ("counts", "says"),
     [
-        ({"Adams": 1, "Berks": 2}, "lacks 1 cells"),
+        ({"Adams": 1, "Berks": 2}, "no row for 1 cells"),
         ({"Adams": 1, "Berks": "2.5", "Clinton": 0}, "row 3"),
         ({"Adams": 1, "Berks": 2, "Dauphin": 0}, "row 4"),
     ],

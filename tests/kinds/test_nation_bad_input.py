@@ -39,7 +39,7 @@ def test_data_that_changed_since_the_figures_are_refused_before_anything_is_spen
 @pytest.mark.parametrize(
     ("row", "what"),
     [
-        ("99999,b999,f,1", "column 'block' has levels"),
+        ("99999,b999,f,1", "column 'block' has values"),
         ("99999,b1,f,77", "column 'age' has values"),
         ("99999,,f,1", "column 'block' has missing"),
         ("0,b1,f,1", "more than 1 row"),

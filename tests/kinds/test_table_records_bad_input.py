@@ -178,7 +178,7 @@ def test_numbers_without_bins(folder: Path) -> None:
     """Too many levels for a table; quantiles are the remedy, and work."""
     path = write_plan(folder, PLAN, (INCOME, "income = { integers = [0, 199999] }"))
     said = refused(path)
-    assert "column 'income' has 200000 levels" in said
+    assert "column 'income' has 200000 categories" in said
     assert "quantiles" in said
     mended = write_plan(
         folder,

@@ -453,6 +453,6 @@ def test_check_says_whether_and_how_long_infer_takes(tmp_path: Path) -> None:
 
 def test_a_table_that_is_not_printed_is_refused_in_words(bundle: Path) -> None:
     release = congenial.read(bundle, TablesRelease)
-    with pytest.raises(InferenceError, match="the table over sex is not one of this release"):
+    with pytest.raises(InferenceError, match="the table over sex is not in this release"):
         release.to_arrow("sex")
     assert release.to_arrow("sex", "county").num_rows == 6

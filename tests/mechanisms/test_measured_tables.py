@@ -136,7 +136,7 @@ def test_a_cell_of_several_tables_has_one_number() -> None:
     assert release.count("state = 'Q' and age >= 65") == release.counts[0][2, :, 3].sum()
     assert release.margin("age", "state").shape == (4, 2)
     assert release.to_arrow("age", "state").num_rows == 8
-    with pytest.raises(InferenceError, match="the table over sex is not one of this release"):
+    with pytest.raises(InferenceError, match="the table over sex is not in this release"):
         release.to_arrow("sex")
 
 

@@ -117,7 +117,7 @@ def test_counts_of_counts_never_move_further_over_whole_databases(
 def test_figures_that_see_sizes_are_refused_by_name() -> None:
     for statements in ((total(by="size"),), (total(), of_units(total(by="size")))):
         figures = Invariants.of(SIZED, statements)
-        with pytest.raises(StructureError, match="sees 'size', the number of rows of a unit"):
+        with pytest.raises(StructureError, match="uses 'size', the number of rows of a unit"):
             SeveralRows.given(figures, 2).units  # noqa: B018
 
 

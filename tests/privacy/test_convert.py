@@ -17,10 +17,10 @@ from congenial.privacy.tradeoff import Approximate, Gaussian, Nothing, Pure, Zer
 def test_convert_rows() -> None:
     zcdp = convert(ZeroConcentrated(2.56), "epsilon", 1e-10, classical=True)
     assert [round(float(row.value), 5) for row in zcdp] == [17.15831, 17.91528]
-    assert all("implied" in row.note for row in zcdp)
+    assert all("follows" in row.note for row in zcdp)
     mu = convert(Approximate(1, 1e-6), "mu", classical=True)
     assert mu[0].value > mu[1].value  # exact calibration allows more
-    assert all("sufficient" in row.note for row in mu)
+    assert all("enough" in row.note for row in mu)
     assert convert(Pure(1), "epsilon")[0].value == 1
     assert len(convert(Pure(1), "rho", classical=True)) == 2
     assert convert(Gaussian(1), "rho")[0].value == Fraction(1, 2)

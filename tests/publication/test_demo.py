@@ -83,7 +83,7 @@ def test_its_figures_cross_in_every_county(tmp_path: Path) -> None:
     assert under.records == 3
     assert under.l1(["county", "sex", "age"]).value == 6
     known = support(plan.invariants, ("county", "sex", "age"))
-    assert known.structure == "2 x 2 groups of which the margins are known"
+    assert known.structure == "2 x 2 groups with known margins"
     assert len(known.ties) == 24
     assert all(len(tie.groups) - tie.pattern.rank == 1 for tie in known.ties)
 

@@ -27,8 +27,8 @@ from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, Ze
 class Conversion:
     """One line of a conversion: what, how much, by which formula, and in which direction.
 
-    Directions differ and are not to be mixed up: "implied" says that whoever keeps the source keeps
-    this too, "sufficient" that whoever keeps this keeps the source. `convert` makes them.
+    Directions differ and are not to be mixed up: "follows" says that whoever keeps the source keeps
+    this too, "enough" that whoever keeps this keeps the source. `convert` makes them.
 
     >>> from congenial.privacy import Pure
     >>> line = convert(Pure(1), "rho")[0]
