@@ -176,7 +176,7 @@ def test_what_no_column_is_computed_from_is_refused(
 
 def test_what_the_plan_model_refuses_is_not_added() -> None:
     """In the model's own words: the form has no rules of its own."""
-    with pytest.raises(PlanError, match=r"release 'a b': name .* must be a letter or digit"):
+    with pytest.raises(PlanError, match=r"release 'a b': name .* must begin with a letter"):
         plan_edits.add_release(PLAN, "a b", "sex", "rho", "0.1")
     with pytest.raises(PlanError, match="release 'x': epsilon"):
         plan_edits.add_release(PLAN, "x", "sex", "epsilon", "0")

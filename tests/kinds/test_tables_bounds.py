@@ -249,7 +249,7 @@ def test_what_infer_cannot_do_is_said_before_anything_is_spent(tmp_path, capsys)
 
 def test_nothing_keeps_bounds_without_signs(tmp_path):
     made = loaded(tmp_path, PLAN.replace('"condition"', '"no"'))
-    with pytest.raises(PlanError, match="'Few old' bounds a statistic"):
+    with pytest.raises(PlanError, match="'Few old' is a bound"):
         workflow.check(made)
 
 

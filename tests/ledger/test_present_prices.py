@@ -115,7 +115,7 @@ def test_check_does_not_work_out_what_is_released_already(
     result = CliRunner().invoke(app, ["check", str(tmp_path / "plan.toml")])
     assert result.exit_code == 0, result.stderr
     assert built == ["second"]
-    assert "Released already, and not worked out again: 'first'." in result.stdout
+    assert "Already released, so not worked out again: first." in result.stdout
     assert [one.section.name for one in workflow.check(plan, again=True).releases] == [
         "first",
         "second",

@@ -225,7 +225,7 @@ def test_a_figure_over_several_parts_is_refused() -> None:
 
 
 def test_a_figure_about_some_areas_only_is_refused() -> None:
-    with pytest.raises(StructureError, match="some levels of block only"):
+    with pytest.raises(StructureError, match="only some categories of block"):
         made_for(TABLES, "state", (count("block = 'b3'", by="state"),))
 
 

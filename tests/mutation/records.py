@@ -65,8 +65,8 @@ RECORDS: tuple[Mutation, ...] = (
     ),
     Mutation(
         "mechanisms/distribution/rebuild_statistics.py",
-        "np.array(found) * (1 - 1e-12)",
-        "np.array(found) * 0.08",
+        "np.array(most) * (1 - 1e-12)",
+        "np.array(most) * 0.08",
         "tests/publication/test_forged_claims.py",
         "one_record_changes",
     ),

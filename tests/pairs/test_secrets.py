@@ -73,7 +73,7 @@ def test_words_are_a_clause():
     assert rule.words == (
         "any two answers that one person may have given, as seen by somebody who "
         "knows the public figures (last month's counts; the count and its complement are 2 or "
-        "more) and believes that the answers of 9 people are independent, apart from what is public"
+        "more) and believes that the answers of 9 people are independent, except for what is public"
     )
     assert LEAKAGE in rule.not_covered
     assert rule.side == "answer"

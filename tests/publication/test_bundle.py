@@ -101,7 +101,7 @@ def test_what_is_read_is_what_was_written(make, written):
 
 @pytest.mark.parametrize("kind", every_kind(), ids=lambda kind: kind.name)
 def test_bundles_of_every_kind_are_read_by_its_class(kind):
-    assert bundle._class_of(kind.name) is kind.release_class
+    assert bundle._class_of(kind.name, {}) is kind.release_class
 
 
 def test_tables_open_elsewhere(written):

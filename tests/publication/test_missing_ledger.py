@@ -92,7 +92,7 @@ def test_a_bundle_refuses_a_fresh_ledger(tmp_path: Path) -> None:
     (folder / "ledger.sqlite").unlink()
     for call in (lambda: workflow.check(plan), lambda: workflow.release(plan, "second")):
         with pytest.raises(
-            LedgerError, match=r"bundles/first' was recorded.*unknown. Put the newest"
+            LedgerError, match=r"bundles/first' was recorded.*unknown. Restore the newest"
         ):
             call()
     assert not (folder / "ledger.sqlite").exists()

@@ -179,10 +179,10 @@ def test_banner_only_when_not_publishable() -> None:
 
 def test_printed_counts_are_explained_only_when_there_are_any() -> None:
     assert "count and estimate" in demo_page()
-    assert "may be negative" not in demo_page()
+    assert "Estimates may be negative" not in demo_page()
     page = render(demo(projected=False), "promise")
     assert "count and estimate" not in page
-    assert "may be negative" in page
+    assert "Estimates may be negative" in page
 
 
 def test_everything_a_person_wrote_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ def test_a_report_of_counts_says_only_what_holds_for_them():
     assert "with 90% interval" not in page
     assert page.count("90% interval") == 1  # of the sums that are exact
     assert "release.interval(" not in text
-    assert "drawn given that none is negative" in text
+    assert "drawn so that none is negative" in text
     assert ["f", "10", "exact"] in rows  # the published margin, from the released table
     assert ["w", "f", f"{counts().counts[0][0, 0]}"] in rows
     for image in Reader(page).images:  # points are neither exact nor do they have bars

@@ -228,7 +228,7 @@ def _one_law(one: TablesCheck, tables: MeasuredTables, made: Mechanism) -> Docum
         "groups": known.words,
         "normaliser_price": _normaliser_price(made, sensitivity.value),
         **_costs(made),
-        "errors": [_picked(row, _ERROR) for row in error_rows(made, FILE_LEVEL)],
+        "errors": [_picked(row, _ERROR) for row in error_rows(made)],
         "fitted": _fitted(tables),
         "less_noise": _less_noise(one, made),
     }

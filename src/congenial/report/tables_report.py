@@ -513,7 +513,7 @@ def _outlook(release: TablesRelease) -> Any:
 
 
 def _errors(release: TablesRelease) -> PageTable | None:
-    rows = error_rows(release.only.mechanism, FILE_LEVEL) if len(release.drawn) == 1 else []
+    rows = error_rows(release.only.mechanism) if len(release.drawn) == 1 else []
     if not rows:
         return None
     columns = [

@@ -39,7 +39,7 @@ OVERLAP = (
     "same, 0 if they just touch, and below 0 if they are apart, by how far in lengths of an "
     "interval."
 )
-SETTLED = "its totals are published, so no parameter is drawn from its records and none weighs."
+SETTLED = "its totals are published, so its records need no weights."
 LOCAL_DRAWS, LOCAL_SEED = 1000, 20200101  # of the posterior; the seed only repeats the numbers
 LOCAL_WORDS = (
     "The weights and epsilon of the pseudo-posterior paper for these data (weights by min-max of "

@@ -253,6 +253,6 @@ def test_the_report_says_whether_the_plan_named_the_mechanism():
         (("optimum", "wasserstein"), ("Every mechanism that applies", "least expected error")),
     ):
         tried = tuple((name, "1", "1", "2", "") for name in names)
-        told = StatisticsReport(tried, "", None, "", None).render(release, "the promise")
+        told = StatisticsReport(tried, "", None, "").render(release, "the promise")
         assert all(one in told for one in words)
     assert "as the plan says" not in told

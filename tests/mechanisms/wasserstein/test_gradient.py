@@ -208,5 +208,5 @@ def test_promise_and_refusals():
         WassersteinGradient.calibrate(ORDINARY, F(1), Regression(SQUARE, 1.0), 1 << 12)
     with pytest.raises(DataError, match="bounds"):
         mechanism.log_density(np.array([2.0]))
-    with pytest.raises(StructureError, match="box"):
+    with pytest.raises(StructureError, match="bounds"):
         Box((0.0,), (math.inf,))
