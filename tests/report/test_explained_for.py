@@ -38,7 +38,8 @@ def test_a_journalist_reads_errors_in_people():
     reach = half.high - max(half.estimate, 0)
     assert f"within {reach:,.0f} of the true count" in found["How far off a number can be"]
     assert "Totals by county are exact" in found["How far off a number can be"]
-    assert "2.72 times as likely" in found["What is promised to people"]
+    assert "right at most 74 times in 100" in found["What is promised to people"]
+    assert "facts about groups" in found["What is not covered"]
 
 
 def test_an_analyst_reads_the_law_and_a_question_that_works():
@@ -115,9 +116,10 @@ def test_odds_of_any_person_are_told_where_datasets_are_compared(tmp_path):
     for bundle in KINDS[1:]:
         one = written(bundle, tmp_path)
         words = told(one, "journalist")["What is promised to people"]
-        assert one.guarantee.protection_clause()[1:] in words
-        assert "people's records" not in words
-    assert "people's records" in told(release(), "journalist")["What is promised to people"]
+        assert words == one.guarantee.in_short["Protected"]
+        assert "every record except yours and" not in words
+    words = told(release(), "journalist")["What is promised to people"]
+    assert "every record except yours and that of the one other person" in words
 
 
 def test_a_journalist_reads_which_tables_there_are():

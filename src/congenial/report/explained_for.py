@@ -32,10 +32,12 @@ def explained_for(release: Any, reader: str) -> Paragraphs:
 
 
 def _journalist(release: Any) -> Paragraphs:
+    in_short = release.guarantee.in_short
     found = [
         ("What this is", _what(release)),
-        ("What is exact", release.guarantee.published_clause()),
-        ("What is promised to people", _in_odds(release)),
+        ("What is exact", in_short["Exact"]),
+        ("What is promised to people", in_short["Protected"]),
+        ("What is not covered", in_short["Not covered"]),
     ]
     if _has_error(release):
         cell = _reach(release, release.tables[0])
@@ -82,12 +84,6 @@ def _what(release: Any) -> str:
     exact = "Some sums are exact; every other" if release.published.equalities else "Every"
     size = " How far off the numbers may be is known." if _has_error(release) else ""
     return f"Counts {listed}. {exact} number was changed at random, to protect people.{size}"
-
-
-def _in_odds(release: Any) -> str:
-    told = release.guarantee.protection_clause()
-    left_open = "; ".join(release.guarantee.left_open)
-    return f"{told[0].upper()}{told[1:]} Not covered: {left_open}."
 
 
 def _margin_words(release: TablesRelease) -> list[str]:
