@@ -131,9 +131,9 @@ def test_lines_that_quote_no_value_are_added_to_the_plan(folder: Path) -> None:
     assert "case = &#34;lower&#34;" in page
     assert MARKER not in page
     opened = {"opened": text_digest(PLAN)}
-    stale = me.post("/plan/plan.toml/data/mend", {"opened": text_digest("another")})
+    stale = me.post("/plan/plan.toml/data/fix", {"opened": text_digest("another")})
     assert (stale.status_code, (folder / "plan.toml").read_text()) == (409, PLAN)
-    assert me.post("/plan/plan.toml/data/mend", opened).status_code == 303
+    assert me.post("/plan/plan.toml/data/fix", opened).status_code == 303
     text = (folder / "plan.toml").read_text()
     assert 'sex = { tidy = "sex", case = "lower" }' in text
     assert MARKER not in text

@@ -16,9 +16,9 @@ import pytest
 
 from tests.docs.pages import DOCS, PAGES, ROOT
 
-WAITING_PAGES = 15  # phrases in README, CHANGELOG, tutorials and how-tos
-WAITING_MESSAGES = 80  # phrases in messages and templates of src
-WAITING_TERMS = 8  # tutorials, how-tos and README that use our terms without the glossary
+WAITING_PAGES = 0  # phrases in README, CHANGELOG, tutorials and how-tos
+WAITING_MESSAGES = 3  # phrases in messages and templates of src
+WAITING_TERMS = 0  # tutorials, how-tos and README that use our terms without the glossary
 
 PHRASES = re.compile(
     r"\b(?:told|mend(?:s|ed|ing)?|shall|dearest|strangers?)\b"

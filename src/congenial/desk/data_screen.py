@@ -36,7 +36,7 @@ def show_data(visit: Visit) -> Response:
         source=visit.plan.data.source,
         place=data_report.FOLDER,
         may_check=visit.may("reserve"),
-        may_mend=visit.may("propose"),
+        may_fix=visit.may("propose"),
         note=data_report.SCHEMA_IS_PUBLIC,
         opened=text_digest(visit.text),
         added=visit.query.get("added") == "yes",
@@ -71,7 +71,7 @@ def _is_there(text: str, line: dict[str, Any]) -> bool:
     return isinstance(said, dict) and all(said.get(key) == value for key, value in wanted.items())
 
 
-def mend_plan(visit: Visit) -> Response:
+def fix_plan(visit: Visit) -> Response:
     """Add the lines that were suggested and quote no value to the plan."""
     text = visit.text
     found = _found(visit) or {"lines": []}

@@ -37,7 +37,7 @@ SCREENS = (
     DeskPage("/plan/{plan}/save", "POST", plan_editor.save_plan, "propose"),
     DeskPage("/plan/{plan}/data", "GET", data_screen.show_data, "read"),
     DeskPage("/plan/{plan}/data/check", "POST", data_screen.check_records, "reserve"),
-    DeskPage("/plan/{plan}/data/mend", "POST", data_screen.mend_plan, "propose"),
+    DeskPage("/plan/{plan}/data/fix", "POST", data_screen.fix_plan, "propose"),
     DeskPage("/plan/{plan}/price", "GET", price_screen.show_price, "read"),
     DeskPage("/plan/{plan}/review", "GET", review_screen.show_review, "read"),
     DeskPage("/plan/{plan}/audit", "POST", review_screen.audit_plan, "read"),

@@ -67,4 +67,4 @@ def show_job(visit: Visit) -> Response:
         raise NotHereError("there is no such job.", remedy="Start at the folder.")
     if visit.query.get("as") == "json":
         return as_json(job.document())
-    return visit.page("job.html", job=job, told=job.document(), key=job.plan)
+    return visit.page("job.html", job=job, now=job.document(), key=job.plan)

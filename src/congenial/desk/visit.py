@@ -197,7 +197,7 @@ class DeskPage:
             return answer
         if job.seconds > SLOWEST_WORK:
             return _too_slow(visit)
-        return visit.page("job.html", job=job, told=job.document())
+        return visit.page("job.html", job=job, now=job.document())
 
     def _answer(self, visit: Visit) -> Response:
         """In a thread, and with a seat until it really ends, also when nobody waits any more."""

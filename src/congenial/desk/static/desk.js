@@ -47,8 +47,8 @@ function startEditor(editor) {
   async function send(address, fields) {
     const mine = ++latest;
     try {
-      const told = await ask(address, fields);
-      return mine === latest ? told : null;
+      const answer = await ask(address, fields);
+      return mine === latest ? answer : null;
     } catch (error) {
       tell("problem", "The desk does not answer. Is it still running?");
       return null;
@@ -56,28 +56,28 @@ function startEditor(editor) {
   }
 
   async function checkText() {
-    const told = await send(editor.dataset.check, { text: text.value });
-    if (!told) return;
-    tell(told.state, told.words);
-    showForm(told.form);
+    const answer = await send(editor.dataset.check, { text: text.value });
+    if (!answer) return;
+    tell(answer.state, answer.words);
+    showForm(answer.form);
     mark();
   }
 
   // A refused edit is explained at the top of the page and beside the field that it came from.
   async function edit(fields, place) {
-    const told = await send(editor.dataset.edit, { text: text.value, ...fields });
-    if (!told) return;
-    tell(told.state, told.words);
+    const answer = await send(editor.dataset.edit, { text: text.value, ...fields });
+    if (!answer) return;
+    tell(answer.state, answer.words);
     for (const earlier of form.querySelectorAll(".beside")) earlier.remove();
-    if (told.text === null) {
+    if (answer.text === null) {
       const words = document.createElement("p");
       words.className = "notice problem beside";
-      words.textContent = told.words;
+      words.textContent = answer.words;
       place.append(words);
       return;
     }
-    text.value = told.text;
-    showForm(told.form);
+    text.value = answer.text;
+    showForm(answer.form);
     mark();
   }
 
@@ -152,28 +152,28 @@ async function startKeys(text, box) {
 
 function followJob(job) {
   async function look() {
-    let told;
+    let now;
     try {
-      told = await (await fetch(job.dataset.address)).json();
+      now = await (await fetch(job.dataset.address)).json();
     } catch (error) {
       setTimeout(look, 2000);
       return;
     }
     const share = document.getElementById("share");
-    if (told.share === null) share.removeAttribute("value"); else share.value = told.share;
-    const words = told.state === "running" ? "Running: " + told.stage : told.state === "done" ? "Done." : "Not done.";
+    if (now.share === null) share.removeAttribute("value"); else share.value = now.share;
+    const words = now.state === "running" ? "Running: " + now.stage : now.state === "done" ? "Done." : "Not done.";
     const stage = document.getElementById("stage");
     if (stage.textContent !== words) stage.textContent = words;
-    document.getElementById("seconds").textContent = told.seconds;
+    document.getElementById("seconds").textContent = now.seconds;
     document.getElementById("left").textContent =
-      told.left === null ? "" : ", about " + told.left + " s left in this step";
-    if (told.state === "running") {
+      now.left === null ? "" : ", about " + now.left + " s left in this step";
+    if (now.state === "running") {
       setTimeout(look, 500);
-    } else if (told.state === "done") {
-      location.assign(told.then);
+    } else if (now.state === "done") {
+      location.assign(now.then);
     } else {
       const error = document.getElementById("error");
-      error.textContent = told.error;
+      error.textContent = now.error;
       error.hidden = false;
       share.value = 0;
     }
