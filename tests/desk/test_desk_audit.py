@@ -34,13 +34,13 @@ def test_the_result_stands_in_the_review(folder: Path, monkeypatch: pytest.Monke
     assert attack(me, folder, monkeypatch)["then"] == REVIEW
     page = me.get(REVIEW).text
     assert "No attack does better than promised" in page
-    assert "changed since then" not in page
+    assert "before the plan changed" not in page
     plan = Plan.load(folder / "plan.toml")
     sent = review_html(plan, examine(plan), PLAN, "plan.toml")
     assert "No attack does better than promised" in sent
     assert "table county x sex" in sent
     (folder / "plan.toml").write_text(PLAN.replace("1.0", "1.5"))
-    assert "The plan has changed since then" in me.get(REVIEW).text
+    assert "before the plan changed" in me.get(REVIEW).text
     assert not (folder / "ledger.sqlite").exists()  # nothing is spent
 
 

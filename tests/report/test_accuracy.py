@@ -47,7 +47,7 @@ def test_rows_hold_for_every_dataset():
         ("county x sex x age", noise[:, 0, 0, 1]),
     ):
         inside = int(np.count_nonzero(np.abs(sums) <= rows[what].within))
-        assert stats.binom.cdf(inside, draws, 0.95) > ALPHA
+        assert stats.binom.cdf(inside, draws, rows[what].level) > ALPHA
         assert float(sums.std()) == pytest.approx(rows[what].standard_deviation, rel=0.05)
 
 

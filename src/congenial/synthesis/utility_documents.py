@@ -204,8 +204,8 @@ def _open_levels(made: Synthesizer, name: str) -> list[str]:
         elif high is None and low is not None:
             found.append((level, written(low)))
     return [
-        f"{name}: everybody in the open class '{level}' is written as {number}, so quantiles that "
-        "fall into it cannot agree with those of the data."
+        f"{name}: everybody in the open class '{level}' is recorded as {number}, so quantiles in "
+        "that class can differ from those of the data."
         for level, number in found
     ]
 
