@@ -122,7 +122,7 @@ def test_what_is_written_is_private_and_says_so(finished, document):
     assert "CONFIDENTIAL" not in out.stderr
     assert "income: everybody in the open class '900+' is recorded as 900, so" in shown
     assert (
-        "income: everybody in the open class 'below' is written as the last number below" in shown
+        "income: everybody in the open class 'below' is recorded as the last number below" in shown
     )
     assert "below 0 if they are apart" in shown
 
