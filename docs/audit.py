@@ -19,8 +19,8 @@ BEGIN, END = "<!-- audit: written by `make audit` -->", "<!-- end of audit -->"
 # name a test reports -> what was tried, how much of it, and what it means that the tests passed
 PARTS: dict[str, tuple[str, str, str]] = {
     "exact": (
-        "Every pair of datasets that the promise compares; all results near the true answers, the rest "
-        "pooled",
+        "Every pair of datasets that the promise compares; all results near the true answers, the "
+        "rest pooled",
         "{universes:,} combinations of mechanism, promise and small universe, {pairs:,} pairs",
         "no loss above its promise",
     ),
