@@ -102,7 +102,7 @@ class TablesPiece:
         if self.figures.statements and not self.figures.holds_for(counts):
             raise MandateError(
                 "the data do not agree with the published figures.",
-                remedy="Release from the data the figures were computed from.",
+                remedy="Use the data from which the figures were computed.",
             )
 
     def law(self, at: int) -> ConditionedNoise:
