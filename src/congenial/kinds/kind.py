@@ -282,6 +282,7 @@ class Kind(ABC, Generic[S]):
     ) -> Checked:
         """What it promises and how accurate it is; `wish`: an accuracy that is asked for."""
 
+    @abstractmethod
     def ready(
         self,
         plan: Setting,
@@ -292,7 +293,6 @@ class Kind(ABC, Generic[S]):
         progress: Tell,
     ) -> Ready:
         """Read and check the data; `built` is what `build` made for these figures."""
-        raise NotImplementedError  # a kind has this, or an `offer` of its own
 
     def promise(self, plan: Setting, section: S, mechanism: Any) -> Guarantee:
         """What a mechanism promises, in the plan's words."""
