@@ -97,6 +97,20 @@ class Invariants(FigureStructure):
         own = self.values or (None,) * len(self.statements)
         return own if self.of_units is None else (*own, *self.of_units.told_values)
 
+    @property
+    def known_total(self) -> int | None:
+        """How many rows there are, where a figure counts all of them and its values are out.
+
+        >>> from congenial import Schema, Table, publish, total
+        >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+        >>> publish(Table(schema, ["sex"], [5, 4]), total(by="sex")).known_total
+        9
+        """
+        for statement, values in zip(self.statements, self.values or (), strict=False):
+            if statement.terms == (("", 1),) and values is not None:
+                return int(values.sum())
+        return None
+
     def _repr_html_(self) -> str:
         """What is published, without the figures themselves: they belong to `published.csv`."""
         from congenial._notebook import grid  # for notebooks alone

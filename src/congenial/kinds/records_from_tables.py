@@ -277,7 +277,6 @@ class RecordsFromTables(Kind[TableRecordsSection]):
     def examine(self, checked: RecordsCheck) -> Document:
         """The check of one section as plain data; from public parameters alone."""
         from congenial.synthesis.from_tables.predicted_error import (
-            known_people,
             needed_people,
             predicted_errors,
         )
@@ -303,7 +302,7 @@ class RecordsFromTables(Kind[TableRecordsSection]):
             "records": records.records,
             "tables": [error.to_dict() for error in errors],
             "noun": "rows" if records.several_rows else "people",
-            "people": known_people(records),
+            "people": records.kept.seen.known_total,
             "needed_people": needed_people(errors),
             "needed_alone": {
                 error.axes[0]: error.needed for error in errors if len(error.axes) == 1

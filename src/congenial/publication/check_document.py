@@ -15,7 +15,6 @@ from congenial.publication import workflow
 from congenial.publication.number_of_people import PEOPLE
 
 if TYPE_CHECKING:
-    from congenial.figures.invariants import Invariants
     from congenial.pairs.adjacency import Adjacency
     from congenial.publication.plan import Plan
     from congenial.publication.workflow import PlanCheck
@@ -53,7 +52,7 @@ def of_check(
     plan, figures = result.plan, result.figures
     adjacency = plan.adjacency(figures)
     near = neighbourhood(adjacency)
-    people = known_people(figures)
+    people = figures.known_total
     return {
         "figures": [
             {
@@ -113,14 +112,6 @@ def _given_figures(result: PlanCheck) -> bool:
     """Whether a promise of the plan is given the exact figures."""
     kinds = [of_section(checked.section) for checked in result.releases]
     return not kinds or any(kind.given_figures for kind in kinds)
-
-
-def known_people(figures: Invariants) -> int | None:
-    """The number of people, where a published figure tells it."""
-    for statement, values in zip(figures.statements, figures.values or (), strict=False):
-        if statement.terms == (("", 1),) and values is not None and not statement.units:
-            return int(values.sum())
-    return None
 
 
 def _accuracy(release: Document, people: int | None) -> Iterator[Document]:

@@ -62,12 +62,3 @@ def needed_people(errors: list[PredictedError]) -> int | None:
     """People for whom the noise of a pair of median size misplaces a tenth; None without pairs."""
     pairs = [one.needed for one in errors if len(one.axes) == 2]
     return round(median(pairs)) if pairs else None
-
-
-def known_people(made: TableRecords) -> int | None:
-    """The number of people, where a published figure tells it."""
-    seen = made.kept.seen
-    for statement, values in zip(seen.statements, seen.values or (), strict=False):
-        if statement.terms == (("", 1),) and values is not None:
-            return int(values.sum())
-    return None
