@@ -168,6 +168,12 @@ def test_a_forged_event_is_refused_or_mended(team: As, event: Any) -> None:
     survives(team, event)
 
 
+def test_pairs_that_are_not_named_in_text_cannot_be_read(team: As) -> None:
+    """Also where the database takes any payload: the program itself refuses them."""
+    without_the_check(team)
+    survives(team, ("reserve", "x", promising(adjacency={"metric": 3})))
+
+
 @pytest.mark.audit
 @pytest.mark.parametrize("checked", [True, False])
 def test_a_releaser_cannot_brick_the_ledger(

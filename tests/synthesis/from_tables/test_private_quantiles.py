@@ -275,3 +275,9 @@ def test_ranks_come_out_right() -> None:
     assert max(abs(cut - 500) for cut in near) <= 2 / 0.1 * log(1000 / ALPHA * 20) / 50
     far = [by.draw(counts, wide, Fraction(1, 10**7), source)[0][0] for _ in range(20)]
     assert max(abs(cut - 500) for cut in far) > 100
+
+
+def test_people_by_category_are_counted_as_often_as_their_record_occurs() -> None:
+    """Categories and numbers of people are not interchangeable: neither bounds the other."""
+    records = CountedRecords({"y": np.array([0, 0, 2])}, np.array([3, 1, 5]))
+    assert records.counts("y", 4).tolist() == [4, 0, 5, 0]
