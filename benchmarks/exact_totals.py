@@ -16,8 +16,8 @@ import numpy as np
 
 from congenial import (
     Congenial,
+    Figures,
     Guarantee,
-    Invariants,
     Schema,
     SeededRandomness,
     SemiAdjacent,
@@ -65,7 +65,7 @@ def with_totals_put_back(errors: Any) -> Any:
     return errors - errors.mean(axis=2, keepdims=True)
 
 
-def congenial_errors(table: Table, public: Invariants, epsilon: int) -> Any:
+def congenial_errors(table: Table, public: Figures, epsilon: int) -> Any:
     """Errors of Congenial's releases given the totals, county by county."""
     mechanism = calibrate(Congenial, Guarantee.pure(epsilon, under=SemiAdjacent(public)), AXES)
     source = SeededRandomness(1)

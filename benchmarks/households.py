@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from congenial import Schema, margin, total
 from congenial.data.schema import Unit
 from congenial.data.tabulate import Microdata
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import of_units
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
@@ -72,9 +72,9 @@ def county(households: int, seed: int = SEED) -> pa.Table:
     )
 
 
-def figures(of: Schema) -> Invariants:
+def figures(of: Schema) -> Figures:
     """Households by block, and people of the county."""
-    return Invariants.of(of, (total(by="county"), of_units(total(by="block"))))
+    return Figures.of(of, (total(by="county"), of_units(total(by="block"))))
 
 
 def study_rows(households: int = 20_000) -> list[dict[str, Any]]:
@@ -129,7 +129,7 @@ def promise_rows() -> list[dict[str, Any]]:
     """Numbers and sensitivities of six attributes under one-way margins."""
     six = {f"a{i}": {"integers": [1, size]} for i, size in enumerate((2, 3, 4, 5, 6, 7))}
     of, found = Schema.from_dict(six), []
-    public = Invariants(of, tuple(margin(name) for name in of.names))
+    public = Figures(of, tuple(margin(name) for name in of.names))
     for most in ROWS:
         start = time.process_time()
         pairs = SeveralRows(public, most)

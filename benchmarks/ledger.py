@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from congenial import Schema, Table, publish, total
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger, append_reserve
 from congenial.privacy.description import Description
@@ -67,7 +67,7 @@ def checked(folder: Path, places: int) -> float:
     plan = Plan.parse(PLAN.format(places=places), folder)
     ledger = open_ledger(plan, create=True)
     assert ledger is not None
-    ledger.publish(Invariants(plan.schema, plan.statements, (np.arange(places) % 97 + 3,)))
+    ledger.publish(Figures(plan.schema, plan.statements, (np.arange(places) % 97 + 3,)))
     start = time.perf_counter()
     examine(plan)
     return time.perf_counter() - start

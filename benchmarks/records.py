@@ -21,7 +21,7 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import total
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.sampling.randomness import SeededRandomness
@@ -65,13 +65,13 @@ def run(data: str | None = None) -> list[dict[str, Any]]:
     _, rho = law_and_promise(rho=None, epsilon=Fraction(1), delta=Fraction(1, 10**9))
     rows = []
     with Microdata.open(table, schema) as source:
-        exact = Invariants(schema, (total(by=("sex", "income")),))
+        exact = Figures(schema, (total(by=("sex", "income")),))
         exact = exact.evaluate(source.tabulate(("sex", "income")))
         real = {name: CountedRecords.read(source, (name,)).levels[name] for name in schema.names}
         settings = {
-            "no figures": SemiAdjacent(Invariants(schema)),
+            "no figures": SemiAdjacent(Figures(schema)),
             "sex x income": SemiAdjacent(exact),
-            "no figures, two records apart": SemiAdjacent(Invariants(schema), within=2),
+            "no figures, two records apart": SemiAdjacent(Figures(schema), within=2),
         }
         for name, alike in settings.items():
             made = TableRecords.calibrate(alike, schema.names, rho)

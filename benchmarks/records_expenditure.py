@@ -20,7 +20,7 @@ import numpy as np
 from congenial.data.records import fetch
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import total
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.sampling.randomness import SeededRandomness
@@ -96,7 +96,7 @@ def run(data: str | None = None) -> list[dict[str, Any]]:
 def _quarter(table: Any, epsilon: Fraction, seed: int) -> dict[str, float]:
     told = schema()
     with Microdata.open(table, told) as source:
-        by_region = Invariants(told, (total(by="region"),)).evaluate(source.tabulate(("region",)))
+        by_region = Figures(told, (total(by="region"),)).evaluate(source.tabulate(("region",)))
         made = TableRecords.calibrate(
             SemiAdjacent(by_region),
             told.names,
@@ -109,7 +109,7 @@ def _quarter(table: Any, epsilon: Fraction, seed: int) -> dict[str, float]:
         seconds = time.perf_counter() - start
         real, _ = fetch(source, told.names)
         report = utility_report(real, release.to_arrow(), told)
-        alone = TableRecords.calibrate(SemiAdjacent(Invariants(told)), ("income",), epsilon=epsilon)
+        alone = TableRecords.calibrate(SemiAdjacent(Figures(told)), ("income",), epsilon=epsilon)
         truth = source.tabulate(("income",)).counts
         only = alone.release(source, SeededRandomness(seed))
     p90 = next(one for one in report.quantiles if one.column == "income" and one.at == 0.9)

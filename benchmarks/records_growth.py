@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.schema import Schema
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.from_tables.records_run import RecordsRun
@@ -53,7 +53,7 @@ def run() -> list[dict[str, Any]]:
 def _row(n: int, columns: int, levels: int, rounds: int) -> dict[str, Any]:
     told = people(n, columns, levels)
     schema = Schema.from_dict({name: {"integers": [0, levels - 1]} for name in told})
-    pairs = SemiAdjacent(Invariants(schema))
+    pairs = SemiAdjacent(Figures(schema))
     made = TableRecords.calibrate(pairs, schema.names, Fraction(1), rounds)
     truths = {}
     for axes in made.scales:

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.records import distance, people
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.from_tables.counted_records import CountedRecords
@@ -48,7 +48,7 @@ def run(data: str | None = None) -> list[dict[str, Any]]:
     table, schema = people(Path(data))
     _, rho = law_and_promise(epsilon=Fraction(1), delta=Fraction(1, 10**9))
     with Microdata.open(table, schema) as source:
-        made = TableRecords.calibrate(SemiAdjacent(Invariants(schema)), schema.names, rho)
+        made = TableRecords.calibrate(SemiAdjacent(Figures(schema)), schema.names, rho)
         truths, n = made.fetch(source)
         real = {name: CountedRecords.read(source, (name,)).levels[name] for name in schema.names}
     measured = made.release((truths, n), SeededRandomness(SEED)).measured

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from congenial import Schema, Table, linear, margin, publish, total
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.graver import graver
 from congenial.papers import sensitivity
@@ -37,7 +37,7 @@ def table_of(schema: Schema, people: int) -> Table:
     return Table(schema, schema.names, counts)
 
 
-def measured(what: str, public: Invariants) -> dict[str, Any]:
+def measured(what: str, public: Figures) -> dict[str, Any]:
     """a* and all sensitivities of the whole table, with their footing and the time they took."""
     start = time.process_time()
     adjacency = SemiAdjacent(public)
@@ -63,7 +63,7 @@ def one_way_rows() -> list[dict[str, Any]]:
         schema = schema_of(shape)
         margins = tuple(margin(name) for name in schema.names)
         name = " x ".join(map(str, shape)) if len(shape) < 4 else f"{shape[0]}^{len(shape)}"
-        rows.append(measured(f"{name}, margins planned", Invariants(schema, margins)))
+        rows.append(measured(f"{name}, margins planned", Figures(schema, margins)))
         table = table_of(schema, 1000)
         rows.append(measured(f"{name}, margins published", publish(table, *margins)))
     return rows
@@ -83,7 +83,7 @@ def other_rows() -> list[dict[str, Any]]:
     weights = linear({"v0 = 1": 5, "v0 = 2": 3, "v0 = 3": 2})
     rows.append(measured("weighted total, n = 60", publish(table_of(schema, 60), total(), weights)))
     schema = schema_of((WIDE, WIDE))
-    both = Invariants(schema, (margin("v0"), margin("v1")))
+    both = Figures(schema, (margin("v0"), margin("v1")))
     rows.append(measured(f"{WIDE} x {WIDE}, margins planned", both))
     return rows
 
@@ -94,7 +94,7 @@ def hull_rows() -> list[dict[str, Any]]:
     for shape in HULLS:
         schema = schema_of(shape)
         start = time.process_time()
-        both = SemiAdjacent(Invariants(schema, (margin("v0"), margin("v1"))))
+        both = SemiAdjacent(Figures(schema, (margin("v0"), margin("v1"))))
         found = sensitivity(both, schema.names)
         corners = len(found.vertices)
         rows.append(

@@ -54,7 +54,7 @@ def columns() -> dict[tuple[str, ...], tuple[Any, Any, Any]]:
     """By table: the truth, and per release the sums one by one and the counts that are printed."""
     plan = Plan.parse(PLAN, Path())
     truth = people(plan.schema)
-    figures = plan.invariants.evaluate(truth)
+    figures = plan.figures.evaluate(truth)
     built = KIND.build(plan, plan.release[0], figures)  # type: ignore[arg-type]
     source = SeededRandomness(6)
     releases = [built.release(truth, source) for _ in range(RELEASES)]

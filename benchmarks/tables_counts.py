@@ -24,7 +24,7 @@ import numpy as np
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.workload import Workload
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import count, total
 from congenial.tables.covariance import Covariance
 from congenial.tables.intervals import half_width

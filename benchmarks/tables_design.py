@@ -17,7 +17,7 @@ import numpy as np
 
 from congenial import Schema, count, margin, total
 from congenial.data.workload import Workload
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.pairs.adjacency import AddRemove, SemiAdjacent
 from congenial.pairs.difference_types import difference_types
 from congenial.tables.design import Even, Keep, Weighted, design
@@ -59,7 +59,7 @@ def marginal_rows() -> list[dict[str, Any]]:
         work = Workload.of(schema, [[f"v{i}" for i in t] for t in tables])
         start = time.perf_counter()
         types = difference_types(AddRemove(schema), work)
-        model = Information.of(work, Invariants(schema), people_kept=False)
+        model = Information.of(work, Figures(schema), people_kept=False)
         before = time.perf_counter() - start
         cells = tuple(float(one.size) for one in work.margins)
         for what, weights in (("mean variances", (1.0,) * len(cells)), ("all cells", cells)):
@@ -100,7 +100,7 @@ def nested(units: int, groups: int) -> dict[str, Any]:
     }
 
 
-def census(units: int, groups: int) -> tuple[str, Invariants, list[list[str]]]:
+def census(units: int, groups: int) -> tuple[str, Figures, list[list[str]]]:
     """Counties by sex and 23 ages: total, female and voting age exact."""
     ages = {"integers": [0, 22]}
     sexes = {"levels": ["f", "m"]}
@@ -108,10 +108,10 @@ def census(units: int, groups: int) -> tuple[str, Invariants, list[list[str]]]:
     figures = (total(by="unit"), count("sex = 'f'", by="unit"), count("age >= 4", by="unit"))
     tables = [["unit", "sex", "age"], ["unit", "age"], ["group", "sex", "age"], ["group", "age"]]
     name = f"{units} counties x 2 x 23"
-    return name, Invariants(schema, figures), [*tables, ["sex", "age"], ["age"]]
+    return name, Figures(schema, figures), [*tables, ["sex", "age"], ["age"]]
 
 
-def districts(units: int, groups: int) -> tuple[str, Invariants, list[list[str]]]:
+def districts(units: int, groups: int) -> tuple[str, Figures, list[list[str]]]:
     """Districts by race and voting age: county totals and voting age per district exact."""
     adult = {"levels": ["no", "yes"]}
     races = {"levels": list("abcdefgh")}
@@ -119,7 +119,7 @@ def districts(units: int, groups: int) -> tuple[str, Invariants, list[list[str]]
     figures = (total(by="group"), count("adult = 'yes'", by="unit"))
     tables = [["unit", "race", "adult"], ["unit", "race"], ["group", "race", "adult"]]
     name = f"{units} districts x 8 x 2"
-    return name, Invariants(schema, figures), [*tables, ["group", "race"], ["race"]]
+    return name, Figures(schema, figures), [*tables, ["group", "race"], ["race"]]
 
 
 def geography_rows() -> list[dict[str, Any]]:
@@ -151,7 +151,7 @@ def type_rows() -> list[dict[str, Any]]:
     rows = []
     for margins, levels in TYPES:
         schema = flat((levels,) * margins)
-        figures = Invariants(schema, tuple(margin(name) for name in schema.names))
+        figures = Figures(schema, tuple(margin(name) for name in schema.names))
         pairs = [list(pair) for pair in combinations(schema.names, 2)]
         adjacency = SemiAdjacent(figures)
         start = time.perf_counter()

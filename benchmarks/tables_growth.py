@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.tables_design import SEED, census, flat, ways
 from congenial.data.table import Table
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.mechanisms.tables_calibration import calibrate_tables
 from congenial.pairs.adjacency import Adjacency, ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee

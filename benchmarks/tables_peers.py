@@ -24,7 +24,7 @@ import numpy as np
 from benchmarks.tables_design import ADULT, flat, ways
 from congenial import AddRemove, Guarantee, Schema, Table
 from congenial.data.workload import Workload
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.mechanisms.tables_calibration import calibrate_tables
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.difference_types import difference_types
@@ -48,7 +48,7 @@ def variance_row() -> dict[str, Any]:
     start = time.perf_counter()
     work = Workload.of(schema, [[f"v{i}" for i in table] for table in tables])
     types = difference_types(AddRemove(schema), work)
-    model = Information.of(work, Invariants(schema), people_kept=False)
+    model = Information.of(work, Figures(schema), people_kept=False)
     found = design(work, types, model, HALF, Weighted(sizes_of(work), absolute=True))
     ours = float(np.dot(sizes_of(work), found.variances))
     row = {

@@ -29,7 +29,7 @@ import numpy as np
 
 from benchmarks.tables_counts import Case, pennsylvania, topdown
 from congenial.data.workload import Workload
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.support import support
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.one_table import OneTable, nearest_counts
@@ -77,7 +77,7 @@ class Sums:
     seconds: float = 0.0
 
 
-def noise(designed: Design, known: Invariants, randomness: SeededRandomness) -> list[Any]:
+def noise(designed: Design, known: Figures, randomness: SeededRandomness) -> list[Any]:
     """Exact noise of every measured table; None where nothing is drawn."""
     found: list[Any] = []
     for names, scale in zip(designed.workload.tables, designed.scales, strict=True):
@@ -90,7 +90,7 @@ def noise(designed: Design, known: Invariants, randomness: SeededRandomness) -> 
     return found
 
 
-def designs(case: Case, known: Invariants, promise: str) -> tuple[Design, Design]:
+def designs(case: Case, known: Figures, promise: str) -> tuple[Design, Design]:
     """Of the six tables, and of the finest alone."""
     stated, aim = PROMISES[promise]
     law, value = law_and_promise(**stated)
@@ -146,7 +146,7 @@ def releases_of(case: Case, promise: str, releases: int) -> tuple[Sums, Any, flo
 
 def one_release(
     case: Case,
-    known: Invariants,
+    known: Figures,
     designs_: tuple[Design, Design],
     alone: OneTable,
     covariance: Covariance,

@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.tables_counts import pennsylvania
 from congenial.data.workload import Workload
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.support import support
 from congenial.tables.information import Information
 from congenial.tables.noise_variance import noise_variance
@@ -33,7 +33,7 @@ ONE_TABLE = 15_860  # printed error of race totals, one table made nonnegative c
 class Splits:
     """Variances of the tables under shares of epsilon, and bounds of the best."""
 
-    def __init__(self, workload: Workload, figures: Invariants) -> None:
+    def __init__(self, workload: Workload, figures: Figures) -> None:
         self.model = Information.of(workload, figures)
         self.known = [support(figures, names) for names in workload.tables]
 

@@ -15,8 +15,8 @@ import pytest
 from congenial import (
     Budget,
     Congenial,
+    Figures,
     Guarantee,
-    Invariants,
     Ledger,
     Schema,
     SeededRandomness,
@@ -48,7 +48,7 @@ def schema() -> Schema:
     )
 
 
-def published() -> tuple[Table, Invariants]:
+def published() -> tuple[Table, Figures]:
     counts = np.array([[RARE, 2, 3], [4, 5, 6], [7, 8, 9]])
     table = Table(schema(), ("county", "age"), counts)
     figures = total(by="county").named("People & places", HOSTILE)
@@ -66,7 +66,7 @@ def views(folder: Path) -> dict[str, Any]:
         share.commit("")
     return {
         "schema": schema(),
-        "planned": Invariants(schema(), (total(),)),
+        "planned": Figures(schema(), (total(),)),
         "published": public,
         "mechanism": mechanism,
         "guarantee": mechanism.guarantee,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from congenial.data.table import Table
     from congenial.data.tabulate import tabulate
     from congenial.errors import CongenialError
-    from congenial.figures.invariants import Invariants, publish
+    from congenial.figures.figures import Figures, publish
     from congenial.figures.statements import (
         at_least,
         at_most,
@@ -48,8 +48,8 @@ __all__ = [
     "Budget",
     "Congenial",
     "CongenialError",
+    "Figures",
     "Guarantee",
-    "Invariants",
     "Ledger",
     "Plan",
     "ReplaceOne",

@@ -4,7 +4,7 @@
     ├── SchemaError        the schema contradicts itself, or a name is not in it
     ├── PredicateError     a condition such as "age >= 18" cannot be read or cuts a bin
     ├── DataError          the data do not fit the schema or the unit of protection
-    ├── MandateError       figures contradict each other, or the data do not satisfy them
+    ├── FigureError       figures contradict each other, or the data do not satisfy them
     ├── StructureError     the figures have a structure for which nothing exact is built
     ├── GuaranteeError     two promises cannot be compared, added or converted
     ├── PlanError          the plan file is malformed
@@ -104,7 +104,7 @@ class DataError(CongenialError):
     exit_code = 3
 
 
-class MandateError(CongenialError):
+class FigureError(CongenialError):
     """Mandated statistics contradict each other, or the data do not satisfy them."""
 
 

@@ -15,7 +15,7 @@ from flint import arb, ctx
 
 from congenial.audit.exact_audit import audit_laws, exact_audit
 from congenial.audit.universes import UNIVERSES
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import structural_zeros, total
 from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger

@@ -17,7 +17,7 @@ from congenial.audit.summary import table_cases
 from congenial.audit.universes import FURTHER, UNIVERSES
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError, StructureError
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, margin, total
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.congenial import Congenial
@@ -94,7 +94,7 @@ def test_hostile_pairs_are_pairs_of_the_universe(universe):
 def test_pairs_before_anything_is_published():
     """Figures are made up; under two margins a hexagon is the largest move."""
     schema = levels(a=4, b=5)
-    adjacency = SemiAdjacent(Invariants(schema, (margin("a"), margin("b"))))
+    adjacency = SemiAdjacent(Figures(schema, (margin("a"), margin("b"))))
     found = hostile_pairs(adjacency, ("a", "b"), 4, np.random.default_rng(SEED))
     assert np.abs(found[0].move).sum() == 6
     for pair in found:
@@ -112,7 +112,7 @@ def test_nothing_left_is_said():
 
 def test_large_schemas_move_people_in_a_block():
     schema = levels(county=40, sex=2, age=30)
-    adjacency = SemiAdjacent(Invariants(schema, (total(by="county"), count("sex = '0'"))))
+    adjacency = SemiAdjacent(Figures(schema, (total(by="county"), count("sex = '0'"))))
     found = hostile_pairs(adjacency, schema.names, 3, np.random.default_rng(SEED))
     assert np.abs(found[0].move).sum() == adjacency.l1(schema.names).value
 

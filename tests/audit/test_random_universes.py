@@ -13,7 +13,7 @@ from congenial.audit.summary import AuditRow, table_cases
 from congenial.audit.universes import SmallUniverse
 from congenial.data.table import Table
 from congenial.errors import CongenialError, StructureError
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import at_least, at_most, count, structural_zeros
 from tests.pairs.random_figures import condition, figures
 from tests.pairs.universes import levels

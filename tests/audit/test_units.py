@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from congenial import Schema, Table, total
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import of_units
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
@@ -33,7 +33,7 @@ ROUNDING = 1e-6
 @lru_cache(maxsize=1)
 def _universe() -> tuple[Units, Any, SeveralRows]:
     """All datasets of three units, the largest group that agrees in the figures, and its pairs."""
-    figures = Invariants.of(SCHEMA, STATEMENTS)
+    figures = Figures.of(SCHEMA, STATEMENTS)
     truth = Units(SCHEMA, figures, UNITS, ROWS, least=1)
     group = max(truth.groups(), key=len)
     rows, units = _table(truth, int(group[0])), _of_units(truth, int(group[0]))

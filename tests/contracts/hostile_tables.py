@@ -20,7 +20,7 @@ SEMI = api.SemiAdjacent(MARGINS)
 ASKED = [["smoker", "ill"], ["ill"]]
 WORK = tables.Workload.of(SCHEMA, ASKED)
 TYPES = tables.difference_types(PEOPLE, WORK)
-NOTHING = api.Invariants(SCHEMA)
+NOTHING = api.Figures(SCHEMA)
 MEASURED = tables.Measurements(WORK, (1.0, 2.0), NOTHING)
 
 
@@ -54,7 +54,7 @@ def table_calls() -> Iterator[tuple[str, Call]]:
 def figure_calls() -> Iterator[tuple[str, Call]]:
     """What figures fix, and what conditioning on signs costs."""
     for name in ("conforming_tables", "limits"):
-        known = {"invariants": MARGINS, "names": SCHEMA.names}
+        known = {"figures": MARGINS, "names": SCHEMA.names}
         yield name, (getattr(figures, name), known)
     given = privacy.Conditions(
         support(MARGINS, SCHEMA.names), figures.limits(MARGINS, SCHEMA.names), 2
@@ -89,7 +89,7 @@ def spec_calls() -> Iterator[tuple[str, Call]]:
     mean = {"what": "mean", "response": "age", "between": (0.0, 4.0)}
     yield "EstimateSpec", (mechanisms.EstimateSpec, mean)
     spec = mechanisms.EstimateSpec("mean", "age", (0.0, 4.0))
-    people = api.SemiAdjacent(api.Invariants(AGES))
+    people = api.SemiAdjacent(api.Figures(AGES))
     made = {"adjacency": people, "spec": spec, "epsilon": Fraction(1)}
     yield "GradientEstimate", (mechanisms.GradientEstimate, made)
     yield "MixturePrior", (synthesis.MixturePrior, {"shape": 1.0, "rate": 1.0, "least_sd": 0.0})

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.schema import Schema
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.limits import FAR
 from congenial.figures.statements import margin
 from congenial.figures.support import support
@@ -205,7 +205,7 @@ def _trees() -> list[LawCase]:
 def _norm_law(norm: NoiseNorm, scale: Fraction) -> IntegerLaw:
     """Noise in another norm given both margins of a 2 x 3 table; it is built on other laws."""
     schema = Schema.from_dict({"a": {"integers": [1, 2]}, "b": {"integers": [1, 3]}})
-    figures = Invariants(schema, (margin("a"), margin("b")))
+    figures = Figures(schema, (margin("a"), margin("b")))
     return NormGivenSums(norm, scale, support(figures, ("a", "b")))
 
 

@@ -78,8 +78,8 @@ def statement_calls() -> Iterator[tuple[str, Call]]:
     yield "publish count", (lambda text: api.publish(TABLE, api.count(text)), {"text": "age >= 18"})
     yield "publish by", (lambda by: api.publish(TABLE, api.total(by=by)), {"by": "sex"})
     yield (
-        "Invariants",
-        (api.Invariants, {"schema": SCHEMA, "statements": (api.total(),), "values": None}),
+        "Figures",
+        (api.Figures, {"schema": SCHEMA, "statements": (api.total(),), "values": None}),
     )
 
 
@@ -146,7 +146,7 @@ def ledger_calls() -> Iterator[tuple[str, Call]]:
     yield "Ledger.set_budget", (ledger.set_budget, {"budget": api.Budget(epsilon=3)})
     wider = {"adjacency": "several rows", "max_rows": 2}
     yield "Ledger.change_unit", (ledger.change_unit, wider)
-    yield "Ledger.publish", (ledger.publish, {"invariants": PUBLIC})
+    yield "Ledger.publish", (ledger.publish, {"figures": PUBLIC})
     yield "Ledger.record", (ledger.record, {"release": None})
     yield "Ledger.abandon", (ledger.abandon, {"release": "none"})
     asked = {"description": RELEASE.description, "guarantee": RELEASE.guarantee, "name": "one"}

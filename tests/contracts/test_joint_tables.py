@@ -19,7 +19,7 @@ from congenial.audit.universes import FURTHER, UNIVERSES, SmallUniverse
 from congenial.data.schema import Schema
 from congenial.data.table import Table, cell_index
 from congenial.errors import CongenialError, GuaranteeError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import count, structural_zeros, total
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.tables_calibration import calibrate_tables
@@ -199,7 +199,7 @@ def test_a_figure_not_in_the_kernel_is_caught() -> None:
     """
     case = next(c for c in CASES if c.universe.label == "totals by group")
     made = case.made
-    bare = Invariants(made.adjacency.schema)
+    bare = Figures(made.adjacency.schema)
     name = {"double_geometric": "plain_geometric", "discrete_gaussian": "plain_discrete_gaussian"}
     plain = tuple(
         replace(one, mechanism=name[one.family], support=bare) for one in made.description.measured

@@ -12,8 +12,8 @@ from scipy import stats
 
 from congenial.audit.exact_audit import claimed_tight, exact_audit, outputs
 from congenial.data.table import Table
-from congenial.errors import MandateError
-from congenial.figures.invariants import Invariants
+from congenial.errors import FigureError
+from congenial.figures.figures import Figures
 from congenial.figures.support import LOOSE, support
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.error_laws import SimulatedLaw
@@ -198,7 +198,7 @@ def test_a_seeded_release_is_marked(case):
 def test_other_data_are_refused_without_a_count(case):
     mechanism, universe = case.mechanism, case.universe
     changed = universe.table.counts + 918_273
-    with pytest.raises(MandateError) as error:
+    with pytest.raises(FigureError) as error:
         mechanism.release(Table(universe.table.schema, universe.table.names, changed))
     assert "918" not in str(error.value)
 
@@ -224,7 +224,7 @@ def test_conditioning_is_the_unconditioned_law_given_the_totals():
     description = replace(
         congenial.description,
         mechanism="plain_geometric",
-        support=Invariants(table.schema),
+        support=Figures(table.schema),
     )
     plain = rebuild(description, congenial.adjacency)
     window = outputs(congenial, [table], 4)

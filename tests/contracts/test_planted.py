@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.mechanisms.congenial import Congenial
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee

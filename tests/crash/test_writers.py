@@ -46,7 +46,7 @@ def test_sixteen_writers_spend_the_budget_and_no_more(
 
 def publish_own(population: Population, number: int, table: Table) -> None:
     """Record figures of one's own, all at once with others."""
-    figures = population.plan("first", number + 2).invariants.evaluate(table)
+    figures = population.plan("first", number + 2).figures.evaluate(table)
     Ledger.open(population.place, timeout=120).publish(figures)
 
 

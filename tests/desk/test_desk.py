@@ -410,4 +410,4 @@ def test_a_plan_without_a_figure_keeps_everything_else(folder: Path) -> None:
     assert not less.publish
     assert less.model_dump(exclude={"publish"}) == plan.model_dump(exclude={"publish"})
     assert less.folder == plan.folder
-    assert less.invariants.statements == (PEOPLE,)
+    assert less.figures.statements == (PEOPLE,)

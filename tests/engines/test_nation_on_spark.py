@@ -14,7 +14,7 @@ import pytest
 
 from congenial.data.durable_files import write_whole
 from congenial.data.engines import spark_source
-from congenial.errors import DataError, MandateError, PlanError
+from congenial.errors import DataError, FigureError, PlanError
 from congenial.kinds import parted_run
 from congenial.ledger.ledger import Ledger
 from congenial.publication import bundle as bundles
@@ -122,7 +122,7 @@ def test_figures_that_the_data_lack_are_refused_by_the_workers(spark: Any, tmp_p
     plan = plan_on(tmp_path, "spark:./people.csv")
     people = (tmp_path / "people.csv").read_text().splitlines()
     (tmp_path / "people.csv").write_text("\n".join(people[:-1]) + "\n")
-    with pytest.raises(MandateError, match="do not agree") as reason:
+    with pytest.raises(FigureError, match="do not agree") as reason:
         workflow.release(plan, "nation")
     assert reason.value.remedy == "Use the data from which the figures were computed."
     assert list(Ledger.open(plan.ledger).entries()) == []

@@ -12,7 +12,7 @@ from congenial.data.table import Table
 from congenial.figures import alike, lattice
 from congenial.figures.alike import kinds
 from congenial.figures.blocks import blocks
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, total
 from congenial.figures.support import support
 from congenial.mechanisms.calibrate import calibrate
@@ -137,7 +137,7 @@ def test_a_promise_does_not_depend_on_the_order_of_areas(seed):
     told = []
     for one in (publish(table, *statements), publish(turned, *statements)):
         told.append(described(one))
-    told.append(described(Invariants(SCHEMA, statements)))
+    told.append(described(Figures(SCHEMA, statements)))
     assert told[0] == told[1]
     assert told[0]["tied"] <= told[2]["tied"]
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from congenial.data.table import Table
 from congenial.figures import blocks as module
 from congenial.figures.blocks import blocks, margins
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.lattice import partitions
 from congenial.figures.statements import count, total
 from congenial.figures.support import support

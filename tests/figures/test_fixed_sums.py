@@ -9,7 +9,7 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import Statement, count, margin, total
 from congenial.figures.support import support
 

@@ -9,7 +9,7 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.limits import FAR, bound_rows, conforming_tables, limits
 from congenial.figures.statements import (
     at_least,
@@ -70,7 +70,7 @@ def test_simplified_bounds_leave_the_same_tables(name):
     found = limits(figures, SCHEMA.names)
     assert found.sums == sums
     rows, least, most = bound_rows(figures, SCHEMA.names)
-    exact = Invariants(
+    exact = Figures(
         SCHEMA,
         tuple(s for s in statements if s.relation in ("=", "zero")),
         tuple(
@@ -119,7 +119,7 @@ def test_a_bound_by_finer_names_than_the_table_shows_is_left_out():
 
 
 def test_nothing_is_listed_before_figures_are_known_or_when_they_leave_too_much():
-    assert conforming_tables(Invariants(SCHEMA, (total(),)), SCHEMA.names) is None
+    assert conforming_tables(Figures(SCHEMA, (total(),)), SCHEMA.names) is None
     assert conforming_tables(publish(TABLE, count("x = 'a'")), SCHEMA.names) is None
     many = Table(SCHEMA, SCHEMA.names, np.full((2, 3), 1000))
     assert conforming_tables(publish(many, total()), SCHEMA.names) is None

@@ -15,7 +15,7 @@ from congenial.data.schema import Schema
 from congenial.figures import alike
 from congenial.figures import cells as cells_module
 from congenial.figures.alike import kinds
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import count, structural_zeros, total
 from congenial.pairs.moves import _shows_several
 from congenial.pairs.occupancy import occupancy
@@ -50,7 +50,7 @@ def test_what_is_known_of_cells_takes_four_bytes_each(monkeypatch: pytest.Monkey
         {"block": {"levels": blocks}, "sex": {"levels": ["f", "m"]}, "age": ages}
     )
     told = (total(by="block"), count("sex = 'f'", by="block"), count("age >= 18", by="block"))
-    figures = Invariants(schema, told)
+    figures = Figures(schema, told)
 
     def work() -> None:
         assert figures.structure == "two-way"
@@ -81,7 +81,7 @@ def test_parts_that_differ_in_a_large_weight_are_of_different_kinds(power: int) 
 def test_figures_that_leave_nobody_anywhere() -> None:
     """Every cell is impossible: there is one atom, the loose one, and it is empty."""
     schema = levels(area=2, sex=3)
-    nobody = Invariants(schema, (total(by="area"), structural_zeros("area in ('0', '1')")))
+    nobody = Figures(schema, (total(by="area"), structural_zeros("area in ('0', '1')")))
     assert nobody.first_cells.tolist() == [-1]
     assert occupancy(nobody).people.tolist() == [0.0]
     assert not occupancy(nobody).loose

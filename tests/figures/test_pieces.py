@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from congenial.figures.figures import Figures
 from congenial.figures.integers import Lattice, kernel, missing
-from congenial.figures.invariants import Invariants
 from congenial.figures.merged import merged
 from congenial.figures.statements import at_most, count, linear, margin, total
 from congenial.pairs.graver import graver
@@ -169,7 +169,7 @@ def test_lattice_membership_and_missing_forms_agree(rows):
 )
 def test_listed_tables_are_the_conforming_ones(statements):
     schema = levels(x=2, y=3)
-    public = Invariants(schema, statements).evaluate(table_of(schema, (0, 1, 4, 5)))
+    public = Figures(schema, statements).evaluate(table_of(schema, (0, 1, 4, 5)))
     of = merged(public)
     inside = np.zeros((6, of.atoms), dtype=np.int64)
     kept = of.of_cell >= 0
@@ -180,10 +180,10 @@ def test_listed_tables_are_the_conforming_ones(statements):
 
 
 def test_figures_that_leave_people_uncounted_list_nothing():
-    public = Invariants(TWO, (count("x = '0'"),)).evaluate(table_of(TWO, (0, 3)))
+    public = Figures(TWO, (count("x = '0'"),)).evaluate(table_of(TWO, (0, 3)))
     assert merged(public).tables is None
     assert merged(public).people is None
-    assert merged(Invariants(TWO, (total(),))).tables is None  # not published yet
+    assert merged(Figures(TWO, (total(),))).tables is None  # not published yet
 
 
 def test_order_of_people_does_not_matter():

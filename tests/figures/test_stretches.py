@@ -9,7 +9,7 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.figures import cells as cells_module
 from congenial.figures.cells import first_places
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import count, structural_zeros, total
 from congenial.figures.support import images, key_of
 from congenial.pairs.moves import _shows_several
@@ -22,7 +22,7 @@ SCHEMA = Schema.from_dict(
         "age": {"edges": [0, 5, 18, 65], "top": "65+"},
     }
 )
-FIGURES = Invariants(
+FIGURES = Figures(
     SCHEMA,
     (
         total(by="block"),
@@ -59,7 +59,7 @@ def test_sums_and_first_places() -> None:
     rng = np.random.default_rng(SEED)
     people = Table(SCHEMA, SCHEMA.names, rng.integers(0, 9, (5, 2, 4)))
     ages = people.counts[..., 2:].sum(axis=(1, 2))
-    told = Invariants(SCHEMA, FIGURES.statements[:2]).evaluate(people).values
+    told = Figures(SCHEMA, FIGURES.statements[:2]).evaluate(people).values
     assert told is not None
     assert [one.tolist() for one in told if one is not None] == [
         people.counts.sum(axis=(1, 2)).tolist(),

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from congenial.data.table import Table
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.limits import FAR, conforming_tables
 from congenial.figures.statements import margin, total
 from congenial.figures.sum_ranges import cell_ranges, sum_ranges

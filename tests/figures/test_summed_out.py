@@ -9,7 +9,7 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, structural_zeros, total
 from congenial.figures.summed_out import summed_out
 from congenial.figures.support import support
@@ -48,7 +48,7 @@ def test_tables_see_the_same_sums(figures, names) -> None:
 
 def test_conditions_outside_leave_the_figures_as_they_are() -> None:
     for figures in ((count("county = 'A'"),), (total(), structural_zeros("county = 'A'"))):
-        public = Invariants(SCHEMA, figures)
+        public = Figures(SCHEMA, figures)
         assert summed_out(public, ("sex", "age")) is public
 
 

@@ -16,7 +16,7 @@ from flint import fmpz_mat
 from congenial.data.table import Table
 from congenial.errors import CongenialError
 from congenial.figures import support as module
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.limits import conforming_tables
 from congenial.figures.statements import count, linear
 from congenial.figures.support import FROZEN, LOOSE, support
@@ -50,11 +50,11 @@ def rank(rows) -> int:
     return 0 if 0 in array.shape else fmpz_mat(array.tolist()).rank()
 
 
-def free_directions(public: Invariants, names) -> int:
+def free_directions(public: Figures, names) -> int:
     """Dimension of the released tables that real tables with these figures can differ by."""
     schema = public.schema
     shape = tuple(schema.attribute(name).size for name in schema.names)
-    plan, told, seen = Invariants(schema, public.statements), [], []
+    plan, told, seen = Figures(schema, public.statements), [], []
     for cell in product(*map(range, shape)):
         unit = np.zeros(shape, dtype=np.int64)
         unit[cell] = 1

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from congenial.data.schema import Schema
-from congenial.errors import MandateError
-from congenial.figures.invariants import Invariants
+from congenial.errors import FigureError
+from congenial.figures.figures import Figures
 from congenial.figures.statements import at_least, at_most, count, of_units, total
 from congenial.figures.unit_clash import refuse_unmet
 
@@ -21,25 +21,25 @@ SCHEMA = Schema.from_dict(
 )
 
 
-def published(rows: list[int], units: list[int], ages: int | None = None) -> Invariants:
+def published(rows: list[int], units: list[int], ages: int | None = None) -> Figures:
     """People by county, households by block, and perhaps the children."""
     told = [total(by="county"), of_units(total(by="block"))]
     values = [np.array(rows), np.array(units)]
     if ages is not None:
         told.insert(1, count("age = 'child'"))
         values.insert(1, np.array(ages))
-    known = Invariants.of(SCHEMA, tuple(told))
+    known = Figures.of(SCHEMA, tuple(told))
     counted = known.of_units
     assert counted is not None
-    own = Invariants(SCHEMA, known.statements, tuple(values[:-1]))
-    about = Invariants(SCHEMA, counted.statements, (values[-1],))
-    return Invariants(own.schema, own.statements, own.values, about)
+    own = Figures(SCHEMA, known.statements, tuple(values[:-1]))
+    about = Figures(SCHEMA, counted.statements, (values[-1],))
+    return Figures(own.schema, own.statements, own.values, about)
 
 
-def refused(figures: Invariants, most: int) -> bool:
+def refused(figures: Figures, most: int) -> bool:
     try:
         refuse_unmet(figures, most)
-    except MandateError:
+    except FigureError:
         return True
     return False
 
@@ -55,7 +55,7 @@ def test_figures_are_refused_where_no_households_have_them(most: int) -> None:
 
 
 def test_other_figures_about_rows_count_too() -> None:
-    with pytest.raises(MandateError, match="with 1 to 2 rows per unit"):
+    with pytest.raises(FigureError, match="with 1 to 2 rows per unit"):
         refuse_unmet(published([2, 1], [2, 1, 1]), 2)
     assert not refused(published([4, 1], [2, 1, 1], ages=5), 2)
     assert refused(published([4, 1], [2, 1, 1], ages=6), 2)
@@ -63,11 +63,11 @@ def test_other_figures_about_rows_count_too() -> None:
 
 def test_bounds_of_a_plan_are_compared_before_any_value_is_known() -> None:
     many, few = of_units(at_least(total(), 9)), at_most(total(), 8)
-    assert refused(Invariants.of(SCHEMA, (few, many)), 4)
+    assert refused(Figures.of(SCHEMA, (few, many)), 4)
     crowded = of_units(at_most(total(), 2)), at_least(total(), 9)
-    assert refused(Invariants.of(SCHEMA, crowded), 4)
-    assert not refused(Invariants.of(SCHEMA, crowded), 5)
+    assert refused(Figures.of(SCHEMA, crowded), 4)
+    assert not refused(Figures.of(SCHEMA, crowded), 5)
 
 
 def test_figures_about_rows_alone_are_met_by_enough_units() -> None:
-    assert not refused(Invariants(SCHEMA, (total(),), (np.array(7),)), 1)
+    assert not refused(Figures(SCHEMA, (total(),), (np.array(7),)), 1)

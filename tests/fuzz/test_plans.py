@@ -30,7 +30,7 @@ SMALL = 400  # cells of a table that `check` is asked about: larger ones are slo
 def read(text: str, folder: Path) -> Plan:
     """Everything about a plan that needs no data."""
     plan = Plan.parse(text, folder)
-    _ = plan.schema, plan.invariants, plan.unit, plan.source, plan.ledger
+    _ = plan.schema, plan.figures, plan.unit, plan.source, plan.ledger
     _ = plan.budget.budget().words, plan.digest, plan.adjacency()
     return plan
 

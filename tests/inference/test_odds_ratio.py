@@ -11,8 +11,8 @@ from scipy import stats
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import GuaranteeError, MandateError, StructureError
-from congenial.figures.invariants import publish
+from congenial.errors import FigureError, GuaranteeError, StructureError
+from congenial.figures.figures import publish
 from congenial.figures.statements import margin, total
 from congenial.inference.odds_ratio import OddsRatioTest, lemma_34_excess, odds_ratio_test
 from congenial.mechanisms.congenial import Congenial, CongenialCounts, CongenialGaussian
@@ -132,7 +132,7 @@ def test_the_decision_alone():
     assert found[0].tradeoff == Pure(1)
     assert not found[0].publishable
     assert test.decide(3, 0.05).publishable
-    with pytest.raises(MandateError) as error:
+    with pytest.raises(FigureError) as error:
         test.decide(77, 0.05)
     assert "77" not in str(error.value)
     with pytest.raises(GuaranteeError, match="canonical"):
@@ -206,7 +206,7 @@ def test_releases_that_do_not_serve():
 def test_bad_margins():
     with pytest.raises(StructureError, match="zero"):
         OddsRatioTest((5, 0), (2, 3), Tulap(1))
-    with pytest.raises(MandateError, match="one 2 x 2"):
+    with pytest.raises(FigureError, match="one 2 x 2"):
         OddsRatioTest((5, 1), (2, 3), Tulap(1))
     test = OddsRatioTest(ROWS, COLUMNS, Tulap(1))
     for bad in (0.0, math.inf, -1.0):

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from congenial import Budget, Guarantee, Ledger, Schema, SemiAdjacent, Table, margin, publish, total
-from congenial.errors import BudgetError, GuaranteeError, MandateError
+from congenial.errors import BudgetError, FigureError, GuaranteeError
 from congenial.inference import OddsRatioMechanism, OddsRatioQuestion, OddsRatioTest
 from congenial.inference.odds_ratio import lemma_34_excess
 from congenial.privacy.tradeoff import Pure
@@ -207,12 +207,12 @@ def test_other_tables_and_questions_are_refused() -> None:
     with pytest.raises(GuaranteeError, match="two categories each"):
         OddsRatioMechanism.calibrate(Guarantee.pure(1, under=pairs), ["smoker", "age"])
     one = SemiAdjacent(publish(Table(SCHEMA, PAIR, [[4, 5], [6, 7]]), total(by="ill")))
-    with pytest.raises(MandateError, match="counts by smoker and by ill"):
+    with pytest.raises(FigureError, match="counts by smoker and by ill"):
         OddsRatioMechanism.calibrate(Guarantee.pure(1, under=one), PAIR)
     empty = SemiAdjacent(
         publish(Table(SCHEMA, PAIR, [[4, 5], [0, 0]]), margin("smoker"), margin("ill"))
     )
-    with pytest.raises(MandateError, match="all of them positive"):
+    with pytest.raises(FigureError, match="all of them positive"):
         OddsRatioMechanism.calibrate(Guarantee.pure(1, under=empty), PAIR)
     for bad in (
         {"null_value": 0},

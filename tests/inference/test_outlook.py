@@ -96,7 +96,7 @@ def test_tables_whose_density_has_no_normaliser_are_refused_beforehand():
 
 def test_before_figures_are_published_structure_alone_decides():
     _, table = made(ACROSS, COUNTS)
-    under = cg.SemiAdjacent(cg.Invariants(table.schema, ACROSS))
+    under = cg.SemiAdjacent(cg.Figures(table.schema, ACROSS))
     law = cg.calibrate("congenial_counts", cg.Guarantee.pure(3, under=under))
     assert not outlook(law).works
     assert "once figures are published" in outlook(law).why

@@ -10,7 +10,7 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, margin, total
 from congenial.kinds import tables_document
 from congenial.kinds.figure_costs import cost_of_all, figure_costs
@@ -99,7 +99,7 @@ def test_counts_have_no_error_law_but_a_cost():
 ROWS = Schema.from_dict(
     {"area": {"levels": ["A", "B"]}, "ill": {"levels": ["0", "1"]}, "sex": {"levels": ["f", "m"]}}
 )
-MARGINS = Invariants(ROWS, (margin("area"), margin("ill")))
+MARGINS = Figures(ROWS, (margin("area"), margin("ill")))
 
 
 def test_noise_is_that_of_the_sensitivities_and_no_multiple() -> None:

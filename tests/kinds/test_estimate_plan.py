@@ -15,7 +15,7 @@ from scipy import stats
 from congenial import Schema, count, margin, publish, read
 from congenial.data.table import Table
 from congenial.errors import BundleError, GuaranteeError, SchemaError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient import H
 from congenial.mechanisms.wasserstein.gradient_estimate import GradientEstimate
@@ -188,7 +188,7 @@ def numbers(spec: EstimateSpec, database: list[tuple[float, int, int]]) -> np.nd
 def test_no_replaced_record_costs_more_than_epsilon(name):
     """Every neighbour of some databases of three records, on the whole grid."""
     spec = SPECS[name]
-    made = GradientEstimate(SemiAdjacent(Invariants(SCHEMA)), spec, Fraction(1))
+    made = GradientEstimate(SemiAdjacent(Figures(SCHEMA)), spec, Fraction(1))
     assert made.adjacency.records == 1
     worst = 0.0
     for others in (RECORDS[:2], [RECORDS[0], RECORDS[-1]], [RECORDS[7], RECORDS[16]]):
@@ -226,7 +226,7 @@ def test_published_figures_share_epsilon_among_the_records_that_must_move():
 
 def test_draws_follow_the_density():
     spec = EstimateSpec("quantile", "age", (0.0, 3.0))
-    made = GradientEstimate(SemiAdjacent(Invariants(SCHEMA)), spec, Fraction(2))
+    made = GradientEstimate(SemiAdjacent(Figures(SCHEMA)), spec, Fraction(2))
     data = np.array([[0.0], [1.0], [1.0], [2.0], [3.0]])
     drawn = made.per_record.draw(spec.data(data), SeededRandomness(3), 4000)[:, 0]
     law, grid = np.exp(made.per_record.log_density(spec.data(data))), made.per_record.grid[:, 0]

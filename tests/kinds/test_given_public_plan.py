@@ -184,7 +184,7 @@ def test_a_figure_published_later_makes_the_promise_void(folder: Path) -> None:
 def test_what_one_record_costs_by_enumeration(folder: Path, base: str) -> None:
     """Every two tables one record apart: the loss is at most what the ledger counts."""
     loaded = Plan.load(plan(folder, (PRIOR, base)))
-    figures = loaded.invariants.evaluate(_table(loaded, (2, 1, 1)))
+    figures = loaded.figures.evaluate(_table(loaded, (2, 1, 1)))
     made = KIND.build(loaded, loaded.release[0], figures)
     assert made.description.persons
     every = [x for x in product(range(5), repeat=3) if sum(x) == 4]
@@ -230,7 +230,7 @@ def test_the_last_bundle_is_the_next_prior(folder: Path) -> None:
 
 def _loaded(path: Path) -> tuple[Any, Any, Any]:
     loaded = Plan.load(path)
-    return loaded, loaded.release[0], loaded.invariants
+    return loaded, loaded.release[0], loaded.figures
 
 
 def test_an_l2_release_says_that_it_is_a_chain(folder: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from congenial.errors import (
     CongenialError,
     DataError,
-    MandateError,
+    FigureError,
     PlanError,
     SchemaError,
     StructureError,
@@ -31,7 +31,7 @@ def test_data_that_changed_since_the_figures_are_refused_before_anything_is_spen
     workflow.publish(plan)
     people = (tmp_path / "people.csv").read_text().splitlines()
     (tmp_path / "people.csv").write_text("\n".join(people[:-1]) + "\n")
-    with pytest.raises(MandateError, match="do not agree"):
+    with pytest.raises(FigureError, match="do not agree"):
         workflow.release(plan, "nation")
     assert spent(plan) == []
 

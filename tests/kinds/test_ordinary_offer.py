@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from congenial.data.tabulate import Microdata
-from congenial.errors import MandateError
-from congenial.figures.invariants import Invariants
+from congenial.errors import FigureError
+from congenial.figures.figures import Figures
 from congenial.figures.statements import count
 from congenial.kinds import registry
 from congenial.kinds.kind import Kind
@@ -54,7 +54,7 @@ class Prepared:
         schema = self.plan.schema
         with Microdata.open(self.plan.source, schema, self.plan.unit) as data:
             table = data.tabulate(schema.names)
-        further = Invariants(schema, statements).evaluate(table)
+        further = Figures(schema, statements).evaluate(table)
         return SimpleNamespace(figures=self.figures.join(further))
 
 
@@ -104,7 +104,7 @@ def test_nothing_is_drawn_after_it(
         offer = replace(rehearse(ready), draw=lambda: drawn.append(ready))
         plan, folder = prepared.plan, tmp_path / "bundle"
         ledger = opened_or_made(plan, open_ledger(plan, create=False))
-        with pytest.raises(MandateError, match="was being prepared") as refused:
+        with pytest.raises(FigureError, match="was being prepared") as refused:
             carry_out(plan, offer, folder, ledger, print)
     assert refused.value.remedy == "Run the release again; nothing was drawn."
     assert (drawn, [entry.was_drawn for entry in ledger.entries()]) == ([], [False])

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from congenial import read, verify
 from congenial.cli import app
-from congenial.errors import BudgetError, CongenialError, DataError, MandateError, PlanError
+from congenial.errors import BudgetError, CongenialError, DataError, FigureError, PlanError
 from congenial.kinds.records_from_models import KIND
 from congenial.ledger.ledger import Ledger
 from congenial.publication import workflow
@@ -230,7 +230,7 @@ def test_a_second_release_meets_the_budget(finished, tmp_path):
 def test_figures_come_first(tmp_path):
     path = write(tmp_path)
     refused = run("release", path)
-    assert refused.exit_code == MandateError.exit_code
+    assert refused.exit_code == FigureError.exit_code
     assert "not published yet: By region" in refused.stderr
     assert not (tmp_path / "ledger.sqlite").exists()
 
@@ -367,7 +367,7 @@ def test_curve_needs_synthetic_records(tmp_path):
 
 def test_theta_and_model_are_one(tmp_path):
     plan = Plan.parse(PLAN, tmp_path)
-    made = KIND.build(plan, plan.release[0], plan.invariants)
+    made = KIND.build(plan, plan.release[0], plan.figures)
     kids = made.to_dict()["columns"][1]
     assert kids["model"]["model"]["mean"]["points"] == 20
     assert kids["model"]["share"]["high"] == 0.3

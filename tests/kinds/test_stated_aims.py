@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from congenial import Guarantee, ReplaceOne, Schema, SemiAdjacent
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import total
 from congenial.kinds.stated_aims import aim_holds, objective_holds
 from congenial.mechanisms.tables_calibration import calibrate_tables
@@ -36,7 +36,7 @@ def test_aims_given_in_python_are_told_in_plain_numbers(aim: Any) -> None:
     assert objective_holds(made.description.design, TABLES)
 
 
-FIGURES = Invariants(SCHEMA, [total(by="sex")], [np.array([40, 60])])
+FIGURES = Figures(SCHEMA, [total(by="sex")], [np.array([40, 60])])
 ASKED = {
     "rho": Guarantee.zero_concentrated("0.5", under=ReplaceOne(SCHEMA)),
     "epsilon": Guarantee.pure("0.7", under=ReplaceOne(SCHEMA)),

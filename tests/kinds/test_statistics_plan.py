@@ -331,10 +331,10 @@ def test_the_noise_for_stated_laws_is_that_of_the_library(folder):
 
 
 def check_of(path):
-    from congenial.figures.invariants import Invariants
+    from congenial.figures.figures import Figures
 
     one = Plan.load(path)
-    return KIND.check(one, one.release[0], Invariants(one.schema, ()))
+    return KIND.check(one, one.release[0], Figures(one.schema, ()))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 import congenial
 from congenial.cli.curve import positive_numbers
 from congenial.data.attribute import Attribute
-from congenial.errors import BundleError, CongenialError, MandateError, PlanError, StructureError
+from congenial.errors import BundleError, CongenialError, FigureError, PlanError, StructureError
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
@@ -224,7 +224,7 @@ def released_scale(folder: Path) -> Fraction:
 
 def test_public_columns_need_their_table(tmp_path: Path) -> None:
     text = PUBLIC.replace('public = ["sex", "region"]', 'public = ["sex"]')
-    with pytest.raises(MandateError, match="table is not published"):
+    with pytest.raises(FigureError, match="table is not published"):
         workflow.check(written(tmp_path, text))
     twice = PUBLIC.replace('public = ["sex", "region"]', 'public = ["sex", "job"]')
     with pytest.raises(PlanError, match="twice"):

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binomtest
 
 import congenial
-from congenial import Invariants, Schema, SemiAdjacent, Table, margin, structural_zeros, total
+from congenial import Figures, Schema, SemiAdjacent, Table, margin, structural_zeros, total
 from congenial.errors import CongenialError, StructureError
 from congenial.inference.estimates.asked_tests import carry_out_test
 from congenial.sampling.randomness import SeededRandomness
@@ -30,10 +30,8 @@ SCHEMA = Schema.from_dict({"x": {"levels": ["p", "q"]}, "y": {"integers": [1, 3]
 
 def test_the_promise_counts_look_alikes() -> None:
     """Planted: sensitivity 2 in place of 2 a* would leave the noise as without figures."""
-    free = TableRecords.calibrate(SemiAdjacent(Invariants(SCHEMA)), ("x", "y"), Fraction(1))
-    figures = Invariants(
-        SCHEMA, (margin("x"), margin("y")), (np.array([9, 8]), np.array([5, 7, 5]))
-    )
+    free = TableRecords.calibrate(SemiAdjacent(Figures(SCHEMA)), ("x", "y"), Fraction(1))
+    figures = Figures(SCHEMA, (margin("x"), margin("y")), (np.array([9, 8]), np.array([5, 7, 5])))
     tied = TableRecords.calibrate(SemiAdjacent(figures), ("x", "y"), Fraction(1))
     a = tied.adjacency.records
     assert a == 3
@@ -47,7 +45,7 @@ def test_the_promise_counts_look_alikes() -> None:
 
 def test_losses_of_everything_that_is_measured_stay_below_the_promise() -> None:
     """Whole databases of five people: squared distances of all tables, and scores of choices."""
-    made = TableRecords.calibrate(SemiAdjacent(Invariants(SCHEMA)), ("x", "y"), Fraction(1))
+    made = TableRecords.calibrate(SemiAdjacent(Figures(SCHEMA)), ("x", "y"), Fraction(1))
     rng = np.random.default_rng(SEED)
     worst = 0.0
     for _ in range(300):
@@ -86,7 +84,7 @@ def test_choices_follow_their_law() -> None:
 
 def test_one_column_and_no_rounds() -> None:
     table = Table(SCHEMA, ["x", "y"], [[5, 0, 2], [1, 3, 9]])
-    made = TableRecords.calibrate(SemiAdjacent(Invariants(SCHEMA)), ("y",), Fraction(1))
+    made = TableRecords.calibrate(SemiAdjacent(Figures(SCHEMA)), ("y",), Fraction(1))
     release = made.release(table, SeededRandomness(SEED))
     assert release.names == ("y",)
     assert made.budget.rounds == 0
@@ -107,7 +105,7 @@ def test_tests_use_the_measured_table() -> None:
     three = Schema.from_dict({**SCHEMA.to_dict(), "z": {"levels": ["u", "v"]}})
     counts = np.zeros((2, 3, 2), dtype=np.int64)
     counts[0, :, 0], counts[1, :, 1] = (300, 200, 100), (300, 200, 100)
-    pairs = SemiAdjacent(Invariants(three))
+    pairs = SemiAdjacent(Figures(three))
     made = TableRecords.calibrate(pairs, three.names, Fraction(1))
     release = made.release(Table(three, three.names, counts), SeededRandomness(SEED))
     assert carry_out_test(release, "independent(x, y)").p_value > 1e-3
@@ -121,7 +119,7 @@ def test_tests_use_the_measured_table() -> None:
 def measured_releases(number: int) -> Iterator[TableRecordsRelease]:
     """One table of 200 people, measured anew each time."""
     table = Table(SCHEMA, ["x", "y"], [[50, 0, 20], [10, 30, 90]])
-    made = TableRecords.calibrate(SemiAdjacent(Invariants(SCHEMA)), ("x", "y"), Fraction(1, 10))
+    made = TableRecords.calibrate(SemiAdjacent(Figures(SCHEMA)), ("x", "y"), Fraction(1, 10))
     for seed in range(number):
         drawn = RecordsRun(made, *made.fetch(table), SeededRandomness(seed), lambda _: None)
         for axes in made.scales:
@@ -148,7 +146,7 @@ def test_heavier_columns_are_chosen_more_often() -> None:
     """A score counts less where no heavy column is in the pair."""
     three = Schema.from_dict({**SCHEMA.to_dict(), "z": {"levels": ["u", "v"]}})
     made = TableRecords.calibrate(
-        SemiAdjacent(Invariants(three)), three.names, Fraction(1), 1, weights={"z": Fraction(3)}
+        SemiAdjacent(Figures(three)), three.names, Fraction(1), 1, weights={"z": Fraction(3)}
     )
     assert made.weight_of(("x", "y")) == Fraction(1, 3)
     assert made.weight_of(("x", "z")) == 1
@@ -158,7 +156,7 @@ def test_heavier_columns_are_chosen_more_often() -> None:
 def test_predicted_errors_are_those_of_the_noise() -> None:
     """Mean of sum |z| / 2 in tables drawn 400 times, for both laws."""
     nobody = Table(SCHEMA, ["x", "y"], np.zeros((2, 3), dtype=np.int64))
-    pairs = SemiAdjacent(Invariants(SCHEMA))
+    pairs = SemiAdjacent(Figures(SCHEMA))
     for made in (
         TableRecords.calibrate(pairs, ("x", "y"), Fraction(1, 2)),
         TableRecords.calibrate(pairs, ("x", "y"), epsilon=Fraction(1)),
@@ -180,13 +178,13 @@ def test_rules_that_tie_records_to_other_columns_are_refused() -> None:
         {"region": {"levels": ["A", "B"]}, "sex": {"levels": ["f", "m", "x"]}}
     )
     rule = structural_zeros("region = 'A' and sex = 'm'")
-    figures = Invariants(schema, (total(by="region"), rule), (np.array([3, 7]), None))
+    figures = Figures(schema, (total(by="region"), rule), (np.array([3, 7]), None))
     with pytest.raises(StructureError, match="Synthesise region too"):
         TableRecords.calibrate(SemiAdjacent(figures), ("sex",), Fraction(1))
 
 
 def test_figures_of_other_columns_stay_in_the_description() -> None:
     """Noise was drawn given them, so a price without them would be wrong."""
-    figures = Invariants(SCHEMA, (total(by="x"),), (np.array([4, 5]),))
+    figures = Figures(SCHEMA, (total(by="x"),), (np.array([4, 5]),))
     made = TableRecords.calibrate(SemiAdjacent(figures), ("y",), Fraction(1))
     assert made.description.given == figures

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial import AddRemove, Invariants, Schema, Table, total
+from congenial import AddRemove, Figures, Schema, Table, total
 from congenial.errors import GuaranteeError
 from congenial.pairs.several_rows import SeveralRows
 from congenial.publication.plan import Plan
@@ -103,7 +103,7 @@ def test_the_number_of_rows_must_be_public(folder: Path) -> None:
 def test_attributes_of_units_count_all_rows_of_a_unit() -> None:
     """Two units that exchange what their rows share move all these rows."""
     told = {**THREE.to_dict(), "w": {"levels": ["s", "t"], "of": "unit"}}
-    pairs = SeveralRows(Invariants(Schema.from_dict(told), (total(),)), max_rows=2)
+    pairs = SeveralRows(Figures(Schema.from_dict(told), (total(),)), max_rows=2)
     rows = TableRecords.calibrate(pairs, ("x", "y"), epsilon=Fraction(1))
     shared = TableRecords.calibrate(pairs, ("x", "w"), epsilon=Fraction(1))
     assert pairs.rows_apart(("x", "w")) > pairs.rows_apart(("x", "y"))
@@ -175,7 +175,7 @@ def test_losses_over_whole_datasets_of_units(
     """All pairs measured, or one of three chosen: no outcome's log ratio exceeds epsilon. Planted:
     all of the promise for one row, though a unit has two and others must make up for them.
     """
-    pairs = SeveralRows(Invariants(THREE, (total(),), (np.array(rows),)), max_rows=2)
+    pairs = SeveralRows(Figures(THREE, (total(),), (np.array(rows),)), max_rows=2)
     made = TableRecords.calibrate(pairs, names, rounds=1, epsilon=PROMISE)
     assert made.budget.chooses == (len(names) == 3)
     if planted:

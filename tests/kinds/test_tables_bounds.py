@@ -14,7 +14,7 @@ from congenial.cli import output
 from congenial.cli import publish as publish_command
 from congenial.data.workload import Workload
 from congenial.errors import PlanError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.limits import limits
 from congenial.figures.statements import at_least, at_most, count, margin, total
 from congenial.kinds import tables_verification
@@ -93,20 +93,20 @@ FIGURES = (
 
 @pytest.mark.parametrize("statements", FIGURES)
 def test_a_joint_promise_under_bounds_is_never_below_the_enumerated_loss(statements) -> None:
-    assert not any(below_enumerated(statements, SemiAdjacent(Invariants(SCHEMA, statements))))
+    assert not any(below_enumerated(statements, SemiAdjacent(Figures(SCHEMA, statements))))
 
 
 def test_planted_a_promise_that_forgets_the_bounds_is_too_low() -> None:
     """Where a bound keeps a person's record from changing alone, more people must change."""
     statements = FIGURES[0]
-    forgetful = SemiAdjacent(Invariants(SCHEMA, statements[:1]))
+    forgetful = SemiAdjacent(Figures(SCHEMA, statements[:1]))
     assert any(below_enumerated(statements, forgetful))
 
 
 def below_enumerated(statements, adjacency: SemiAdjacent) -> list[bool]:
     """For every value of the figures and some parameters, whether the loss is above the promise."""
     work = Workload.of(SCHEMA, [["x", "y"], ["y"], ["x"]])
-    records = SemiAdjacent(Invariants(SCHEMA, statements)).records
+    records = SemiAdjacent(Figures(SCHEMA, statements)).records
     found, below = difference_types(adjacency, work), []
     equalities = tuple(one for one in statements if one.relation == "=")
     for databases in by_figures(SCHEMA, equalities, 3).values():

@@ -10,7 +10,7 @@ import pyarrow.csv as pa_csv
 import pytest
 
 from congenial import read
-from congenial.errors import BundleError, MandateError, PlanError
+from congenial.errors import BundleError, FigureError, PlanError
 from congenial.ledger.ledger import Ledger
 from congenial.publication import synthetic_utility
 from congenial.publication.plan import Plan
@@ -161,7 +161,7 @@ def test_refusals(finished, monkeypatch, words, error, says):
 def test_other_data_and_other_plans_are_refused(finished, tmp_path):
     release = read(finished.parent / "bundles" / "people")
     other = write(tmp_path, region=["west"] * PEOPLE)
-    with pytest.raises(MandateError, match="do not agree"):
+    with pytest.raises(FigureError, match="do not agree"):
         synthetic_utility.utility_of_bundle(Plan.load(other), release)
     wider = Plan.parse(PLAN.replace("integers = [0, 6]", "integers = [0, 7]"), tmp_path)
     with pytest.raises(PlanError, match="schema that differs"):

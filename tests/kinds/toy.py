@@ -19,7 +19,7 @@ from congenial.data.schema import Schema
 from congenial.data.table import select
 from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, PlanError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.kinds.kind import Kind, NamedSection, Positive, Ready, Setting, Tell
 from congenial.mechanisms.record_release import Made, RecordRelease
 from congenial.pairs.adjacency import Adjacency
@@ -134,7 +134,7 @@ class HowMany(Kind[HowManySection]):
     release_class = CountRelease
     given_figures = False
 
-    def build(self, plan: Setting, section: HowManySection, figures: Invariants) -> NoisyCount:
+    def build(self, plan: Setting, section: HowManySection, figures: Figures) -> NoisyCount:
         parse(section.how_many, plan.schema)  # refuses what cannot be read
         if figures.statements:
             raise PlanError(f"release '{section.name}' does not keep exact figures.")
@@ -144,7 +144,7 @@ class HowMany(Kind[HowManySection]):
         self,
         plan: Setting,
         section: HowManySection,
-        figures: Invariants,
+        figures: Figures,
         wish: Want | None = None,
     ) -> CountCheck:
         made = self.build(plan, section, figures)
@@ -155,7 +155,7 @@ class HowMany(Kind[HowManySection]):
         plan: Setting,
         section: HowManySection,
         built: NoisyCount,
-        figures: Invariants,
+        figures: Figures,
         data: Microdata,
         progress: Tell,
     ) -> Ready:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from congenial.data.schema import Schema
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement, total
 from congenial.ledger.ledger import Ledger
 from congenial.privacy.description import Description, Family
@@ -21,7 +21,7 @@ SCHEMA = Schema.from_dict(
     }
 )
 HALF = Fraction(1, 2)
-NONE = Invariants(SCHEMA)
+NONE = Figures(SCHEMA)
 
 
 def described(
@@ -39,9 +39,9 @@ def promise(ledger: Ledger) -> Guarantee:
     return Guarantee.pure(1, under=ledger.adjacency)
 
 
-def published(*figures: tuple[Statement, int | list[int] | list[list[int]]]) -> Invariants:
+def published(*figures: tuple[Statement, int | list[int] | list[list[int]]]) -> Figures:
     values = tuple(np.asarray(value, dtype=np.int64) for _, value in figures)
-    return Invariants(SCHEMA, tuple(statement for statement, _ in figures), values)
+    return Figures(SCHEMA, tuple(statement for statement, _ in figures), values)
 
 
 COUNTIES = published((total("county"), [5, 7, 9]))

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from congenial.data.schema import Schema
-from congenial.errors import CongenialError, LedgerError, MandateError
-from congenial.figures.invariants import Invariants
+from congenial.errors import CongenialError, FigureError, LedgerError
+from congenial.figures.figures import Figures
 from congenial.figures.statements import margin, of_units, total
 from congenial.ledger.budget import Budget
 from congenial.ledger.counted_unit import CountedUnit
@@ -22,7 +22,7 @@ from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.composition import joint_loss
 from tests.ledger.ledgers import SCHEMA, described, spend
 
-ROWS = Invariants(SCHEMA, (total(),), (np.asarray(21),))
+ROWS = Figures(SCHEMA, (total(),), (np.asarray(21),))
 TWO_BY_TWO = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "ill": {"levels": ["0", "1"]}})
 
 
@@ -30,7 +30,7 @@ def test_more_rows_price_everything_again_by_the_joint_supremum(place: str) -> N
     """Two margins of two levels each: 4, 12, 16 for one, two and three rows; no factor."""
     ledger = Ledger.open(place, TWO_BY_TWO, adjacency="several rows", max_rows=1)
     values = (np.array([5, 6]), np.array([4, 7]))
-    figures = Invariants(TWO_BY_TWO, (margin("sex"), margin("ill")), values)
+    figures = Figures(TWO_BY_TWO, (margin("sex"), margin("ill")), values)
     ledger.publish(figures)
     law = described("sex", "ill", scale=Fraction(1), support=figures)
     spend(ledger, law)
@@ -149,15 +149,15 @@ def test_figures_that_no_such_units_have_are_refused(place: str) -> None:
         {"tenure": {"levels": ["own", "rent"], "of": "unit"}, "ill": {"levels": ["0", "1"]}}
     )
     ledger = Ledger.open(place, schema, adjacency="several rows", max_rows=2)
-    planned = Invariants.of(schema, (total(), of_units(total())))
+    planned = Figures.of(schema, (total(), of_units(total())))
     assert planned.of_units is not None
 
-    def told(rows: int, units: int) -> Invariants:
+    def told(rows: int, units: int) -> Figures:
         about = replace(planned.of_units, values=(np.asarray(units),))
         return replace(planned, values=(np.asarray(rows),), of_units=about)
 
     for rows, units in ((3, 4), (9, 4)):
-        with pytest.raises(MandateError, match="with 1 to 2 rows per unit"):
+        with pytest.raises(FigureError, match="with 1 to 2 rows per unit"):
             ledger.publish(told(rows, units))
     ledger.publish(told(7, 4))
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from congenial.data.schema import Schema
-from congenial.errors import BudgetError, GuaranteeError, LedgerError, MandateError
-from congenial.figures.invariants import Invariants
+from congenial.errors import BudgetError, FigureError, GuaranteeError, LedgerError
+from congenial.figures.figures import Figures
 from congenial.figures.statements import count, margin, total
 from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
@@ -48,11 +48,11 @@ def test_refuses_another_population(place: str, ledger: Ledger) -> None:
         Ledger.open(place, SCHEMA, max_rows=3)
     with pytest.raises(LedgerError, match="ledger budget"):
         Ledger.open(place, SCHEMA, budget=Budget(epsilon=3))
-    foreign = Description("plain", ("sex",), "laplace", HALF, Invariants(other))
+    foreign = Description("plain", ("sex",), "laplace", HALF, Figures(other))
     with pytest.raises(LedgerError, match="another schema"):
         ledger.reserve(foreign, promise(ledger), "foreign")
     with pytest.raises(LedgerError, match="another schema"):
-        ledger.publish(Invariants(other, (total(),), (np.asarray(4),)))
+        ledger.publish(Figures(other, (total(),), (np.asarray(4),)))
 
 
 def test_unit_add_remove_prices_rows_and_refuses_mandates(place: str) -> None:
@@ -294,17 +294,17 @@ def test_mandates_are_joined_over_time(ledger: Ledger) -> None:
     ],
     ids=["same", "relabelled", "as margin", "sum", "part above whole"],
 )
-def test_other_figures_for_what_is_published_are_refused(ledger: Ledger, other: Invariants) -> None:
+def test_other_figures_for_what_is_published_are_refused(ledger: Ledger, other: Figures) -> None:
     ledger.publish(COUNTIES)
     before = ledger.events()
-    with pytest.raises(MandateError, match=r"new (ledger|population)"):
+    with pytest.raises(FigureError, match=r"new (ledger|population)"):
         ledger.publish(other)
     assert ledger.events() == before
 
 
 def test_what_cannot_be_published_is_refused_and_not_recorded(ledger: Ledger) -> None:
-    with pytest.raises(MandateError, match="no values"):
-        ledger.publish(Invariants(SCHEMA, (total("county"),)))
+    with pytest.raises(FigureError, match="no values"):
+        ledger.publish(Figures(SCHEMA, (total("county"),)))
     assert [event.kind for event in ledger.events()] == ["open", "budget"]
 
 
@@ -313,7 +313,7 @@ def test_a_release_given_unpublished_or_other_figures_is_refused(ledger: Ledger)
     with pytest.raises(GuaranteeError, match="Publish that figure first"):
         ledger.reserve(given, promise(ledger), "early")
     ledger.publish(published((total("county"), [6, 7, 9])))
-    with pytest.raises(MandateError, match="other values"):
+    with pytest.raises(FigureError, match="other values"):
         ledger.reserve(given, promise(ledger), "other")
     assert ledger.entries() == ()
 

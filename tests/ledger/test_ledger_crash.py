@@ -13,7 +13,7 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.errors import BudgetError, LedgerError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.stores import store as store_module
@@ -26,7 +26,7 @@ SEED = 20_240_611
 KILLS = 15
 SCHEMA = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "county": {"levels": ["A", "B", "C"]}})
 EACH = Fraction(1, 10)  # what one release costs: two cells change by one, eps_cell = 1/20
-DESCRIPTION = Description("plain", ("sex",), "double_geometric", EACH / 2, Invariants(SCHEMA))
+DESCRIPTION = Description("plain", ("sex",), "double_geometric", EACH / 2, Figures(SCHEMA))
 PROMISE = Guarantee.pure(EACH, under=ReplaceOne(SCHEMA))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.ledger.ledger import Ledger, append_reserve
 from congenial.privacy.description import _support
 from tests.ledger.ledgers import COUNTIES, SCHEMA, described, promise
@@ -22,8 +22,8 @@ def test_figures_that_releases_share_are_checked_once(
         for i in range(60):
             log.append("draw", append_reserve(log, law, words, f"r{i}", ""), {})
     checked = []
-    usual = Invariants.refuse_clash
-    monkeypatch.setattr(Invariants, "refuse_clash", lambda one: (checked.append(1), usual(one)))
+    usual = Figures.refuse_clash
+    monkeypatch.setattr(Figures, "refuse_clash", lambda one: (checked.append(1), usual(one)))
     _support.cache_clear()
     again = Ledger.open(tmp_path / "ledger.sqlite")
     assert len(again.entries()) == 60

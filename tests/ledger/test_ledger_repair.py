@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from congenial.cli import app
 from congenial.errors import LedgerError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import total
 from congenial.ledger.budget import Budget
 from congenial.ledger.counted_unit import Unit
@@ -39,7 +39,7 @@ def contradiction() -> dict[str, Any]:
 
 
 LAW = described().to_dict()
-OF_UNITS = Invariants(SCHEMA, of_units=published((total(), 5))).to_dict()
+OF_UNITS = Figures(SCHEMA, of_units=published((total(), 5))).to_dict()
 RECORDS = RecordDescription("records", SCHEMA, {}, epsilon=Fraction(1)).to_dict()
 PURE = {"kind": "pure", "epsilon": "1"}
 PROMISE = {"tradeoff": PURE, "adjacency": {"metric": "replace-one"}, "basis": "theorem"}

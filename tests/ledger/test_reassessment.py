@@ -11,7 +11,7 @@ from congenial.audit.exact_audit import adjacent_pairs, exact_audit
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, margin, total
 from congenial.ledger.reassessment import (
     EarlierRelease,
@@ -102,7 +102,7 @@ def test_the_census_in_both_readings():
     10.24 is tight for A_2 for a mechanism that spends nothing on state totals; see
     tests/papers/test_semi_dp.py for the production allocation, which does.
     """
-    states = Invariants(CENSUS, (total(by="state"),))
+    states = Figures(CENSUS, (total(by="state"),))
     old = {"persons": ZeroConcentrated("2.56")}
     (found,) = reassess(old, states)
     assert found.advertised == ZeroConcentrated("2.56")
@@ -121,7 +121,7 @@ def test_known_laws_are_priced_and_others_composed():
     law = EarlierRelease.of(calibrate("auto", promise, SCHEMA.names))
     description = RecordDescription("records", SCHEMA, {}, epsilon=Fraction(1, 2))
     synthetic = EarlierRelease(description, Pure(Fraction(1, 2)))
-    figures = Invariants(SCHEMA, (margin("g"), margin("x")))
+    figures = Figures(SCHEMA, (margin("g"), margin("x")))
     found = {
         one.name: one
         for one in reassess({"t": law, "s": synthetic, "p": Pure(Fraction(1, 4))}, figures)
@@ -173,4 +173,4 @@ def test_other_records_and_other_units_are_refused():
     with pytest.raises(GuaranteeError, match="max_rows"):
         reassess({"t": EarlierRelease.of(rows)}, publish(TABLE, margin("g")))
     with pytest.raises(GuaranteeError, match="another schema"):
-        reassess({"t": EarlierRelease.of(rows)}, Invariants(CENSUS, (total(by="state"),)))
+        reassess({"t": EarlierRelease.of(rows)}, Figures(CENSUS, (total(by="state"),)))

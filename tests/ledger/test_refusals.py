@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from congenial.errors import BudgetError, CongenialError, LedgerError, MandateError
-from congenial.figures.invariants import Invariants, publish
+from congenial.errors import BudgetError, CongenialError, FigureError, LedgerError
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import (
     Statement,
     at_least,
@@ -172,7 +172,7 @@ def test_bounds_and_rules_make_secrets_void_too(
 ) -> None:
     ledger.publish(COUNTIES)
     ledger.record(Made(promise(SECRETS, level)))
-    later = Invariants(SCHEMA, (statement,), (None,))
+    later = Figures(SCHEMA, (statement,), (None,))
     with pytest.raises(LedgerError, match=r"'other' promises.*that promise is void"):
         ledger.publish(later)
     ledger.publish(later, accept_weaker=True)
@@ -187,12 +187,10 @@ def of_values() -> Made:
     "later",
     [
         published((count("sex = 'f'", by="county"), [2, 3, 4])),
-        Invariants(SCHEMA, (at_most(count("sex = 'f'"), 11),), (None,)),
+        Figures(SCHEMA, (at_most(count("sex = 'f'"), 11),), (None,)),
     ],
 )
-def test_a_promise_about_values_is_void_once_they_are_tied(
-    ledger: Ledger, later: Invariants
-) -> None:
+def test_a_promise_about_values_is_void_once_they_are_tied(ledger: Ledger, later: Figures) -> None:
     ledger.publish(COUNTIES)
     ledger.record(of_values())
     with pytest.raises(LedgerError, match=r"about one person's .*sex.* alone"):
@@ -205,8 +203,8 @@ def test_a_promise_about_values_is_void_once_they_are_tied(
 def test_figures_of_public_columns_and_rules_leave_a_promise_about_values(ledger: Ledger) -> None:
     ledger.publish(COUNTIES)
     ledger.record(of_values())
-    ledger.publish(Invariants(SCHEMA, (at_least(count("county = 'A'"), 4),), (None,)))
-    ledger.publish(Invariants(SCHEMA, (LATER["impossible"],), (None,)))
+    ledger.publish(Figures(SCHEMA, (at_least(count("county = 'A'"), 4),), (None,)))
+    ledger.publish(Figures(SCHEMA, (LATER["impossible"],), (None,)))
     ledger.record(of_values())
 
 
@@ -220,11 +218,11 @@ def test_figures_of_public_columns_and_rules_leave_a_promise_about_values(ledger
         published((total(("sex", "age")), [[1, 2, 3], [4, 5, 7]])),
     ],
 )
-def test_contradictory_figures_never_empty_the_universe(ledger: Ledger, second: Invariants) -> None:
+def test_contradictory_figures_never_empty_the_universe(ledger: Ledger, second: Figures) -> None:
     spend(ledger, described())
     ledger.publish(published((total("county"), [5, 7, 9])), accept_weaker=True)
     before = ledger.spent()
-    with pytest.raises(MandateError, match="no dataset agrees"):
+    with pytest.raises(FigureError, match="no dataset agrees"):
         ledger.publish(second, accept_weaker=True)
     assert ledger.spent() == before != Loss()
 
@@ -234,7 +232,7 @@ def test_figures_without_a_whole_table_are_no_universe() -> None:
     from congenial.figures.statements import linear
 
     statement = linear({"sex = 'f'": 2, "sex = 'm'": 4})
-    figures = Invariants(SCHEMA, (statement,), (np.asarray(3),))
+    figures = Figures(SCHEMA, (statement,), (np.asarray(3),))
     with pytest.raises(CongenialError):
         SemiAdjacent(figures).l1(("sex",))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.pairs.adjacency import Adjacency, ReplaceOne, SemiAdjacent
@@ -56,7 +56,7 @@ def adjacency_of(table: Table, figures: tuple[Statement, ...]) -> Adjacency:
     """Replace-one, given the figures."""
     if not figures:
         return ReplaceOne(table.schema)
-    return SemiAdjacent(Invariants(table.schema, figures).evaluate(table))
+    return SemiAdjacent(Figures(table.schema, figures).evaluate(table))
 
 
 @dataclass

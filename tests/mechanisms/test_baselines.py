@@ -10,8 +10,8 @@ from scipy.stats import binom
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import MandateError, StructureError
-from congenial.figures.invariants import publish
+from congenial.errors import FigureError, StructureError
+from congenial.figures.figures import publish
 from congenial.figures.statements import count, structural_zeros, total
 from congenial.figures.support import support
 from congenial.papers.post_processing import (
@@ -166,7 +166,7 @@ def test_levels_fill_any_total_within_bounds():
         cells = levels.fill(np.array([a, b]), SeededRandomness(1))
         assert np.bincount(levels.label, cells).tolist() == [a, b]
         assert np.all((cells >= levels.lower) & (cells <= levels.upper))
-    with pytest.raises(MandateError, match="cannot meet"):
+    with pytest.raises(FigureError, match="cannot meet"):
         levels.fill(np.array([14, 0]), SeededRandomness(1))
 
 
@@ -194,7 +194,7 @@ def test_ties_favour_no_cell(rows):
     ],
 )
 def test_impossible_figures_are_refused(rows, figures, upper):
-    with pytest.raises(MandateError):
+    with pytest.raises(FigureError):
         nearest_in(
             np.zeros(np.shape(rows)[1], int), ConformingTables.of(rows, figures, upper=upper)
         )
@@ -209,7 +209,7 @@ def test_bad_input_is_refused():
         nearest_in([1, 2, 3], ConformingTables.of([[1, 1]], [1]))
     with pytest.raises(StructureError, match="share"):
         least_absolute([1, 2], ConformingTables.of([[1, 1]], [2]), beta=2)
-    with pytest.raises(MandateError, match="above"):
+    with pytest.raises(FigureError, match="above"):
         ConformingTables.of([[1, 1]], [2], lower=3, upper=1)
 
 

@@ -9,7 +9,7 @@ from congenial.audit.summary import QUICK, TARGETS, Case, table_cases
 from congenial.audit.universes import UNIVERSES
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import margin
 from congenial.mechanisms.calibrate import PREFERRED, REGISTRY, calibrate
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent

@@ -13,7 +13,7 @@ from scipy import stats
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.limits import conforming_tables, limits, no_limits
 from congenial.figures.statements import at_least, at_most, count, linear, margin, total
 from congenial.mechanisms import acceptance_pilot
@@ -151,7 +151,7 @@ def test_bounds_without_their_price_are_caught():
 
 def test_the_closed_form_is_used_before_figures_are_known_and_is_sound():
     mechanism = built("a sum across groups")
-    unknown = SemiAdjacent(Invariants(TWO, CASES["a sum across groups"]))
+    unknown = SemiAdjacent(Figures(TWO, CASES["a sum across groups"]))
     early = CongenialCounts.calibrate(Guarantee.pure(EPSILON, unknown), TWO.names)
     assert early.price.basis.startswith("the paper's factor 2")
     assert early.description.scale < mechanism.description.scale

@@ -12,7 +12,7 @@ import congenial
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.exports.exported_tables import exported_bundle
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import count, margin, total
 from congenial.figures.sum_ranges import table_ranges
 from congenial.mechanisms.measured_tables import MeasuredTables

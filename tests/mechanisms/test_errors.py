@@ -7,7 +7,7 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import margin
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.error_laws import CHAIN_DRAWS, CHAIN_STEPS, DRAWS, SimulatedLaw
@@ -22,7 +22,7 @@ def chain(*sizes):
     schema = Schema.from_dict(
         {name: {"integers": [1, size]} for name, size in zip("abc", sizes, strict=True)}
     )
-    figures = Invariants(schema, tuple(margin(name) for name in schema.names))
+    figures = Figures(schema, tuple(margin(name) for name in schema.names))
     target = Guarantee.pure(8, under=SemiAdjacent(figures))
     return calibrate("congenial_chain", target, schema.names)
 
@@ -58,7 +58,7 @@ def test_only_exact_samplers_have_exact_laws_of_error(name, simulated):
     schema = Schema.from_dict(
         {"county": {"integers": [1, 3]}, "a": {"levels": ["n", "y"]}, "b": {"levels": ["n", "y"]}}
     )
-    figures = Invariants(schema, (margin("county", "a"), margin("county", "b")))
+    figures = Figures(schema, (margin("county", "a"), margin("county", "b")))
     target = Guarantee.pure(4, under=SemiAdjacent(figures))
     law = one_cell(calibrate(name, target, schema.names))
     assert isinstance(law, SimulatedLaw) == simulated
@@ -74,7 +74,7 @@ def two_ages(areas):
             "race": {"integers": [1, 2]},
         }
     )
-    figures = Invariants(schema, (margin("area", "sex"), margin("area", "age")))
+    figures = Figures(schema, (margin("area", "sex"), margin("area", "age")))
     return calibrate("auto", Guarantee.pure(1, under=SemiAdjacent(figures)), schema.names)
 
 

@@ -8,8 +8,8 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import StructureError
+from congenial.figures.figures import publish
 from congenial.figures.integers import kernel
-from congenial.figures.invariants import publish
 from congenial.figures.statements import count, linear, margin, total
 from congenial.figures.support import FROZEN, support
 from congenial.mechanisms import kernel_grid

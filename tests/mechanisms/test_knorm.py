@@ -11,8 +11,8 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import GuaranteeError, MandateError, StructureError
-from congenial.figures.invariants import Invariants, publish
+from congenial.errors import FigureError, GuaranteeError, StructureError
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, margin, total
 from congenial.inference.odds_ratio import odds_ratio_test
 from congenial.mechanisms.knorm import FAMILIES, KNorm
@@ -118,7 +118,7 @@ def test_planted_less_noise_is_caught():
 @pytest.mark.parametrize("reading", ["robust", "literal"])
 def test_the_hull_is_that_of_the_sensitivity_set(reading):
     """What the adjacency lists (no values published: every t) and what the sampler builds on."""
-    figures = Invariants(schema(3, 4), (margin("a"), margin("b")))
+    figures = Figures(schema(3, 4), (margin("a"), margin("b")))
     adjacency = SemiAdjacent(figures, reading)
     listed = sensitivity(adjacency, ("a", "b"))
     made = Gauge((3, 4), adjacency.records)
@@ -147,7 +147,7 @@ def test_largest_gauge_over_more_records(hull, records):
             left -= m
         assert np.abs(u).sum() <= 2 * records
         worst = max(worst, float(gauge.exact(u)))
-    figures = Invariants(schema(5, 5), (margin("a"), margin("b")))
+    figures = Figures(schema(5, 5), (margin("a"), margin("b")))
     adjacency = SemiAdjacent(figures, "literal", within=records)
     bound = largest_gauge(adjacency, adjacency.schema.names, hull)
     assert worst <= bound.value
@@ -187,7 +187,7 @@ def test_release_keeps_the_margins_and_marks_the_seed():
         assert np.array_equal(values.sum(axis=0), THREE.counts.sum(axis=0))
         assert np.array_equal(values.sum(axis=1), THREE.counts.sum(axis=1))
     assert not release.publishable
-    with pytest.raises(MandateError):
+    with pytest.raises(FigureError):
         mechanism.release(two_way([[2, 0, 0], [0, 1, 0], [0, 0, 1]]))
     assert mechanism.log_density(THREE.counts + np.eye(3, dtype=int), THREE) == -np.inf
 

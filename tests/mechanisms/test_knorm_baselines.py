@@ -10,8 +10,8 @@ from scipy import stats
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import GuaranteeError, MandateError
-from congenial.figures.invariants import publish
+from congenial.errors import FigureError, GuaranteeError
+from congenial.figures.figures import publish
 from congenial.figures.statements import margin
 from congenial.figures.support import support
 from congenial.mechanisms.kernel_gaussian import KernelGaussian, KernelProjection
@@ -78,7 +78,7 @@ def test_gaussian_on_the_kernel(universe):
     assert release.drawn[0].shape == mechanism.shape
     table = universe.table
     other = Table(table.schema, table.names, table.counts + 1)
-    with pytest.raises(MandateError):
+    with pytest.raises(FigureError):
         mechanism.release(other)
 
 

@@ -13,8 +13,8 @@ from scipy import stats
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import GuaranteeError, InferenceError, MandateError, StructureError
-from congenial.figures.invariants import publish
+from congenial.errors import FigureError, GuaranteeError, InferenceError, StructureError
+from congenial.figures.figures import publish
 from congenial.figures.statements import count, total
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.tables_calibration import calibrate_tables
@@ -116,7 +116,7 @@ def test_deviations_are_known_before_the_draw_and_figures_have_none() -> None:
 
 def test_data_with_other_figures_are_refused_before_anything_is_drawn() -> None:
     one, other = made("nested", Pure(1)), Table(SCHEMA, SCHEMA.names, COUNTS + 1)
-    with pytest.raises(MandateError, match="do not agree with the published figures"):
+    with pytest.raises(FigureError, match="do not agree with the published figures"):
         one.release(other, RecordedRandomness([]))
 
 

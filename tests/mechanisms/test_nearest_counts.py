@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.figures.blocks import margins
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import margin, total
 from congenial.figures.ties import Pattern
 from congenial.mechanisms.calibrate import calibrate

@@ -13,7 +13,7 @@ from congenial.audit.exact_audit import exact_audit
 from congenial.audit.universes import FURTHER
 from congenial.data.schema import Schema
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import margin, total
 from congenial.mechanisms.congenial import Congenial
 from congenial.mechanisms.norm_noise import CongenialLargest, CongenialLength
@@ -93,7 +93,7 @@ def test_ball_arithmetic_decides_as_doubles_do(kind, monkeypatch):
 def test_sums_that_are_no_network_have_no_polynomial():
     """One-way margins of three attributes: corners of the polytope need not be whole."""
     schema = Schema.from_dict({n: {"integers": [1, 2]} for n in "abc"})
-    figures = Invariants(schema, (margin("a"), margin("b"), margin("c")))
+    figures = Figures(schema, (margin("a"), margin("b"), margin("c")))
     pairs = SemiAdjacent(figures)
     mechanism = CongenialLargest.calibrate(Guarantee.pure(3, pairs), ("a", "b", "c"))
     assert not mechanism.normalised
@@ -104,7 +104,7 @@ def test_sums_that_are_no_network_have_no_polynomial():
 @each
 def test_tables_with_many_free_cells_are_refused_with_a_remedy_that_works(kind):
     schema = Schema.from_dict({"x": {"integers": [1, 40]}})
-    target = Guarantee.pure(1, SemiAdjacent(Invariants(schema, (total(),))))
+    target = Guarantee.pure(1, SemiAdjacent(Figures(schema, (total(),))))
     with pytest.raises(StructureError, match="39 directions free"):
         kind.calibrate(target, ("x",))
     assert Congenial.calibrate(target, ("x",)).name == "congenial"
@@ -113,7 +113,7 @@ def test_tables_with_many_free_cells_are_refused_with_a_remedy_that_works(kind):
 def test_which_norm_has_less_noise_depends_on_the_figures():
     """Mean squares as the documentation says: two margins of 3 x 3, and one total of six cells."""
     schema = Schema.from_dict({"x": {"integers": [1, 6]}})
-    totals = Guarantee.pure(1, SemiAdjacent(Invariants(schema, (total(),))))
+    totals = Guarantee.pure(1, SemiAdjacent(Figures(schema, (total(),))))
     largest, l1 = (spread(kind, totals, ("x",)) for kind in (CongenialLargest, Congenial))
     assert largest > 2 * l1
     margins = Guarantee.pure(1, HEXAGON.adjacency)

@@ -13,8 +13,8 @@ import congenial.tables.whole_counts as whole_counts
 from congenial.data.schema import Schema
 from congenial.data.workload import Workload
 from congenial.errors import SchemaError, StructureError
+from congenial.figures.figures import Figures
 from congenial.figures.figures_by_part import above_parts, of_part
-from congenial.figures.invariants import Invariants
 from congenial.figures.statements import Statement, count, total
 from congenial.figures.support import support
 from congenial.mechanisms.measured_tables import MeasuredTables
@@ -255,7 +255,7 @@ def test_a_blank_parent_is_refused() -> None:
 
 
 def test_figures_without_values_are_cut_as_well() -> None:
-    planned = Invariants(nation(3).schema, FIGURES["crossing"])
+    planned = Figures(nation(3).schema, FIGURES["crossing"])
     adjacency = adjacency_of(nation(3), FIGURES["crossing"])
     made = PartedTables.of(adjacency, TABLES, "discrete_gaussian", SCALES, "state")
     assert of_part(planned, made.parts, 1).values is None

@@ -10,7 +10,7 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, margin
 from congenial.figures.support import support
 from congenial.ledger.budget import Budget
@@ -66,7 +66,7 @@ def test_levels_without_people_do_not_count_on_either_side():
 
 
 def test_before_figures_are_published_the_error_is_bounded_for_all():
-    unknown = Invariants(SCHEMA, PUBLIC.statements)
+    unknown = Figures(SCHEMA, PUBLIC.statements)
     mechanism = CongenialCounts.calibrate(Guarantee.pure(2, SemiAdjacent(unknown)), SCHEMA.names)
     assert mechanism.description.log_ratio_error > made().description.log_ratio_error
     assert mechanism.guarantee.tradeoff.eps <= 2

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from congenial.data.schema import Schema
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import total
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy import conversions
@@ -60,7 +60,7 @@ def test_conversions(semi_dp):
 
 def test_state_totals(semi_dp):
     schema = Schema.from_dict({"state": {"levels": ["N", "S"]}, "block": {"levels": ["1", "2"]}})
-    adjacency = SemiAdjacent(Invariants(schema, (total(by="state"),)))
+    adjacency = SemiAdjacent(Figures(schema, (total(by="state"),)))
     told = semi_dp["S_semi_state_totals_2states_x_2blocks"]["A2"]
     assert adjacency.records == 2
     assert adjacency.l1(schema.names).value == told["Delta1"]

@@ -9,15 +9,15 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import MandateError
-from congenial.figures.invariants import Invariants
+from congenial.errors import FigureError
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 
 
 def conforming(schema: Schema, statements: tuple[Statement, ...], n: int):
     """All databases of n records, grouped by the values of the statements."""
     cells = schema.size(schema.names)
-    plan = Invariants(schema, statements)
+    plan = Figures(schema, statements)
     found = defaultdict(list)
     figures = {}
     for database in product(range(cells), repeat=n):
@@ -26,7 +26,7 @@ def conforming(schema: Schema, statements: tuple[Statement, ...], n: int):
             table = table_of(schema, database)
             try:
                 values = plan.evaluate(table)
-            except MandateError:
+            except FigureError:
                 figures[key] = None
                 continue
             figures[key] = values.digest
@@ -161,7 +161,7 @@ def by_rows(schema: Schema, statements: tuple[Statement, ...], most: int):
 
     Only groups that the bound on people does not cut: their figures fix it, or leave enough room.
     """
-    plan, found = Invariants(schema, statements), {}
+    plan, found = Figures(schema, statements), {}
     cells = schema.size(schema.names)
     for counts in product(range(most + 3), repeat=cells):
         if sum(counts) <= most + 2:
@@ -169,7 +169,7 @@ def by_rows(schema: Schema, statements: tuple[Statement, ...], most: int):
             table = Table(schema, schema.names, np.array(counts).reshape(shape))
             try:
                 public = plan.evaluate(table)
-            except MandateError:
+            except FigureError:
                 continue
             found.setdefault(public.digest, (public, []))[1].append(table.counts)
     for public, tables in found.values():

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from congenial.data.schema import Schema
 from congenial.figures import lattice
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import count, linear, margin, structural_zeros, total
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.pairs.universe import Universe
@@ -59,7 +59,7 @@ def cases():
 def test_a_star_and_sensitivities_equal_brute_force(schema, statements, n):
     queries = QUERIES["SCHEMA" if schema is SCHEMA else "WIDE"]
     for databases in conforming(schema, statements, n).values():
-        published = Invariants(schema, statements).evaluate(table_of(schema, databases[0]))
+        published = Figures(schema, statements).evaluate(table_of(schema, databases[0]))
         adjacency = SemiAdjacent(published)
         # The loose atom's people are not published, so only an upper bound is promised there.
         everything_known = 0 not in published.atoms
@@ -84,7 +84,7 @@ def test_joint_suprema_bound_and_attain(schema, statements, n):
     names = QUERIES["SCHEMA" if schema is SCHEMA else "WIDE"][:3]
     releases = [(q, Fraction(i + 1, 3)) for i, q in enumerate(names)]
     for databases in conforming(schema, statements, n).values():
-        published = Invariants(schema, statements).evaluate(table_of(schema, databases[0]))
+        published = Figures(schema, statements).evaluate(table_of(schema, databases[0]))
         adjacency = SemiAdjacent(published)
         moves = differences(schema, databases, adjacency.records)
         truth = max(
@@ -106,9 +106,9 @@ def test_joint_suprema_bound_and_attain(schema, statements, n):
 
 def test_without_values_the_numbers_hold_for_every_value():
     for schema, statements in LAMINAR.values():
-        planned = SemiAdjacent(Invariants(schema, statements))
+        planned = SemiAdjacent(Figures(schema, statements))
         for databases in conforming(schema, statements, 2).values():
-            published = Invariants(schema, statements).evaluate(table_of(schema, databases[0]))
+            published = Figures(schema, statements).evaluate(table_of(schema, databases[0]))
             known = SemiAdjacent(published)
             assert planned.records >= known.records
             assert planned.l1(schema.names).value >= known.l1(schema.names).value
@@ -138,7 +138,7 @@ def test_a_planted_wrong_a_is_noticed():
 
 def test_universe_enumerates_conforming_tables():
     schema, statements = LAMINAR["adults"]
-    published = Invariants(schema, statements).evaluate(table_of(schema, (0, 4)))
+    published = Figures(schema, statements).evaluate(table_of(schema, (0, 4)))
     tables = list(Universe(published).tables(2))
     assert len(tables) == 16  # one of 4 young cells and one of 4 old ones
     assert all(published.holds_for(table) for table in tables)
@@ -183,7 +183,7 @@ def test_crossing_margins_against_brute_force(name, n):
     released = {key: value[0].names for key, value in CROSSING.items()} | MERGED
     attained = False
     for databases in list(conforming(schema, statements, n).values())[:: 3 if n > 2 else 1]:
-        published = Invariants(schema, statements).evaluate(table_of(schema, databases[0]))
+        published = Figures(schema, statements).evaluate(table_of(schema, databases[0]))
         adjacency = SemiAdjacent(published)
         truth = robust_a(databases)
         assert adjacency.records >= truth
@@ -204,18 +204,18 @@ def test_sensitivities_of_two_way_tables():
         schema = Schema.from_dict(
             {"r": {"integers": [1, levels[0]]}, "c": {"integers": [1, levels[1]]}}
         )
-        adjacency = SemiAdjacent(Invariants(schema, (margin("r"), margin("c"))))
+        adjacency = SemiAdjacent(Figures(schema, (margin("r"), margin("c"))))
         assert adjacency.records == 3
         assert adjacency.l1(("r", "c")).value == l1
         assert adjacency.l2_squared(("r", "c")).value == l2
     # Total + female + voting age has many cells per atom: three people move inside them.
-    paper = Invariants(WIDE, (total(), count("sex = 'f'"), count("age >= 2")))
+    paper = Figures(WIDE, (total(), count("sex = 'f'"), count("age >= 2")))
     assert SemiAdjacent(paper).l1(("age", "sex")).value == 6
 
 
 def test_empty_levels_do_not_count():
     table = table_of(SCHEMA, (0, 0, 1))  # all of county a
-    adjacency = SemiAdjacent(Invariants(SCHEMA, (margin("county"), margin("sex"))).evaluate(table))
+    adjacency = SemiAdjacent(Figures(SCHEMA, (margin("county"), margin("sex"))).evaluate(table))
     assert adjacency.records == 2
 
 
@@ -228,25 +228,25 @@ def test_empty_levels_do_not_count():
     ],
 )
 def test_figures_that_determine_their_groups_have_no_blocks(statements):
-    invariants = Invariants(SCHEMA, statements)
-    assert invariants.structure == "laminar"
-    assert len(invariants.blocks) == 0
-    assert SemiAdjacent(invariants).records <= 2
+    figures = Figures(SCHEMA, statements)
+    assert figures.structure == "laminar"
+    assert len(figures.blocks) == 0
+    assert SemiAdjacent(figures).records <= 2
 
 
 def test_nothing_is_left_when_repeated_totals_fix_the_table():
     schema = Schema.from_dict(
         {"c": {"levels": ["a", "b"], "within": {"st": ["s", "s"], "nat": ["n", "n"]}}}
     )
-    adjacency = SemiAdjacent(Invariants(schema, (total(by="c"), total(by="st"), total(by="nat"))))
+    adjacency = SemiAdjacent(Figures(schema, (total(by="c"), total(by="st"), total(by="nat"))))
     assert adjacency.l1(["c"]).value == 0
 
 
 def test_impossible_cells_are_part_of_the_words():
-    public = Invariants(SCHEMA, (total(), structural_zeros("county = 'a' and sex = 'm'")))
+    public = Figures(SCHEMA, (total(), structural_zeros("county = 'a' and sex = 'm'")))
     assert "what is impossible by definition" in SemiAdjacent(public).words
     assert "Impossible: county = 'a'" in Universe(public).words
-    alone = Invariants(SCHEMA, (structural_zeros("sex = 'm'"),))
+    alone = Figures(SCHEMA, (structural_zeros("sex = 'm'"),))
     assert "two datasets of the same size" not in SemiAdjacent(alone).words
 
 
@@ -254,7 +254,7 @@ def test_weights_are_ordered_exactly():
     """Two weights that floats cannot tell apart: the dearer one must be counted."""
     schema = Schema.from_dict({k: {"levels": ["0", "1"]} for k in "gxy"})
     table = table_of(schema, (0, 0, 7, 7))
-    public = Invariants(
+    public = Figures(
         schema,
         (total(by="g"), count("g = '0' and x = '0'"), count("g = '1' and y = '0'")),
     ).evaluate(table)
@@ -270,7 +270,7 @@ def test_level_totals_are_the_margins(name):
     schema, statements, _ = CROSSING[name]
     for databases in conforming(schema, statements, 3).values():
         table = table_of(schema, databases[0])
-        published = Invariants(schema, statements).evaluate(table)
+        published = Figures(schema, statements).evaluate(table)
         counts = table.marginal(published.bases).counts.reshape(-1)
         people = np.bincount(published.atoms, weights=counts)
         for block in published.blocks:
@@ -319,7 +319,7 @@ def test_joint_suprema_equal_brute_force(name):
 def test_planned_numbers_hold_for_every_value():
     for name in ("one-way, 2 x 2 x 2", "overlapping", "weighted, four", "margins and bound"):
         schema, statements = UNIVERSES[name][:2]
-        planned = SemiAdjacent(Invariants(schema, statements))
+        planned = SemiAdjacent(Figures(schema, statements))
         for public, _ in list(universes(name))[::12]:
             known = SemiAdjacent(public)
             assert planned.records >= known.records

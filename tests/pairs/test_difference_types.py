@@ -11,7 +11,7 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.workload import Workload
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import at_most, count, linear, margin, structural_zeros, total
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.pairs.difference_types import difference_types, maximal, widened
@@ -36,7 +36,7 @@ def schema_of(**sizes) -> Schema:
 
 def listed(schema, statements, tables, a):
     """What set partitions say, as sets."""
-    figures, work = Invariants(schema, statements), Workload.of(schema, tables)
+    figures, work = Figures(schema, statements), Workload.of(schema, tables)
     margins = figure_margins(figures, schema.names, people_kept=True)
     wide = [widened(one, work.axes, schema.names, work) for one in work.margins]
     norms = list_types(margins, wide, a)
@@ -183,7 +183,7 @@ def publish_from(schema, statements, database):
     counts = np.zeros([schema.attribute(name).size for name in schema.names], dtype=np.int64)
     for i in database:
         counts[tuple(cells[i].values())] += 1
-    return Invariants(schema, statements).evaluate(Table(schema, schema.names, counts))
+    return Figures(schema, statements).evaluate(Table(schema, schema.names, counts))
 
 
 SMALL = OCCURRING | DOMINATED
@@ -215,7 +215,7 @@ def test_a_bound_on_a_figure_only_takes_pairs_away():
     schema = schema_of(x=1, y=3)
     statements = (margin("x"), at_most(count("y = 'y0'"), 1))
     work = Workload.of(schema, [["x", "y"], ["y"]])
-    planned = difference_types(SemiAdjacent(Invariants(schema, statements)), work)
+    planned = difference_types(SemiAdjacent(Figures(schema, statements)), work)
     brute = all_types(schema, (margin("x"),), work.tables, planned.records)
     assert not planned.exact
     assert not exceeded(planned.squares, brute[0])
@@ -242,7 +242,7 @@ def test_districts_by_race():
     schema = districts()
     figures = (total(by="county"), count("adult = 'yes'", by="district"))
     counts = np.full((400, 8, 2), 2)
-    public = Invariants(schema, figures).evaluate(Table(schema, schema.names, counts))
+    public = Figures(schema, figures).evaluate(Table(schema, schema.names, counts))
     tables = [["district", "race", "adult"], ["district", "race"], ["county", "race", "adult"]]
     work = Workload.of(schema, [*tables, ["county", "race"], ["race", "adult"], ["race"]])
     adjacency = SemiAdjacent(public)
@@ -282,7 +282,7 @@ COUNTY_TABLES = [
 def published_counties():
     schema = counties()
     counts = np.ones((300, 2, 23), dtype=np.int64)
-    return Invariants(schema, COUNTY_FIGURES).evaluate(Table(schema, schema.names, counts))
+    return Figures(schema, COUNTY_FIGURES).evaluate(Table(schema, schema.names, counts))
 
 
 def test_total_female_and_voting_age_per_county():
@@ -322,16 +322,16 @@ def test_replacing_adding_and_removing_without_figures():
 def test_rows_that_come_and_go_under_figures():
     schema = schema_of(x=2, y=3)
     work = Workload.of(schema, [["x", "y"], ["x"], []])
-    kept = SemiAdjacent(Invariants(schema, (margin("x"),)), metric="symmetric difference")
+    kept = SemiAdjacent(Figures(schema, (margin("x"),)), metric="symmetric difference")
     assert difference_types(kept, work).squares == ((2, 0, 0),)
-    loose = Invariants(schema, (count("x = 'x0'"),))
+    loose = Figures(schema, (count("x = 'x0'"),))
     found = difference_types(SemiAdjacent(loose, metric="symmetric difference"), work)
     assert max(found.squares)[2] == 4  # two more people, whom no figure counts
 
 
 def test_too_many_types_are_a_bound_that_says_so():
     schema = schema_of(**dict.fromkeys("abcdef", 4))
-    adjacency = SemiAdjacent(Invariants(schema, tuple(margin(n) for n in schema.names)))
+    adjacency = SemiAdjacent(Figures(schema, tuple(margin(n) for n in schema.names)))
     tables = [list(pair) for pair in combinations("abcdef", 2)]
     found = difference_types(adjacency, Workload.of(schema, [*tables, ["a"]]))
     a = adjacency.records
@@ -427,7 +427,7 @@ def test_units_with_several_rows_are_never_priced_below_their_own_bound(statemen
     """Types of a unit's rows hold all differences that are listed; one row's own would not."""
     schema = Schema.from_dict({"a": {"levels": ["p", "q"]}, "b": {"levels": ["r", "s", "t"]}})
     work = Workload.of(schema, [["a", "b"], ["b"], []])
-    pairs = SeveralRows(Invariants(schema, statements), max_rows=2)
+    pairs = SeveralRows(Figures(schema, statements), max_rows=2)
     types = difference_types(pairs, work)
     listed = pairs.differences(tuple(total(by=names) for names in work.tables))
     assert listed is not None

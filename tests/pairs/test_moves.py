@@ -9,7 +9,7 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, total
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.moves import Moves, Weighted
@@ -44,18 +44,18 @@ def atom_by_atom(moves: Moves, releases: list[Weighted]) -> tuple[Fraction, bool
     return value, known, 2 * movers**2 * price[best]
 
 
-def universes() -> list[Invariants]:
+def universes() -> list[Figures]:
     """None, one and two nested figures, with and without their values, with empty places."""
     chance = np.random.default_rng(SEED)
     places = chance.integers(0, 4, size=7)
     minors = chance.integers(0, places + 1)
     by_place, by_minors = total("place"), count("age < 18", by="place")
     return [
-        Invariants(SCHEMA),
-        Invariants(SCHEMA, (by_place,)),
-        Invariants(SCHEMA, (by_place,), (places,)),
-        Invariants(SCHEMA, (by_place, by_minors), (places, minors)),
-        Invariants(SCHEMA, (by_minors,), (minors,)),
+        Figures(SCHEMA),
+        Figures(SCHEMA, (by_place,)),
+        Figures(SCHEMA, (by_place,), (places,)),
+        Figures(SCHEMA, (by_place, by_minors), (places, minors)),
+        Figures(SCHEMA, (by_minors,), (minors,)),
     ]
 
 
@@ -82,7 +82,7 @@ def test_many_atoms_at_once_as_atom_by_atom(which: int, moves: int) -> None:
 def test_before_publication_people_surely_exist_only_where_everybody_is_in_one_atom():
     """Bounds are then attained; by areas nobody knows which of them has people."""
     schema = levels(x=2, y=3)
-    alone, apart = (SemiAdjacent(Invariants(schema, (one,))) for one in (total(), total(by="x")))
+    alone, apart = (SemiAdjacent(Figures(schema, (one,))) for one in (total(), total(by="x")))
     for norm in ("l1", "l2_squared", "linf"):
         assert getattr(alone, norm)(schema.names).exact
         assert not getattr(apart, norm)(schema.names).exact

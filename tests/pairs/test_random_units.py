@@ -20,7 +20,7 @@ from congenial.data.file_format import PlannedSource, UnitFile
 from congenial.data.schema import Unit
 from congenial.data.tabulate import Microdata
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement, of_units
 from congenial.pairs.pairs import Supremum
 from congenial.pairs.rows_and_units import saved_together
@@ -48,12 +48,12 @@ class Universe:
 
     def with_rows(self, most: int) -> SeveralRows:
         sized = self.columns | {"size": {"integers": [1, most], "of": "unit size"}}
-        figures = Invariants.of(Schema.from_dict(sized), self.statements)
+        figures = Figures.of(Schema.from_dict(sized), self.statements)
         return SeveralRows(figures, most, never_empty=True)
 
     def truth(self, most: int | None = None) -> Units:
         plain = Schema.from_dict(self.columns)
-        figures = Invariants.of(plain, self.statements)
+        figures = Figures.of(plain, self.statements)
         return Units(plain, figures, self.number, most or self.most, least=1)
 
     @property
@@ -272,7 +272,7 @@ def check_cut(rng: np.random.Generator) -> None:
     cells, most, number = int(rng.integers(1, 3)), 2, 2 + int(rng.integers(0, 2))
     figures = [(total(),), (total(), margin("x")), ()][rng.integers(3)]
     schema = Schema.from_dict({"x": {"levels": ["A", "B"][:cells]}})
-    pairs = SeveralRows(Invariants(schema, figures), most)
+    pairs = SeveralRows(Figures(schema, figures), most)
     contents = [c for n in range(5) for c in combinations_with_replacement(range(cells), n)]
     apart = np.array([[_slots(x, y, cells) for y in contents] for x in contents])
     kept = [np.bincount(_cut(one, most), minlength=cells) for one in contents]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.merged import merged
 from congenial.figures.statements import at_least, at_most, count, linear, margin, total
 from congenial.pairs import integer_programme, searched_reach
@@ -149,7 +149,7 @@ def test_a_solver_that_breaks_a_figure_is_not_believed(monkeypatch):
 def test_all_two_way_margins_of_a_cube():
     """ERRATA: Theorem 16's bound of p + 1 and Remark 17 fail for overlapping margins."""
     for cells, a in ((np.array([0, 3, 5, 6]), 4), (np.array([0, 3, 5, 6, 6]), 5)):
-        public = Invariants(CUBE, TWO_WAY).evaluate(brute.table_of(CUBE, cells))
+        public = Figures(CUBE, TWO_WAY).evaluate(brute.table_of(CUBE, cells))
         adjacency = SemiAdjacent(public)
         assert (adjacency.records, adjacency.a_star.exact) == (a, True)
         # Within 3 records nothing differs: noise calibrated to that would be no noise.
@@ -158,14 +158,14 @@ def test_all_two_way_margins_of_a_cube():
                 SemiAdjacent(public, within=within)
             assert "ruled out with certainty" in str(error.value)
         assert SemiAdjacent(public, within=a).records == a
-    assert SemiAdjacent(Invariants(CUBE, TWO_WAY)).records == 5  # the Graver bound is attained
+    assert SemiAdjacent(Figures(CUBE, TWO_WAY)).records == 5  # the Graver bound is attained
 
 
 def test_a_robust_distance_can_leave_no_noise():
     """ERRATA: tables (3,2,2) and (1,5,1) are conforming, robust a = 2, and S(A_2) = {0}."""
     schema = levels(w=3)
     statements = (total(), linear({"w = '0'": 4, "w = '1'": 3, "w = '2'": 1}))
-    public = Invariants(schema, statements).evaluate(brute.table_of(schema, [0, 0, 0, 1, 1, 2, 2]))
+    public = Figures(schema, statements).evaluate(brute.table_of(schema, [0, 0, 0, 1, 1, 2, 2]))
     found = reach(public)
     assert (found.distance.value, found.generating, found.connected) == (2, 3, True)
     assert SemiAdjacent(public).l1(["w"]).value == 6
@@ -184,7 +184,7 @@ def test_definition_13_as_printed_can_isolate_a_database():
 def test_definition_13_as_printed_is_at_most_two_for_one_way_margins():
     for public, _ in universes("one-way, 2 x 2 x 2"):
         assert SemiAdjacent(public, "literal").records <= 2
-    assert SemiAdjacent(Invariants(TWO, (margin("x"), margin("y")))).records == 3
+    assert SemiAdjacent(Figures(TWO, (margin("x"), margin("y")))).records == 3
 
 
 def test_a_disconnected_universe_is_reported():
@@ -195,15 +195,15 @@ def test_a_disconnected_universe_is_reported():
         parts = brute.components(public.schema, databases, int(found.star.value))
         assert found.connected == (parts == 1)
     statements = (total(), linear({"w = '0'": 4, "w = '1'": 3, "w = '2'": 1}))
-    public = Invariants(schema, statements).evaluate(brute.table_of(schema, [0, 0, 0, 1, 1, 2, 2]))
+    public = Figures(schema, statements).evaluate(brute.table_of(schema, [0, 0, 0, 1, 1, 2, 2]))
     listed = searched_reach.listed_tables(merged(public))
     assert listed.components(2) == 2
 
 
 def test_bounds_need_compensation_of_their_own():
     """Without the bound one person moves alone; with it somebody must take her place."""
-    free = Invariants(TWO, (total(),))
-    bounded = Invariants(TWO, (total(), at_least(count("x = '0'"), 1)))
+    free = Figures(TWO, (total(),))
+    bounded = Figures(TWO, (total(), at_least(count("x = '0'"), 1)))
     table = brute.table_of(TWO, [0, 3, 3])
     assert SemiAdjacent(free.evaluate(table)).records == 1
     adjacency = SemiAdjacent(bounded.evaluate(table))
@@ -212,7 +212,7 @@ def test_bounds_need_compensation_of_their_own():
 
 
 def test_a_wider_reach_is_allowed_and_remembered():
-    adjacency = SemiAdjacent(Invariants(TWO, (margin("x"), margin("y"))), within=5)
+    adjacency = SemiAdjacent(Figures(TWO, (margin("x"), margin("y"))), within=5)
     assert adjacency.records == 5
     assert adjacency.to_dict()["within"] == 5
     again = SemiAdjacent.from_dict(adjacency.figures, adjacency.to_dict())
@@ -231,7 +231,7 @@ def test_what_is_too_large_is_refused_with_a_remedy():
         linear({"a = '0'": 3, "b = '1' and c = '2'": 5}),
     )
     with pytest.raises(StructureError, match="no proof covers these exact figures") as error:
-        SemiAdjacent(Invariants(schema, statements))
+        SemiAdjacent(Figures(schema, statements))
     assert error.value.remedy
 
 
@@ -276,7 +276,7 @@ def test_a_free_cell_attains_what_symmetric_difference_states():
     """
     figure = (count("w = '0'"),)
     for bounds in ((), (at_most(count("w = '2'"), 1),)):
-        public = Invariants(ONE, (*figure, *bounds))
+        public = Figures(ONE, (*figure, *bounds))
         told = SemiAdjacent(public, metric="symmetric difference")
         assert not told.people_kept
         assert told.linf(("w",)).value == told.records
@@ -285,11 +285,11 @@ def test_a_free_cell_attains_what_symmetric_difference_states():
 
 def test_readings_that_symmetric_difference_does_not_have_are_refused():
     with pytest.raises(StructureError, match="needs a public number of people"):
-        SemiAdjacent(Invariants(TWO, (margin("x"),)), "existential", "symmetric difference")
+        SemiAdjacent(Figures(TWO, (margin("x"),)), "existential", "symmetric difference")
 
 
 def test_unknown_readings_and_metrics_are_refused():
-    public = Invariants(TWO, (margin("x"),))
+    public = Figures(TWO, (margin("x"),))
     with pytest.raises(StructureError, match="reading = 'hopeful' is not known"):
         SemiAdjacent(public, "hopeful")
     with pytest.raises(StructureError, match="metric = 'edit' is not known"):
@@ -298,12 +298,12 @@ def test_unknown_readings_and_metrics_are_refused():
 
 def test_one_conforming_table_means_nothing_is_left():
     """Two people who can be told apart may change places, but the table is known."""
-    public = Invariants(TWO, (margin("x", "y"),)).evaluate(brute.table_of(TWO, [0, 3]))
+    public = Figures(TWO, (margin("x", "y"),)).evaluate(brute.table_of(TWO, [0, 3]))
     adjacency = SemiAdjacent(public)
     assert (adjacency.records, adjacency.nothing_left) == (2, True)
-    diagonal = Invariants(TWO, (margin("x"), margin("y"))).evaluate(brute.table_of(TWO, [0, 1]))
+    diagonal = Figures(TWO, (margin("x"), margin("y"))).evaluate(brute.table_of(TWO, [0, 1]))
     assert SemiAdjacent(diagonal).nothing_left  # all of one x: the margin of y is the table
-    assert not SemiAdjacent(Invariants(TWO, (margin("x"),))).nothing_left
+    assert not SemiAdjacent(Figures(TWO, (margin("x"),))).nothing_left
 
 
 def test_equal_figures_are_searched_once(monkeypatch):
@@ -314,16 +314,16 @@ def test_equal_figures_are_searched_once(monkeypatch):
     )
     statements = (margin("x"), count("x = '1' or y = '1'"), at_least(count("y = '1'"), 1))
     table = brute.table_of(TWO, [0, 1, 2, 2, 3])
-    same = [Invariants(TWO, statements).evaluate(table) for _ in range(3)]
+    same = [Figures(TWO, statements).evaluate(table) for _ in range(3)]
     assert len({SemiAdjacent(one).a_star for one in same}) == 1
     _ = SemiAdjacent(same[0], "existential").a_star
-    other = Invariants(TWO, statements).evaluate(brute.table_of(TWO, [0, 0, 2, 2, 3]))
+    other = Figures(TWO, statements).evaluate(brute.table_of(TWO, [0, 0, 2, 2, 3]))
     _ = SemiAdjacent(other).a_star
     assert [reading for reading, _ in calls] == ["robust", "existential", "robust"]
 
 
 def test_nothing_left_is_told_as_by_the_whole_sensitivity():
-    whole = Invariants(TWO, (margin("x", "y"),)).evaluate(brute.table_of(TWO, [0, 3]))
+    whole = Figures(TWO, (margin("x", "y"),)).evaluate(brute.table_of(TWO, [0, 3]))
     some, seen = [whole], set()
     for name in UNIVERSES:
         some += [public for public, _ in universes(name, most=12)]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from congenial import Schema, margin, total
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement, of_units
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.rows_and_units import saved_together
@@ -37,7 +37,7 @@ UNIVERSES: list[tuple[dict[str, Any], tuple[Statement, ...], int, int]] = [
 
 def _pairs(columns: dict[str, Any], figures: tuple[Statement, ...], most: int) -> SeveralRows:
     sized = {"size": {"integers": [1, most], "of": "unit size"}} | columns
-    return SeveralRows.given(Invariants.of(Schema.from_dict(sized), figures), most)
+    return SeveralRows.given(Figures.of(Schema.from_dict(sized), figures), most)
 
 
 @lru_cache(maxsize=8)
@@ -45,7 +45,7 @@ def _norms(at: int) -> Any:
     """l1 and squared l2 norms of differences of tables of rows, then of sizes, of look-alikes."""
     columns, figures, number, most = UNIVERSES[at]
     pairs, plain = _pairs(columns, figures, most), Schema.from_dict(columns)
-    truth = Units(plain, Invariants.of(plain, figures), number, most, least=1)
+    truth = Units(plain, Figures.of(plain, figures), number, most, least=1)
     found = []
     for group in truth.groups():
         for k, near in truth.look_alikes(group, pairs.units, pairs.slots, pairs.records):

@@ -12,7 +12,7 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import total
 from congenial.pairs.pairs import read_pairs
 from congenial.pairs.scenarios.count_rules import (
@@ -55,7 +55,7 @@ ALL = [
 def test_plain_data_comes_back(scenarios):
     told = pairs(scenarios, level="query", given=("last month's counts",))
     data = json.loads(json.dumps(told.to_dict()))
-    back = read_pairs(Invariants(SCHEMA), data)
+    back = read_pairs(Figures(SCHEMA), data)
     assert back.same(told)
     assert back.words == told.words
     assert read_scenarios(data["scenarios"][0]) == scenarios
@@ -80,7 +80,7 @@ def test_words_are_a_clause():
 
 
 def test_mandates_are_public_figures():
-    published = Invariants(SCHEMA, (total(by="county"),))
+    published = Figures(SCHEMA, (total(by="county"),))
     told = pairs(ALL[6], published=published)
     assert told.figures == published
     assert "Population by county" in told.words

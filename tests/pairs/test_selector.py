@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from congenial.errors import GuaranteeError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import count, margin, structural_zeros, total
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.universe import RULE, Universe, selected
@@ -30,7 +30,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_selected_tables_are_conforming_and_near(name):
     schema, statements, database = CASES[name]
-    public = Invariants(schema, statements).evaluate(table_of(schema, database))
+    public = Figures(schema, statements).evaluate(table_of(schema, database))
     adjacency = SemiAdjacent(public, "existential")
     tables = list(Universe(public).tables(len(database)))
     possible = np.any([t.counts > 0 for t in tables], axis=0)
@@ -51,7 +51,7 @@ def test_selected_tables_are_conforming_and_near(name):
 
 def test_the_rule_of_nested_totals_is_the_rule_of_lists():
     schema, statements, database = CASES["totals"]
-    public = Invariants(schema, statements).evaluate(table_of(schema, database))
+    public = Figures(schema, statements).evaluate(table_of(schema, database))
     tables = list(Universe(public).tables(len(database)))
     for table in tables[::3]:
         for answer in np.ndindex(*table.counts.shape):
@@ -64,7 +64,7 @@ def test_the_rule_of_nested_totals_is_the_rule_of_lists():
 
 
 def test_impossible_answers_are_refused():
-    public = Invariants(TWO, (total(), structural_zeros("x = '0' and y = '0'")))
+    public = Figures(TWO, (total(), structural_zeros("x = '0' and y = '0'")))
     public = public.evaluate(table_of(TWO, (1, 2)))
     with pytest.raises(StructureError, match="nobody can have this answer"):
         selected(public, table_of(TWO, (1, 2)), (0, 0))
@@ -73,7 +73,7 @@ def test_impossible_answers_are_refused():
 def test_two_rules_can_hide_a_joint_loss():
     """ERRATA: each release picks a stand-in that it does not see; no stand-in is unseen by both."""
     schema = levels(a=2, b=2)
-    public = Invariants(schema, (total(), structural_zeros("a = '1' and b = '1'")))
+    public = Figures(schema, (total(), structural_zeros("a = '1' and b = '1'")))
     table = table_of(schema, (1, 2))  # answers (a, b) = (0, 1) and (1, 0); nobody has (0, 0)
     public = public.evaluate(table)
     seen = []
@@ -87,7 +87,7 @@ def test_two_rules_can_hide_a_joint_loss():
 
 
 def test_promises_are_added_under_one_rule_only():
-    public = Invariants(levels(g=2, x=3), (total(by="g"),))
+    public = Figures(levels(g=2, x=3), (total(by="g"),))
     robust, one = SemiAdjacent(public), SemiAdjacent(public, "existential")
     assert one.to_dict()["selector"] == RULE == one.selector
     assert "selector" not in robust.to_dict()

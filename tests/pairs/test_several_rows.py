@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from congenial import Schema, count, linear, margin, structural_zeros, total
-from congenial.errors import MandateError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.errors import FigureError, StructureError
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.pairs import read_pairs
@@ -61,7 +61,7 @@ def test_any_unit_can_be_given_any_rows(
 ) -> None:
     """Whole databases: within a units and b slots there is always one with the rows wanted."""
     schema, statements, number, most, least = case
-    figures = Invariants(schema, statements)
+    figures = Figures(schema, statements)
     pairs = SeveralRows(figures, most, never_empty=least == 1)
     truth = Units(schema, figures, number, most, least)
     assert truth.unreached(*_apart(pairs)) == 0
@@ -86,7 +86,7 @@ def test_random_figures_never_leave_a_unit_without_a_look_alike() -> None:
     while tried < 40:
         statements = _random_figures(rng, FIVE)
         least = int(rng.integers(0, 2))
-        figures = Invariants(FIVE, statements)
+        figures = Figures(FIVE, statements)
         try:
             pairs = SeveralRows(figures, 2, never_empty=least == 1)
         except StructureError:
@@ -111,7 +111,7 @@ def test_random_figures_never_leave_a_unit_without_a_look_alike() -> None:
 )
 def test_the_numbers_are_needed(figures: Sequence[Statement], units: int, slots: int) -> None:
     """Planted: one slot fewer, or the number of one row, leaves somebody without a look-alike."""
-    pairs = SeveralRows(Invariants(AREAS, tuple(figures)), 2)
+    pairs = SeveralRows(Figures(AREAS, tuple(figures)), 2)
     assert _apart(pairs) == (units, slots, slots)
     truth = Units(AREAS, pairs.published, 3, 2)
     if figures[0] == total():
@@ -123,7 +123,7 @@ def test_the_numbers_are_needed(figures: Sequence[Statement], units: int, slots:
 def test_units_that_always_have_a_row_need_more() -> None:
     """{A}, {B}, {B}, {A, A} with {A} turned into {B, B}: four units and five slots, not three."""
     letters = Schema.from_dict({"x": {"levels": ["A", "B", "C"]}})
-    figures = Invariants(letters, (margin("x"),))
+    figures = Figures(letters, (margin("x"),))
     free, full = SeveralRows(figures, 2), SeveralRows(figures, 2, never_empty=True)
     truth = Units(letters, figures, 4, 2, least=1)
     assert truth.unreached(*_apart(free)) > 0
@@ -132,14 +132,14 @@ def test_units_that_always_have_a_row_need_more() -> None:
 
 def test_what_one_more_row_costs() -> None:
     """2 x 2 margins: Delta_1 is 4, 12, 16 at one, two and three rows; never a multiple."""
-    figures = Invariants(AREAS, (margin("area"), margin("ill")))
+    figures = Figures(AREAS, (margin("area"), margin("ill")))
     found = [int(SeveralRows(figures, k).l1(("area", "ill")).value) for k in (1, 2, 3)]
     assert found == [4, 12, 16]
 
 
 def test_written_and_read_back() -> None:
     """Bundles and ledgers keep it as plain data."""
-    figures = Invariants(AREAS, (total(by="area"),))
+    figures = Figures(AREAS, (total(by="area"),))
     for pairs in (SeveralRows(figures, 3), SeveralRows(figures, 3, never_empty=True)):
         again = read_pairs(figures, pairs.to_dict())
         assert again.same(pairs)
@@ -151,28 +151,28 @@ def test_larger_units_are_not_covered() -> None:
     """Fewer units and rows apart, but of units with more rows: other pairs."""
     schema = Schema.from_dict({"x": {"levels": ["p", "q", "r"]}})
     weighted = linear({"x = 'p'": 1, "x = 'q'": 2, "x = 'r'": 3})
-    small = SeveralRows(Invariants(schema, (weighted,)), 2)
-    large = SeveralRows(Invariants(schema, (weighted, total(by="x"))), 4)
+    small = SeveralRows(Figures(schema, (weighted,)), 2)
+    large = SeveralRows(Figures(schema, (weighted, total(by="x"))), 4)
     assert not small.covers(large)
 
 
 @pytest.mark.parametrize("rows", [0, -1, 10**9])
 def test_refuses_numbers_of_rows_nobody_means(rows: int) -> None:
     """Words instead of an overflow."""
-    with pytest.raises(MandateError, match="max_rows"):
-        SeveralRows(Invariants(AREAS), rows)
+    with pytest.raises(FigureError, match="max_rows"):
+        SeveralRows(Figures(AREAS), rows)
 
 
 def test_refuses_the_open_case() -> None:
     """Units that are never empty, number of rows unknown."""
     with pytest.raises(StructureError, match="number of rows"):
-        SeveralRows(Invariants(AREAS, (count("ill = '1'"),)), 2, never_empty=True)
+        SeveralRows(Figures(AREAS, (count("ill = '1'"),)), 2, never_empty=True)
 
 
 def test_uniform_reach_does_not_look_at_values() -> None:
     """Published values can make one row cheaper; several rows pass through other values."""
-    unpublished = Invariants(AREAS, (margin("area"), margin("ill")))
+    unpublished = Figures(AREAS, (margin("area"), margin("ill")))
     values = (np.array([3, 0]), np.array([2, 1]))
-    published = Invariants(AREAS, unpublished.statements, values)
+    published = Figures(AREAS, unpublished.statements, values)
     assert uniform_reach(published) == uniform_reach(unpublished)
     assert SemiAdjacent(published).a_star.value < uniform_reach(published).value

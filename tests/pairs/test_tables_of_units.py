@@ -10,7 +10,7 @@ import pytest
 
 from congenial import Schema, total
 from congenial.errors import GuaranteeError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement, of_units
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import SemiAdjacent
@@ -29,7 +29,7 @@ SCHEMA = Schema.from_dict(
         "x": {"levels": ["A", "B"]},
     }
 )
-FIGURES = Invariants.of(SCHEMA, (total(), of_units(total(by="block"))))
+FIGURES = Figures.of(SCHEMA, (total(), of_units(total(by="block"))))
 ROWS = SeveralRows(FIGURES, 3, never_empty=True)
 UNITS = ROWS.tables_of_units
 TABLE = ["block", "tenure"]
@@ -76,7 +76,7 @@ def test_rows_and_units_are_at_most_the_sum_and_never_taken_for_each_other() -> 
 def test_refusals() -> None:
     with pytest.raises(StructureError, match="cannot show 'x'"):
         UNITS.l1(["tenure", "x"])
-    free = SeveralRows(Invariants(SCHEMA, (total(),)), 3)
+    free = SeveralRows(Figures(SCHEMA, (total(),)), 3)
     with pytest.raises(StructureError, match="number of units"):
         _ = free.tables_of_units
 
@@ -105,8 +105,8 @@ def test_counts_of_counts_never_move_further_over_whole_databases(
     statements: tuple[Statement, ...],
 ) -> None:
     """Sizes are what the rows say; in the pairs they are free, which is more."""
-    pairs = SeveralRows(Invariants.of(SIZED, statements), 2, never_empty=True)
-    truth = Units(PLAIN, Invariants.of(PLAIN, statements), 4, 2, least=1)
+    pairs = SeveralRows(Figures.of(SIZED, statements), 2, never_empty=True)
+    truth = Units(PLAIN, Figures.of(PLAIN, statements), 4, 2, least=1)
     l1, l2 = truth.farthest(pairs.units, pairs.slots, pairs.records, "sizes")
     by_tenure = len(statements[0].by) > 0  # with two sizes, both totals then tell everything
     assert (l1 == 0) == by_tenure
@@ -116,21 +116,21 @@ def test_counts_of_counts_never_move_further_over_whole_databases(
 
 def test_figures_that_see_sizes_are_refused_by_name() -> None:
     for statements in ((total(by="size"),), (total(), of_units(total(by="size")))):
-        figures = Invariants.of(SIZED, statements)
+        figures = Figures.of(SIZED, statements)
         with pytest.raises(StructureError, match="uses 'size', the number of rows of a unit"):
             SeveralRows.given(figures, 2).units  # noqa: B018
 
 
 def test_tables_of_rows_that_show_sizes_count_all_rows_of_the_units() -> None:
-    pairs = SeveralRows(Invariants.of(SIZED, (total(),)), 2)
+    pairs = SeveralRows(Figures.of(SIZED, (total(),)), 2)
     assert pairs.rows_apart(["size", "x"]) == 2 * pairs.units
     assert "size" not in pairs.words
 
 
 def test_several_tables_never_cost_more_than_one_by_one() -> None:
     """Types of differences do not know published values that leave little; single tables do."""
-    counted = Invariants(SCHEMA, (total(by="block"),), (np.array([2, 1, 1]),))
-    figures = Invariants(SCHEMA, (total(),), (np.array(8),), counted)
+    counted = Figures(SCHEMA, (total(by="block"),), (np.array([2, 1, 1]),))
+    figures = Figures(SCHEMA, (total(),), (np.array(8),), counted)
     pairs = SeveralRows(figures, 3, never_empty=True).tables_of_units
     tables = [(("block", "tenure"), Fraction(1)), (("tenure",), Fraction(2))]
     for joint in (pairs.joint_l1, pairs.joint_l2_squared):

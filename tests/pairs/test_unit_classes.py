@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from congenial import Schema, count, linear, margin, structural_zeros, total
-from congenial.errors import MandateError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.errors import FigureError, StructureError
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement, of_units
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.pairs import read_pairs
@@ -84,7 +84,7 @@ def _hold(pairs: SeveralRows, truth: Units) -> None:
 @pytest.mark.parametrize("case", UNIVERSES, ids=lambda case: f"{len(case[1])}-{case[2:]}")
 def test_any_unit_can_be_given_any_rows_and_any_class(case: Case) -> None:
     schema, statements, number, most, least, stated = case
-    figures = Invariants.of(schema, statements)
+    figures = Figures.of(schema, statements)
     pairs = SeveralRows(figures, most, never_empty=least == 1)
     assert (pairs.units, pairs.slots) == stated
     truth = Units(schema, figures, number, most, least)
@@ -97,13 +97,13 @@ def test_any_unit_can_be_given_any_rows_and_any_class(case: Case) -> None:
 )
 def test_rows_by_class_with_any_number_of_empty_units(figure: Statement) -> None:
     """Nothing is known about units: one without rows takes what a unit leaves behind."""
-    figures = Invariants(TENURE, (figure,))
+    figures = Figures(TENURE, (figure,))
     pairs = SeveralRows(figures, 2)
     assert (pairs.units, pairs.slots) == (4, 6)
     _hold(pairs, Units(TENURE, figures, 3, 2, spare=True))
 
 
-def _random_case(rng: np.random.Generator) -> tuple[Schema, Invariants, int]:
+def _random_case(rng: np.random.Generator) -> tuple[Schema, Figures, int]:
     """Classes and cells at random, figures about rows and units of every covered shape."""
     classes, cells = int(rng.integers(2, 4)), int(rng.integers(1, 3))
     levels = [str(i) for i in range(classes)]
@@ -130,7 +130,7 @@ def _random_case(rng: np.random.Generator) -> tuple[Schema, Invariants, int]:
         (of_units(linear({"block = '0'": 1, "block = '1'": 2})),),
     ]
     chosen = rows[rng.integers(len(rows))] + units[rng.integers(len(units))]
-    return schema, Invariants.of(schema, chosen), int(rng.integers(0, 2))
+    return schema, Figures.of(schema, chosen), int(rng.integers(0, 2))
 
 
 def _random_universes(wanted: int, seed: int) -> int:
@@ -163,7 +163,7 @@ def test_two_hundred_random_universes() -> None:
 
 def test_households_that_exchange_their_tenure_move_all_their_rows() -> None:
     """(own, AA), (rent, BB) -> (rent, AA), (own, BB): no slot changes and the table moves by 8."""
-    figures = Invariants.of(TENURE, (total(), BY_TENURE))
+    figures = Figures.of(TENURE, (total(), BY_TENURE))
     pairs, truth = (
         SeveralRows(figures, 2, never_empty=True),
         Units(TENURE, figures, 2, 2, least=1),
@@ -177,7 +177,7 @@ def test_households_that_exchange_their_tenure_move_all_their_rows() -> None:
 
 def test_the_numbers_of_rows_alone_leave_a_class_out_of_reach() -> None:
     """Planted: forgetting the unit that gives its class, today's a*, and k times it."""
-    figures = Invariants.of(TENURE, (total(), BY_TENURE))
+    figures = Figures.of(TENURE, (total(), BY_TENURE))
     pairs, truth = SeveralRows(figures, 2, True), Units(TENURE, figures, 3, 2, least=1)
     units, slots, rows = _apart(pairs)
     assert truth.unreached(units - 1, slots, rows) > 0
@@ -188,9 +188,9 @@ def test_the_numbers_of_rows_alone_leave_a_class_out_of_reach() -> None:
 
 def test_a_class_that_no_figure_tells_is_free() -> None:
     """Planted the other way: no unit is charged for a class that may change alone."""
-    figures = Invariants(TENURE, (total(),))
+    figures = Figures(TENURE, (total(),))
     without = Schema.from_dict({"x": {"levels": ["A", "B"]}})
-    plain = SeveralRows(Invariants(without, (total(),)), 2)
+    plain = SeveralRows(Figures(without, (total(),)), 2)
     assert _apart(SeveralRows(figures, 2)) == _apart(plain)
 
 
@@ -212,27 +212,27 @@ def test_open_cases_are_refused_by_name(
     statements: tuple[Statement, ...], full: bool, words: str
 ) -> None:
     with pytest.raises(StructureError, match=words):
-        SeveralRows(Invariants.of(TENURE, statements), 2, never_empty=full).units  # noqa: B018
+        SeveralRows(Figures.of(TENURE, statements), 2, never_empty=full).units  # noqa: B018
 
 
 def test_figures_about_units_name_attributes_of_units_only() -> None:
-    with pytest.raises(MandateError, match="counts units by 'x'"):
-        Invariants.of(TENURE, (of_units(margin("x")),))
+    with pytest.raises(FigureError, match="counts units by 'x'"):
+        Figures.of(TENURE, (of_units(margin("x")),))
 
 
 def test_figures_about_units_are_never_taken_for_figures_about_rows() -> None:
-    with pytest.raises(MandateError, match="the other figures count rows"):
-        Invariants(TENURE, (BY_TENURE,))
-    with pytest.raises(MandateError, match="one row per unit"):
-        SemiAdjacent(Invariants.of(TENURE, (total(), BY_TENURE)))
+    with pytest.raises(FigureError, match="the other figures count rows"):
+        Figures(TENURE, (BY_TENURE,))
+    with pytest.raises(FigureError, match="one row per unit"):
+        SemiAdjacent(Figures.of(TENURE, (total(), BY_TENURE)))
 
 
 # ---- written ------------------------------------------------------------------------------------
 
 
 def test_written_and_read_back() -> None:
-    figures = Invariants.of(TENURE, (total(), BY_TENURE))
-    again = Invariants.from_dict(TENURE, figures.to_dict())
+    figures = Figures.of(TENURE, (total(), BY_TENURE))
+    again = Figures.from_dict(TENURE, figures.to_dict())
     assert again == figures
     assert again.told == figures.told
     pairs = SeveralRows(figures, 3, never_empty=True)
@@ -242,14 +242,14 @@ def test_written_and_read_back() -> None:
 
 
 def test_the_promise_says_where_the_number_of_units_is_kept() -> None:
-    pairs = SeveralRows(Invariants.of(TENURE, (total(), BY_TENURE)), 3, never_empty=True)
+    pairs = SeveralRows(Figures.of(TENURE, (total(), BY_TENURE)), 3, never_empty=True)
     assert "datasets of the same number of units with at most 3 rows each" in pairs.words
-    free = SeveralRows(Invariants(TENURE, (total(),)), 3)
+    free = SeveralRows(Figures(TENURE, (total(),)), 3)
     assert "same number" not in free.words
 
 
 def test_moves_of_a_table_that_shows_a_unit_attribute() -> None:
     """Gauges count the rows of all units that differ, too."""
-    pairs = SeveralRows(Invariants.of(TENURE, (total(), BY_TENURE)), 3, never_empty=True)
+    pairs = SeveralRows(Figures.of(TENURE, (total(), BY_TENURE)), 3, never_empty=True)
     assert moves(pairs, ("x",)) == pairs.records
     assert moves(pairs, TENURE.names) == 3 * pairs.units

@@ -12,7 +12,7 @@ import numpy as np
 
 from congenial import Schema, total
 from congenial.figures.cells import Cells
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Units:
     """
 
     schema: Schema
-    figures: Invariants
+    figures: Figures
     number: int
     most: int
     least: int = 0
@@ -108,7 +108,7 @@ class Units:
         first = np.unique(self._of_units, return_index=True)[1]
         return self.tables_of_units @ self._matrix(of_units)[:, first].T
 
-    def _matrix(self, figures: Invariants) -> Any:
+    def _matrix(self, figures: Figures) -> Any:
         every = total(by=self.schema.names)
         cells = Cells(self.schema, (*figures.statements, every))
         return cells.matrix(figures.equalities, np.arange(cells.size)).toarray()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from congenial.data.schema import Schema
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import (
     at_least,
     at_most,
@@ -91,4 +91,4 @@ def universes(name: str, most: int = 150, *, every: bool = False):
         found.sort(key=len, reverse=True)  # the same share of large and small ones
         for databases in found[:: 1 if every else step if n > 2 else 2]:
             table = table_of(schema, databases[0])
-            yield Invariants(schema, statements).evaluate(table), databases
+            yield Figures(schema, statements).evaluate(table), databases

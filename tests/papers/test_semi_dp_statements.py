@@ -15,7 +15,7 @@ from scipy import integrate, stats
 
 from congenial.data.schema import Schema
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import margin, total
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.papers import Hull, catalogue, composition_orders, subspace
@@ -169,7 +169,7 @@ def test_subspace_privacy_has_the_same_projection_and_another_number():
 def test_subspace_privacy_is_computed_and_called_what_it_is():
     """3 x 3 with both margins: 2 / sqrt 3 against sqrt 6."""
     schema = Schema.from_dict({"r": {"integers": [1, 3]}, "c": {"integers": [1, 3]}})
-    adjacency = SemiAdjacent(Invariants(schema, (margin("r"), margin("c"))))
+    adjacency = SemiAdjacent(Figures(schema, (margin("r"), margin("c"))))
     found = subspace(adjacency, ("r", "c"))
     assert found.projected == pytest.approx(2 / math.sqrt(3), rel=1e-6)
     assert found.projected >= 2 / math.sqrt(3)
@@ -185,7 +185,7 @@ def test_subspace_privacy_is_computed_and_called_what_it_is():
     assert found.projected == pytest.approx(brute, rel=1e-6)
     large = Schema.from_dict({"state": {"integers": [1, 51]}, "age": {"integers": [0, 99]}})
     with pytest.raises(StructureError, match="too large for the projection"):
-        subspace(SemiAdjacent(Invariants(large, (total(by="state"),))), large.names)
+        subspace(SemiAdjacent(Figures(large, (total(by="state"),))), large.names)
 
 
 def test_subspace_privacy_without_figures_is_ordinary():

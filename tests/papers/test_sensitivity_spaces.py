@@ -10,7 +10,7 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import count, linear, margin, total
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.papers import Hull, sensitivity, side_by_side
@@ -67,7 +67,7 @@ def test_space_and_norms_equal_brute_force(name):
 def test_two_way_tables_given_both_margins(shape, records, size, l1, square, rank):
     """ERRATA on Proposition 32: A_3 adds 12 C(r,3) C(c,3) hexagons."""
     schema = levels(r=shape[0], c=shape[1])
-    public = Invariants(schema, (margin("r"), margin("c")))
+    public = Figures(schema, (margin("r"), margin("c")))
     adjacency = SemiAdjacent(public, "robust" if records == 3 else "existential")
     assert adjacency.records == records
     found = sensitivity(adjacency, ("r", "c"))
@@ -79,7 +79,7 @@ def test_two_way_tables_given_both_margins(shape, records, size, l1, square, ran
 
 def test_hull_of_three_by_three():
     schema = levels(r=3, c=3)
-    found = sensitivity(SemiAdjacent(Invariants(schema, (margin("r"), margin("c")))), ("r", "c"))
+    found = sensitivity(SemiAdjacent(Figures(schema, (margin("r"), margin("c")))), ("r", "c"))
     rng = np.random.default_rng(7)
     for _ in range(8):
         w = rng.integers(-4, 5, (3, 3)).astype(float)
@@ -88,7 +88,7 @@ def test_hull_of_three_by_three():
         assert found.hull.gauge(w) == pytest.approx(np.abs(w).max())
     assert found.hull.gauge(np.eye(3)) == np.inf  # margins change
     printed = sensitivity(
-        SemiAdjacent(Invariants(schema, (margin("r"), margin("c"))), "existential"), ("r", "c")
+        SemiAdjacent(Figures(schema, (margin("r"), margin("c"))), "existential"), ("r", "c")
     )
     hexagon = np.array([[1, -1, 0], [0, 1, -1], [-1, 0, 1]])
     assert printed.hull.gauge(hexagon) == pytest.approx(2)  # so the printed hull loses 2 eps
@@ -109,7 +109,7 @@ def test_vertices_leave_out_mixtures():
 
 def test_containment_order_of_norm_balls():
     """Definition 8: the hull is inside every ball; of the balls some hold each other, some not."""
-    flat = sensitivity(SemiAdjacent(Invariants(TWO, (margin("x"), margin("y")))), ("x", "y"))
+    flat = sensitivity(SemiAdjacent(Figures(TWO, (margin("x"), margin("y")))), ("x", "y"))
     assert all(flat.contains(ball, "hull") for ball in ("l1", "l2", "linf"))
     assert not any(flat.contains("hull", ball) for ball in ("l1", "l2", "linf"))
     assert flat.contains("l1", "linf") is True  # Delta_inf = 1, d = 4 and Delta_1 = 4
@@ -129,7 +129,7 @@ def test_containment_order_of_norm_balls():
 def test_spaces_side_by_side():
     """Proposition 24: S_Semi in S_Group, and the norms of S_Group at most a times those of S_DP."""
     for schema, statements in ((TWO, (margin("x"), margin("y"))), (CUBE, TWO_WAY[:2])):
-        spaces = side_by_side(SemiAdjacent(Invariants(schema, statements)), schema.names)
+        spaces = side_by_side(SemiAdjacent(Figures(schema, statements)), schema.names)
         group = {u.tobytes() for u in spaces.group.elements}
         assert all(u.tobytes() in group for u in spaces.semi.elements)
         a, rows = spaces.records, spaces.rows()
@@ -147,7 +147,7 @@ def test_any_linear_query():
     statements = (margin("x"), margin("y"))
     query = (linear({"x = '0' and y = '0'": 2, "y = '1'": -1, "x = '1' and y = '2'": 3}), total())
     table = brute.table_of(schema, (0, 1, 2, 3, 4))
-    public = Invariants(schema, statements).evaluate(table)
+    public = Figures(schema, statements).evaluate(table)
     adjacency = SemiAdjacent(public)
     found = sensitivity(adjacency, query)
     weights = np.array([[2, -1, 0], [0, -1, 3]])
@@ -161,12 +161,12 @@ def test_any_linear_query():
     # Too large to be listed: a bound from the two answers farthest apart.
     wide = levels(a=9, b=9, c=9)
     coarse = sensitivity(
-        SemiAdjacent(Invariants(wide, (margin("a"), margin("b")))),
+        SemiAdjacent(Figures(wide, (margin("a"), margin("b")))),
         linear({"a = '0'": 5, "b = '1'": -2}),
     )
     assert coarse.elements is None or coarse.l1.value <= 3 * 7
     far = sensitivity(
-        SemiAdjacent(Invariants(wide, (margin("a"), margin("b"), margin("c")))),
+        SemiAdjacent(Figures(wide, (margin("a"), margin("b"), margin("c")))),
         [
             linear({"a = '0' and c = '0'": 5, "b = '1'": -2}, by="c"),
             count("a = '3'", by=("b", "c")),
@@ -195,7 +195,7 @@ def test_large_tables_in_closed_form_are_exact_with_enough_people():
     schema = levels(a=2, b=2, c=2, d=2, e=2, f=2)
     rng = np.random.default_rng(3)
     database = rng.integers(0, 64, 200)
-    public = Invariants(schema, tuple(margin(n) for n in schema.names)).evaluate(
+    public = Figures(schema, tuple(margin(n) for n in schema.names)).evaluate(
         brute.table_of(schema, database)
     )
     adjacency = SemiAdjacent(public)
@@ -204,7 +204,7 @@ def test_large_tables_in_closed_form_are_exact_with_enough_people():
     assert found.l1.exact
     assert found.l1.value == 2 * adjacency.records
     assert found.rank.value == 64 - 7
-    few = Invariants(schema, tuple(margin(n) for n in schema.names)).evaluate(
+    few = Figures(schema, tuple(margin(n) for n in schema.names)).evaluate(
         brute.table_of(schema, [0, 63, 1, 2])
     )
     assert not sensitivity(SemiAdjacent(few), schema.names).l1.exact  # too few for two swaps
@@ -214,7 +214,7 @@ def test_few_tables_are_subtracted_where_multisets_are_too_many():
     schema = levels(a=2, b=3, c=3)
     pairs = tuple(margin(*some) for some in combinations(schema.names, 2))
     database = np.random.default_rng(20240901).integers(0, 18, 30)
-    public = Invariants(schema, pairs).evaluate(brute.table_of(schema, database))
+    public = Figures(schema, pairs).evaluate(brute.table_of(schema, database))
     adjacency = SemiAdjacent(public)
     found = sensitivity(adjacency, schema.names)
     assert adjacency.records == 7  # 18 cells: more than 40,000 multisets of seven
@@ -236,16 +236,16 @@ def test_one_record_is_ordinary_privacy():
 # ---- the rank of S where S is not listed, against that of the listed elements -------------------
 
 SCHEMA = Schema.from_dict({"a": {"levels": list("pq")}, "b": {"levels": list("xyz")}})
-BOTH = Invariants(SCHEMA, (margin("a"), margin("b")))
+BOTH = Figures(SCHEMA, (margin("a"), margin("b")))
 CASES = {
-    "cells, no figure": (Invariants(SCHEMA), (total(by=("a", "b")),), 5),
-    "cells, the total": (Invariants(SCHEMA, (total(),)), (total(by=("a", "b")),), 5),
-    "cells, one margin": (Invariants(SCHEMA, (margin("b"),)), (total(by=("a", "b")),), 3),
+    "cells, no figure": (Figures(SCHEMA), (total(by=("a", "b")),), 5),
+    "cells, the total": (Figures(SCHEMA, (total(),)), (total(by=("a", "b")),), 5),
+    "cells, one margin": (Figures(SCHEMA, (margin("b"),)), (total(by=("a", "b")),), 3),
     "cells, both margins": (BOTH, (total(by=("a", "b")),), 2),
     "a margin that is published": (BOTH, (margin("b"),), 0),
-    "a margin beside another": (Invariants(SCHEMA, (margin("a"),)), (margin("b"),), 2),
+    "a margin beside another": (Figures(SCHEMA, (margin("a"),)), (margin("b"),), 2),
     "counts that overlap": (
-        Invariants(SCHEMA),
+        Figures(SCHEMA),
         (count("a = 'p'"), count("b = 'x'"), linear({"a = 'p'": 1, "b = 'x'": 1})),
         2,
     ),
@@ -266,4 +266,4 @@ def test_rank_without_a_list_is_that_of_the_list(name):
 def test_people_who_come_and_go_have_one_direction_more():
     cells = (total(by=("a", "b")),)
     assert _bounded(AddRemove(SCHEMA), cells, 6).rank.value == 6
-    assert _bounded(SemiAdjacent(Invariants(SCHEMA)), cells, 6).rank.value == 5
+    assert _bounded(SemiAdjacent(Figures(SCHEMA)), cells, 6).rank.value == 5

@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import Statement, count, margin, structural_zeros, total
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.congenial import Congenial
@@ -55,7 +55,7 @@ class World:
         self.schema = Schema.from_dict(columns)
         self.counts = np.array(counts)
         truth = Table(self.schema, self.schema.names, self.counts)
-        self.figures: Invariants = publish(truth, *figures)
+        self.figures: Figures = publish(truth, *figures)
         self.people = int(self.counts.sum())
         self.databases = [
             x

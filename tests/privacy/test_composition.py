@@ -11,7 +11,7 @@ from congenial.audit.exact_audit import adjacent_pairs
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import count, total
 from congenial.mechanisms.calibrate import calibrate, rebuild
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent

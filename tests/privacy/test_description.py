@@ -9,7 +9,7 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.privacy.description import LAWS, NORMS, Description, Family, _norm
 from congenial.privacy.descriptions import RecordDescription, read_description
 
@@ -24,7 +24,7 @@ NAMES: dict[Family, str] = {
 
 
 def written(family: Family) -> dict[str, Any]:
-    made = Description("made", ("sex",), family, Fraction(3, 7), Invariants(SCHEMA))
+    made = Description("made", ("sex",), family, Fraction(3, 7), Figures(SCHEMA))
     return made.to_dict()
 
 

@@ -10,7 +10,7 @@ from flint import arb, ctx
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.limits import conforming_tables
 from congenial.figures.statements import at_most, count, linear, margin, total
 from congenial.privacy.enumerated_normaliser import MOST_TABLES, enumerate_pairs
@@ -26,7 +26,7 @@ CASES = {
 }
 
 
-def published(name: str) -> tuple[Invariants, tuple[str, ...]]:
+def published(name: str) -> tuple[Figures, tuple[str, ...]]:
     schema, counts, statements = CASES[name]
     return publish(Table(schema, schema.names, np.array(counts)), *statements), schema.names
 
@@ -79,7 +79,7 @@ def test_too_many_tables_or_unknown_figures_leave_the_proved_bound():
     assert listed is not None
     assert len(listed) > MOST_TABLES
     assert Conditions.of(publish(many, total()), FOUR.names, 2).enumerated is None
-    assert Conditions.of(Invariants(FOUR, (total(),)), FOUR.names, 2).enumerated is None
+    assert Conditions.of(Figures(FOUR, (total(),)), FOUR.names, 2).enumerated is None
 
 
 def test_a_coarser_table_is_bounded_and_not_called_exact():

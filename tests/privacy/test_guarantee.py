@@ -12,7 +12,7 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, of_units, total
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.pairs.pairs import OTHERS
@@ -64,7 +64,7 @@ def test_changing_a_field_changes_its_clause_alone():
 
 CROSSED = publish(TABLE, total(by="county"), total(by="age"))
 ONE_ROW = (ReplaceOne(SCHEMA), SemiAdjacent(publish(TABLE, total())))
-UNITS = Invariants.of(SCHEMA, (total(), of_units(total())))
+UNITS = Figures.of(SCHEMA, (total(), of_units(total())))
 
 # pairs -> whose guess is bounded, where the promise says so
 GUESSERS = {
@@ -114,7 +114,7 @@ GUESSERS = {
         "knows every row except at most 5 rows of at most 3 units, yours among them, and thinks ",
     ),
     "one unit alone": (
-        SeveralRows(Invariants(SCHEMA), 3),
+        SeveralRows(Figures(SCHEMA), 3),
         "knows the rows of every unit except yours, or believes that yours are independent of "
         "them, and thinks two possible contents of your unit equally likely",
     ),

@@ -10,7 +10,7 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import margin, total
 from congenial.mechanisms.knorm import KNorm
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
@@ -21,7 +21,7 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Gaussian, Pure
 
 SCHEMA = Schema.from_dict({"g": {"levels": ["p", "q", "r"]}, "x": {"levels": ["a", "b", "c"]}})
-NOTHING = Invariants(SCHEMA)
+NOTHING = Figures(SCHEMA)
 TABLE = Table(SCHEMA, ("g", "x"), np.array([[3, 1, 4], [1, 5, 2], [6, 2, 2]]))
 PLAIN = Description("plain", ("g",), "double_geometric", Fraction(1, 10), NOTHING)
 BY_GROUP = SemiAdjacent(publish(TABLE, total(by="g")))  # a* = 2

@@ -14,7 +14,7 @@ from scipy.special import gammaln
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.limits import FAR, Limits, no_limits
 from congenial.figures.statements import linear, margin, total
 from congenial.figures.support import support
@@ -82,7 +82,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_no_pair_of_conforming_tables_costs_more(name, eps):
     made, statements, matrix, cells, most = CASES[name]
-    known = support(Invariants(made, statements), made.names)
+    known = support(Figures(made, statements), made.names)
     checked = 0
     for values in {tuple(np.asarray(matrix) @ m) for m in product(range(2), repeat=cells)}:
         tables = conforming(matrix, np.array(values), cells, most)
@@ -97,7 +97,7 @@ def test_one_move_inside_a_group_is_sharp(eps):
     """All people in one cell, many empty ones: .3318, .4899, .6231, .6839 are approached."""
     n, a = 1500, exp(-float(eps))
     k = int(30 / a**2)
-    known = support(Invariants(schema(k + 2), (total(),)), ("a",))
+    known = support(Figures(schema(k + 2), (total(),)), ("a",))
     price = float(normaliser_price(eps, given(known, 2)).value)
     assert price == pytest.approx(log(2 - exp(-2 * float(eps))), abs=1e-11)
     # s = (n, 0, ..., 0) against s' = (n - 1, 1, 0, ..., 0) with k more empty cells, by generating
@@ -114,7 +114,7 @@ def test_one_move_inside_a_group_is_sharp(eps):
 
 
 def test_cells_in_no_sum_cost_only_where_they_gain():
-    known = support(Invariants(schema(3)), ("a",))
+    known = support(Figures(schema(3)), ("a",))
     for eps in EPS:
         a = exp(-float(eps))
         z = [sum(a ** abs(m - s) for m in range(400)) for s in range(6)]
@@ -153,7 +153,7 @@ BOXES = [([0, 0, 0, 0], [2, 3, 1, 5]), ([1, 0, 0, 1], [4, 1, 2, 3]), ([0, 0, 0, 
 def test_two_sided_boxes_cost_no_more_than_signs(name, eps):
     """The reflection m -> u - m: pi_N holds whichever end of a cell's range stops a line."""
     made, statements, matrix, cells, _ = CASES[name]
-    known = support(Invariants(made, statements), made.names)
+    known = support(Figures(made, statements), made.names)
     checked = 0
     for low, high in BOXES:
         ranges = [range(a, b + 1) for a, b in zip(low, high, strict=True)]
@@ -171,7 +171,7 @@ def test_two_sided_boxes_cost_no_more_than_signs(name, eps):
 
 def test_boxes_beside_crossing_margins_cost_no_more_than_signs():
     made, statements, matrix, cells, _ = CASES["2 x 3 margins"]
-    known = support(Invariants(made, statements), made.names)
+    known = support(Figures(made, statements), made.names)
     tables = conforming(matrix, np.array([4, 4, 3, 3, 2]), cells, 4)
     for high in ([2, 4, 4, 4, 4, 4], [4, 2, 4, 2, 4, 4], [2, 2, 1, 3, 2, 2]):
         inside = tables[np.all(tables <= high, axis=1)]
@@ -183,7 +183,7 @@ def test_boxes_beside_crossing_margins_cost_no_more_than_signs():
 
 
 def test_cells_in_no_sum_with_upper_bounds_cost_where_they_lose_too():
-    known = support(Invariants(schema(3)), ("a",))
+    known = support(Figures(schema(3)), ("a",))
     limited = boxed(3, [0, 0, 0], [4, 4, 4])
     for eps in EPS:
         tables = np.arange(5)[:, None]
@@ -196,7 +196,7 @@ def test_cells_in_no_sum_with_upper_bounds_cost_where_they_lose_too():
 def test_a_bound_on_a_sum_needs_more_than_the_price_of_signs():
     """Why the factor 2 is charged: the price of signs alone is too little here."""
     eps = Fraction(1, 2)
-    known = support(Invariants(schema(6), (total(),)), ("a",))
+    known = support(Figures(schema(6), (total(),)), ("a",))
     tables = np.array([m for m in product(range(8), repeat=6) if sum(m) == 7 and m[0] + m[1] >= 2])
     worst = worst_by_distance(tables, eps)[2]
     assert worst > 1.1 * float(normaliser_price(eps, given(known, 2)).value)

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from congenial.data.schema import Schema
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.limits import no_limits
 from congenial.figures.statements import margin
 from congenial.figures.support import support
@@ -19,7 +19,7 @@ from congenial.privacy.normaliser import Conditions, normaliser_price
 
 EPS = (Fraction(1, 4), Fraction(1), Fraction(2))
 SCHEMA = Schema.from_dict({"a": {"levels": list("pqr")}, "b": {"levels": list("wxyz")}})
-CROSSING = support(Invariants(SCHEMA, (margin("a"), margin("b"))), ("a", "b"))
+CROSSING = support(Figures(SCHEMA, (margin("a"), margin("b"))), ("a", "b"))
 
 
 def given(distance: int) -> Conditions:

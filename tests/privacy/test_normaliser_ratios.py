@@ -12,7 +12,7 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import at_least, count, linear, margin, total
 from congenial.privacy import enumerated_normaliser
 from congenial.privacy import normaliser_ratios as ratios

@@ -16,7 +16,7 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement, count, linear, structural_zeros, total
 from congenial.mechanisms.calibrate import calibrate, rebuild
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
@@ -55,7 +55,7 @@ def shown(u: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
 
 def moved(statements: tuple[Statement, ...], records: int) -> list[np.ndarray]:
     """Differences of databases of N people that agree with the figures, as far apart as given."""
-    cells = Invariants(SCHEMA, statements).cells
+    cells = Figures(SCHEMA, statements).cells
     bases = [name for name in SCHEMA.names if name in cells.bases]
     alike: dict[tuple[int, ...], list[np.ndarray]] = {}
     for one in everybody(N):
@@ -71,8 +71,8 @@ def moved(statements: tuple[Statement, ...], records: int) -> list[np.ndarray]:
 @each
 def test_it_changes_neither_records_nor_sensitivities(statements: tuple[Statement, ...]) -> None:
     """Closed forms with n equal those without, and no pair of databases exceeds either."""
-    without = SemiAdjacent(Invariants(SCHEMA, statements))
-    given = SemiAdjacent(Invariants(SCHEMA, (*statements, PEOPLE)))
+    without = SemiAdjacent(Figures(SCHEMA, statements))
+    given = SemiAdjacent(Figures(SCHEMA, (*statements, PEOPLE)))
     assert given.records == without.records
     differences = moved(statements, without.records)
     weights = [(names, Fraction(i + 1)) for i, names in enumerate(TABLES)]
@@ -95,8 +95,8 @@ def test_it_changes_neither_records_nor_sensitivities(statements: tuple[Statemen
 def test_values_only_leave_fewer_pairs(statements: tuple[Statement, ...]) -> None:
     """Once n is known, nothing is dearer than before."""
     table = Table(SCHEMA, SCHEMA.names, np.array([[1, 2, 0], [1, 0, 1]]))
-    without = SemiAdjacent(Invariants(SCHEMA, statements).evaluate(table))
-    given = SemiAdjacent(Invariants(SCHEMA, (*statements, PEOPLE)).evaluate(table))
+    without = SemiAdjacent(Figures(SCHEMA, statements).evaluate(table))
+    given = SemiAdjacent(Figures(SCHEMA, (*statements, PEOPLE)).evaluate(table))
     assert given.records <= without.records
     for names in TABLES:
         assert given.l1(names).value <= without.l1(names).value
@@ -105,7 +105,7 @@ def test_values_only_leave_fewer_pairs(statements: tuple[Statement, ...]) -> Non
 
 def known(people: int) -> SemiAdjacent:
     table = Table(SCHEMA, SCHEMA.names, np.array([[people, 0, 0], [0, 0, 0]]))
-    return SemiAdjacent(Invariants(SCHEMA, (PEOPLE,)).evaluate(table))
+    return SemiAdjacent(Figures(SCHEMA, (PEOPLE,)).evaluate(table))
 
 
 def test_the_noise_given_n_keeps_the_same_epsilon_for_several_tables() -> None:
@@ -157,7 +157,7 @@ def test_the_noise_given_n_keeps_the_same_rho() -> None:
 def test_what_it_is_worth_at_epsilon_one(cells: int, plain: float, given: float) -> None:
     schema = Schema.from_dict({"x": {"levels": [f"{i}" for i in range(cells)]}})
     found = [
-        cell_deviation(calibrate("auto", Guarantee.pure(1, SemiAdjacent(Invariants(schema, one)))))
+        cell_deviation(calibrate("auto", Guarantee.pure(1, SemiAdjacent(Figures(schema, one)))))
         for one in ((), (PEOPLE,))
     ]
     assert found == pytest.approx([plain, given], abs=0.006)
@@ -170,7 +170,7 @@ def test_what_it_is_worth_at_rho_one_tenth() -> None:
             calibrate(
                 "auto",
                 Guarantee.zero_concentrated(
-                    Fraction(1, 10), SemiAdjacent(Invariants(schema, statements))
+                    Fraction(1, 10), SemiAdjacent(Figures(schema, statements))
                 ),
             )
         )
@@ -201,7 +201,7 @@ def test_signs_cost_more_given_n() -> None:
     prices = [
         float(
             normaliser_price(
-                Fraction(1, 2), Conditions.of(Invariants(schema, statements), ("x",), 2)
+                Fraction(1, 2), Conditions.of(Figures(schema, statements), ("x",), 2)
             ).value
         )
         for statements in ((), (PEOPLE,))
@@ -211,7 +211,7 @@ def test_signs_cost_more_given_n() -> None:
 
 def test_which_figures_tell_it() -> None:
     def tells(*statements: Statement) -> bool:
-        return Invariants(SCHEMA, statements).tells_people
+        return Figures(SCHEMA, statements).tells_people
 
     assert not tells()
     assert tells(total())

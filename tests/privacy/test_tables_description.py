@@ -13,7 +13,7 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import total
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.calibrate import calibrate
@@ -95,7 +95,7 @@ def test_the_ledger_counts_it_once_and_says_what_a_later_figure_costs(tmp_path) 
         lambda d: replace(d, measured=(d.measured[0], d.measured[0])),
         lambda d: replace(d, tables=(("age",),)),
         lambda d: replace(
-            d, measured=(replace(d.measured[0], support=Invariants(SCHEMA)), *d.measured[1:])
+            d, measured=(replace(d.measured[0], support=Figures(SCHEMA)), *d.measured[1:])
         ),
         lambda d: replace(
             d,

@@ -18,7 +18,7 @@ from congenial.data.csv_text import rounded, table_csv
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import BundleError, CongenialError, GuaranteeError
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, total
 from congenial.kinds.registry import every_kind
 from congenial.mechanisms.calibrate import calibrate
@@ -384,7 +384,7 @@ def test_values_off_the_grid_are_noticed(written, mandated):
 
 def _wrong_sums(release):
     """Other sums than those published, under figures that the law holds without their values."""
-    silent = Invariants(SCHEMA, MANDATED.figures.statements)
+    silent = Figures(SCHEMA, MANDATED.figures.statements)
     law = replace(release.description.only_law, support=silent)
     moved = release.drawn[0].copy()
     moved[0, 0] += 17

@@ -11,7 +11,7 @@ from scipy.stats import t as student
 
 from congenial.data.tabulate import tabulate
 from congenial.errors import BundleError
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.support import support
 from congenial.kinds.tables import KIND, TablesSection
 from congenial.publication.demo_population import (
@@ -65,8 +65,8 @@ def test_the_plan_fits_the_people(tmp_path: Path) -> None:
     assert len(EDGES) == 23
     assert plan.schema.axis("age").levels[-1] == "85+"
     assert plan.schema.axis("state").levels == tuple(STATES)
-    assert plan.invariants.structure == "two-way"
-    assert [one.label for one in plan.invariants.equalities] == [
+    assert plan.figures.structure == "two-way"
+    assert [one.label for one in plan.figures.equalities] == [
         "Population",
         "Female",
         "Voting age",
@@ -79,10 +79,10 @@ def test_the_plan_fits_the_people(tmp_path: Path) -> None:
 def test_its_figures_cross_in_every_county(tmp_path: Path) -> None:
     """Total, female and voting age: a 2 x 2 of groups per county with one free sum."""
     plan = Plan.load(write_demo(tmp_path / "demo", SEED))
-    under = plan.adjacency(plan.invariants)
+    under = plan.adjacency(plan.figures)
     assert under.records == 3
     assert under.l1(["county", "sex", "age"]).value == 6
-    known = support(plan.invariants, ("county", "sex", "age"))
+    known = support(plan.figures, ("county", "sex", "age"))
     assert known.structure == "2 x 2 groups with known margins"
     assert len(known.ties) == 24
     assert all(len(tie.groups) - tie.pattern.rank == 1 for tie in known.ties)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.kinds.tables import TablesKind
 from congenial.publication.plan import Plan
 from tests.commands import refused, run, write_plan
@@ -71,7 +71,7 @@ def test_values_of_figures_may_make_a_release_possible(
     """As with large weights: a* is too much to work out for every value, and easy for one."""
     build = TablesKind.build
 
-    def needs_values(kind: TablesKind, plan: Plan, section: Any, figures: Invariants) -> Any:
+    def needs_values(kind: TablesKind, plan: Plan, section: Any, figures: Figures) -> Any:
         if figures.values is None:
             raise StructureError("publishing the figures first may help.")
         return build(kind, plan, section, figures)
@@ -89,7 +89,7 @@ def test_figures_after_which_a_release_cannot_work_are_not_published(
 ) -> None:
     """Their values decide, and a release that is drawn already does not."""
 
-    def never(_: TablesKind, plan: Plan, section: Any, figures: Invariants) -> Any:
+    def never(_: TablesKind, plan: Plan, section: Any, figures: Figures) -> Any:
         if figures.values is not None:
             raise StructureError("nothing is left to protect.")
 

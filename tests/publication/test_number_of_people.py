@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from congenial.errors import BudgetError, LedgerError, MandateError
-from congenial.figures.invariants import Invariants
+from congenial.errors import BudgetError, FigureError, LedgerError
+from congenial.figures.figures import Figures
 from congenial.kinds.registry import of_section
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.calibrate import calibrate
@@ -105,7 +105,7 @@ def test_the_coarsest_of_several_tables_gains_most(folder: Path, promise: str) -
     kind = of_section(section)
     without, given = (
         kind.examine(kind.check(loaded, section, figures))
-        for figures in (Invariants(loaded.schema), loaded.invariants)
+        for figures in (Figures(loaded.schema), loaded.figures)
     )
     assert given["per_person"] == without["per_person"]
     fine, coarse = (
@@ -156,7 +156,7 @@ def test_it_is_stated_only_where_the_figures_do_not_tell_it(
     path = plan(folder, figures, finer)
     assert labels(path) == expected
     if len(expected) == 2:  # figures of the plan are published first, with the number of people
-        assert "not published yet: A." in refused(path, "release", MandateError.exit_code)
+        assert "not published yet: A." in refused(path, "release", FigureError.exit_code)
     run("publish", path)
     assert labels(path) == expected
     run("release", path)
@@ -220,7 +220,7 @@ def test_other_data_are_noticed(folder: Path) -> None:
     with (folder / "people.csv").open("a") as file:
         file.write("99,a,p\n")
     other = plan(folder, "", ('"one"', '"two"'))
-    assert "do not agree" in refused(other, "release", MandateError.exit_code)
+    assert "do not agree" in refused(other, "release", FigureError.exit_code)
 
 
 def test_the_figures_so_far_have_it_before_it_is_public(folder: Path) -> None:
@@ -240,7 +240,7 @@ def test_who_may_not_publish_is_sent_to_somebody_who_may(
     ledger.grant("ben", "releaser")
     ledger.grant("ada", "owner")
     monkeypatch.setattr("getpass.getuser", lambda: "ben")
-    said = refused(path, "release", MandateError.exit_code)
+    said = refused(path, "release", FigureError.exit_code)
     assert "not published yet: Number of people. Run `congenial publish`" in said
     monkeypatch.setattr("getpass.getuser", lambda: "ada")
     run("publish", path)

@@ -67,7 +67,7 @@ def test_targets(line, kind):
 
 def test_rows_per_person():
     text = PLAN.replace('unit = "person_id"', 'unit = "person_id"\nmax_rows = 3')
-    assert parse(text).adjacency() == SeveralRows(parse(text).invariants, 3)
+    assert parse(text).adjacency() == SeveralRows(parse(text).figures, 3)
     without = text[: text.index("[publish]")] + text[text.index("[[release]]") :]
     assert parse(without).adjacency() == AddRemove(parse(without).schema, 3)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial.errors import CongenialError, DataError, MandateError
+from congenial.errors import CongenialError, DataError, FigureError
 from congenial.kinds.figure_costs import figure_costs
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.several_rows import SeveralRows
@@ -97,7 +97,7 @@ def test_other_rows_than_those_published_are_refused(tmp_path: Path) -> None:
     sizes = text.count(first.split(",")[0] + ",")
     assert sizes < 3
     (tmp_path / "people.csv").write_text(text + first + "\n")
-    with pytest.raises(MandateError, match="do not agree with the published figures"):
+    with pytest.raises(FigureError, match="do not agree with the published figures"):
         workflow.release(plan, "tenure")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial.errors import CongenialError, DataError, MandateError, PlanError
+from congenial.errors import CongenialError, DataError, FigureError, PlanError
 from congenial.kinds.figure_costs import figure_costs
 from congenial.pairs.several_rows import SeveralRows
 from congenial.publication import verification, workflow
@@ -103,7 +103,7 @@ def test_figures_about_units_are_part_of_what_is_published(tmp_path: Path) -> No
     plan = written(tmp_path)
     workflow.publish(plan)
     again = written(tmp_path, PLAN.replace('by = ["block"], units', 'by = ["county"], units'))
-    with pytest.raises(MandateError, match="two figures are called"):
+    with pytest.raises(FigureError, match="two figures are called"):
         workflow.publish(again)
     ledger = open_ledger(plan, create=False)
     assert ledger is not None
@@ -121,7 +121,7 @@ def test_other_units_than_those_published_are_refused(tmp_path: Path) -> None:
     first = next(i for i in range(2, 60) if rows[i].split(",")[0] == rows[i - 1].split(",")[0])
     rows[first] = "alone" + rows[first][rows[first].index(",") :]
     (tmp_path / "people.csv").write_text("\n".join(rows) + "\n")
-    with pytest.raises(MandateError, match="do not agree with the published figures"):
+    with pytest.raises(FigureError, match="do not agree with the published figures"):
         workflow.release(plan, "ages")
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import PlanError
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, margin, total
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import SemiAdjacent
@@ -28,7 +28,7 @@ SCHEMA = Schema.from_dict(
         "age": {"edges": [0, 18, 40, 65], "top": "65+"},
     }
 )
-ADJACENCY = SemiAdjacent(Invariants(SCHEMA, (total(by="county"), count("age >= 18", by="county"))))
+ADJACENCY = SemiAdjacent(Figures(SCHEMA, (total(by="county"), count("age >= 18", by="county"))))
 
 
 def build(epsilon):

@@ -11,7 +11,7 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import count, structural_zeros, total
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.measured_tables import MeasuredTables

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from flint import ctx
 
-from congenial.errors import MandateError, StructureError
+from congenial.errors import FigureError, StructureError
 from congenial.sampling import DiscreteGaussian, DoubleGeometric, SeededRandomness
 from congenial.sampling.tree import messages
 from congenial.sampling.tree.tree_of_sums import TreeOfSums
@@ -154,7 +154,7 @@ def test_extreme_totals(s):
 
 
 def test_bad_input():
-    with pytest.raises(MandateError, match="outside its bounds"):
+    with pytest.raises(FigureError, match="outside its bounds"):
         TreeOfSums.of_groups([0, 0], [1, 3], LAPLACE, 0, 2)
     with pytest.raises(StructureError, match="group 0"):
         TreeOfSums.of_groups([1, 1], [1, 3], LAPLACE)

@@ -9,7 +9,7 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import count, total
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import SemiAdjacent
@@ -80,7 +80,7 @@ def test_calibration_builds_no_tables_and_a_draw_does(monkeypatch):
             super().__init__(*given, **named)
 
     monkeypatch.setattr(elimination, "TreeOfSums", Counted)
-    target = Guarantee.pure(1, under=SemiAdjacent(Invariants(SCHEMA, CENSUS)))
+    target = Guarantee.pure(1, under=SemiAdjacent(Figures(SCHEMA, CENSUS)))
     mechanism = calibrate("congenial", target)
     mechanism.error_law(np.arange(60).reshape(2, 30) < 7)
     assert not made

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from flint import ctx
 
-from congenial.errors import MandateError, RandomnessError, StructureError
+from congenial.errors import FigureError, RandomnessError, StructureError
 from congenial.sampling import RecordedRandomness, SeededRandomness
 from congenial.sampling.inversion import ball
 from congenial.sampling.two_way import divide, margin_kernels
@@ -224,7 +224,7 @@ def test_a_table_of_ten_by_nine():
 def test_nothing_confidential_is_shown():
     s = np.array([[987_654, 3], [2, 1], [5, 0]])
     assert "987" not in repr(TwoWayCounts(s, EPS))
-    with pytest.raises(MandateError) as error:
+    with pytest.raises(FigureError) as error:
         TwoWayCounts(-s, EPS)
     assert "987" not in str(error.value)
     with pytest.raises(StructureError) as refused:
@@ -235,7 +235,7 @@ def test_nothing_confidential_is_shown():
 def test_refusals():
     with pytest.raises(StructureError, match="integers"):
         TwoWayCounts([[0.5, 1.0]], EPS)
-    with pytest.raises(MandateError, match="negative cell"):
+    with pytest.raises(FigureError, match="negative cell"):
         TwoWayCounts([[2, -1], [1, 3]], EPS)
     with pytest.raises(StructureError, match="30 x 30"):
         TwoWayCounts(np.ones((30, 30), int), EPS)

@@ -11,7 +11,7 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError, StructureError
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, linear, margin, structural_zeros, total
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.pairs.sensitive_values import SensitiveValues
@@ -218,7 +218,7 @@ def _outcomes(law):
 
 
 def tables_of(schema: Schema, n: int) -> list[Table]:
-    return list(Universe(Invariants(schema)).tables(n))
+    return list(Universe(Figures(schema)).tables(n))
 
 
 def apart(tables: list[Table], records: int) -> list[tuple[int, int]]:
@@ -315,10 +315,10 @@ def test_totals_and_rules_together_may_settle_a_column():
 
 def test_totals_that_leave_groups_open_are_refused_before_they_are_published():
     schema = Schema.from_dict({"g": {"levels": ["a", "b", "c"]}})
-    weighted = Invariants(schema, (total(), linear({"g = 'a'": 1, "g = 'b'": 2})))
+    weighted = Figures(schema, (total(), linear({"g = 'a'": 1, "g = 'b'": 2})))
     with pytest.raises(StructureError, match="leave the size of its groups open"):
         _ = Synthesizer(SemiAdjacent(weighted), (Column("g"),), M).totals
-    nested = Invariants(schema, (total(), count("g = 'a'")))
+    nested = Figures(schema, (total(), count("g = 'a'")))
     assert Synthesizer(SemiAdjacent(nested), (Column("g"),), M).totals is not None
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from congenial.data.schema import Schema
-from congenial.errors import CongenialError, GuaranteeError, MandateError, StructureError
-from congenial.figures.invariants import Invariants, publish
+from congenial.errors import CongenialError, FigureError, GuaranteeError, StructureError
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import at_most, count, margin, structural_zeros, total
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.sensitive_values import SensitiveValues
@@ -56,14 +56,14 @@ def test_what_a_file_shows_is_priced_only_where_it_is_published():
         assert told.support == published
         assert read_description(TWO, told.to_dict()) == told
         with pytest.raises(GuaranteeError, match="Publish that figure first"):
-            joint_loss([told], SemiAdjacent(Invariants(TWO)))
+            joint_loss([told], SemiAdjacent(Figures(TWO)))
     hidden = Synthesizer(SemiAdjacent(published), (Column("k"),), M)
     assert hidden.description.given is None
-    rule = Invariants(TWO, (structural_zeros("k = 3"),))  # no file has a 3, whatever its size
+    rule = Figures(TWO, (structural_zeros("k = 3"),))  # no file has a 3, whatever its size
     ruled = Synthesizer(SemiAdjacent(rule), (Column("k"),), M, records=9).description
     assert ruled.given == rule
     with pytest.raises(GuaranteeError, match="Publish that figure first"):
-        joint_loss([ruled], SemiAdjacent(Invariants(TWO)))
+        joint_loss([ruled], SemiAdjacent(Figures(TWO)))
 
 
 def test_figures_about_other_columns_are_priced_and_not_kept():
@@ -127,19 +127,19 @@ def test_rules_hold_for_the_values_too():
 @pytest.mark.parametrize(
     ("figures", "public", "error"),
     [
-        ((margin("g"),), ("g", "s", "k"), MandateError),
-        ((margin("g"),), (), MandateError),
-        ((margin("g"), at_most(total(by="k"), 5)), ("g",), MandateError),
+        ((margin("g"),), ("g", "s", "k"), FigureError),
+        ((margin("g"),), (), FigureError),
+        ((margin("g"), at_most(total(by="k"), 5)), ("g",), FigureError),
         ((margin("g"),), ("gg",), CongenialError),
     ],
 )
 def test_pairs_that_say_nothing_are_refused(figures, public, error):
     with pytest.raises(error):
-        SensitiveValues(Invariants(THREE, figures), public)
+        SensitiveValues(Figures(THREE, figures), public)
 
 
 def test_copied_columns_must_be_published():
-    pairs = SensitiveValues(Invariants(THREE, (margin("g"),)), ("g", "s"))
+    pairs = SensitiveValues(Figures(THREE, (margin("g"),)), ("g", "s"))
     assert Synthesizer(pairs, (KIDS,), Fraction(1), public=("g",)).names == ("g", "k")
-    with pytest.raises(MandateError, match="table is not published"):
+    with pytest.raises(FigureError, match="table is not published"):
         Synthesizer(pairs, (KIDS,), Fraction(1), public=("g", "s"))

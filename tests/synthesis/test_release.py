@@ -21,11 +21,11 @@ from congenial.errors import (
     BudgetError,
     BundleError,
     DataError,
+    FigureError,
     GuaranteeError,
-    MandateError,
     StructureError,
 )
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, margin, structural_zeros
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.pairs.sensitive_values import SensitiveValues
@@ -249,7 +249,7 @@ def test_published_totals_of_the_first_column_are_kept(table):
         if published is exact:
             assert found["region"].value_counts().to_dict() == truth
     other = publish(confidential(299), CHILD, margin("region"))
-    with pytest.raises(MandateError, match="do not agree"):
+    with pytest.raises(FigureError, match="do not agree"):
         Synthesizer(SemiAdjacent(other), COLUMNS, Fraction(1)).release(table, SeededRandomness(8))
 
 
@@ -330,11 +330,11 @@ TIED = structural_zeros("status = 'widowed' and income < 0")
         ),
         (
             lambda: Synthesizer(ReplaceOne(SCHEMA), (Column("age"),), 1, public=("region",)),
-            MandateError,
+            FigureError,
             "table is not published",
         ),
         (
-            lambda: Synthesizer(SemiAdjacent(Invariants(SCHEMA, (TIED,))), COLUMNS, 1),
+            lambda: Synthesizer(SemiAdjacent(Figures(SCHEMA, (TIED,))), COLUMNS, 1),
             StructureError,
             "ties 'income' to 'status'",
         ),
@@ -374,7 +374,7 @@ TIED = structural_zeros("status = 'widowed' and income < 0")
         (lambda: Column.from_dict({"model": "poisson"}), GuaranteeError, "no name"),
         (
             lambda: SensitiveValues(publish(confidential(), margin("age")), ("region",)),
-            MandateError,
+            FigureError,
             "not public for each person",
         ),
     ],

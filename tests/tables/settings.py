@@ -9,7 +9,7 @@ import numpy as np
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.workload import Workload
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import Statement, count, linear, margin, structural_zeros, total
 from congenial.tables.measurements import Measurements
 
@@ -106,7 +106,7 @@ def confidential(seed: int = 0, schema: Schema = SCHEMA, zero: bool = True) -> T
 def measurements(setting: Setting, seed: int = 0) -> tuple[Measurements, Table]:
     """The setting with precisions that differ, and the confidential table."""
     table = confidential(seed)
-    known = publish(table, *setting.figures) if setting.figures else Invariants(SCHEMA)
+    known = publish(table, *setting.figures) if setting.figures else Figures(SCHEMA)
     rng = np.random.default_rng(seed + 1)
     precisions = rng.uniform(0.05, 2.0, len(setting.tables))
     precisions[list(setting.unmeasured)] = 0
@@ -161,7 +161,7 @@ def dense(work: Measurements, table: Table) -> Dense:
     figures = work.figures
     rows = [np.zeros((0, len(unit)))]
     for statement in (*figures.equalities, *figures.zeros):
-        one = Invariants(table.schema, (statement,))
+        one = Figures(table.schema, (statement,))
         columns = np.array([one._figures(each)[0].reshape(-1) for each in tables]).T
         if statement.relation == "zero":
             columns = unit[columns[0] != 0]

@@ -13,7 +13,7 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.workload import Workload
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import at_least, at_most, count, linear, margin, total
 from congenial.tables import general_fit, transport_fit, whole_counts
 from congenial.tables.general_fit import NearestTable, PublicProgramme, as_near_tables

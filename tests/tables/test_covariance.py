@@ -11,7 +11,7 @@ from scipy.stats import chi2, norm
 
 from congenial.data.workload import Workload
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import margin, total
 from congenial.figures.support import support
 from congenial.sampling import SeededRandomness
@@ -141,7 +141,7 @@ def test_simulated_errors_have_the_stated_deviations():
 def test_a_wrong_weight_or_a_missing_figure_is_caught():
     work, errors = simulated("discrete_gaussian", Fraction(9), 1500)
     heavier = Measurements(work.workload, tuple(1.3 * p for p in work.precisions), work.figures)
-    without = Measurements(work.workload, work.precisions, Invariants(SCHEMA))
+    without = Measurements(work.workload, work.precisions, Figures(SCHEMA))
     for wrong in (heavier, without):
         stated = [Covariance(wrong).deviations(names).values for names in TABLES]
         assert not all(within(e, s) for e, s in zip(errors, stated, strict=True))

@@ -10,7 +10,7 @@ from scipy.optimize import nnls
 
 from congenial import AddRemove, Guarantee, Schema, SemiAdjacent, Table, publish
 from congenial.data.workload import Workload
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import count, structural_zeros, total
 from congenial.mechanisms.tables_calibration import calibrate_tables
 from congenial.sampling import SeededRandomness
@@ -91,7 +91,7 @@ def test_nodes_of_thousands_of_cells_have_an_order() -> None:
     """Six attributes without figures: whole counts, where nodes used to end at 2,000 cells."""
     schema = Schema.from_dict({f"v{i}": {"integers": [1, n]} for i, n in enumerate(WIDE)})
     work = Workload.of(schema, [schema.names, *((name,) for name in schema.names)])
-    order = rehearse(Measurements(work, (1.0,) * 7, Invariants(schema)))
+    order = rehearse(Measurements(work, (1.0,) * 7, Figures(schema)))
     assert isinstance(order, NodeOrder)
     assert order.cells == 7 * 6 * 5 * 2 * 9
 

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from congenial.data.schema import Schema
 from congenial.data.workload import Workload
 from congenial.errors import PlanError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import margin
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
@@ -37,7 +37,7 @@ HALF = Fraction(1, 2)
 
 def world(schema, tables, statements=()):
     """Workload, types and variances of tables under figures."""
-    work, figures = Workload.of(schema, tables), Invariants(schema, statements)
+    work, figures = Workload.of(schema, tables), Figures(schema, statements)
     return work, difference_types(SemiAdjacent(figures), work), Information.of(work, figures)
 
 
@@ -161,7 +161,7 @@ def test_parameters_keep_the_promise_in_rational_arithmetic(aim, law):
 
 
 def test_the_default_keeps_the_finest_table_and_makes_every_other_better():
-    schema, figures = counties(), Invariants(counties(), COUNTY_FIGURES)
+    schema, figures = counties(), Figures(counties(), COUNTY_FIGURES)
     work = Workload.of(schema, COUNTY_TABLES)
     types = difference_types(SemiAdjacent(figures), work)
     found = design(work, types, Information.of(work, figures), HALF)
@@ -175,7 +175,7 @@ def test_the_default_keeps_the_finest_table_and_makes_every_other_better():
 
 def test_the_default_with_pure_epsilon():
     """The finest table keeps its share; what is left goes where it buys something."""
-    schema, figures = counties(), Invariants(counties(), COUNTY_FIGURES)
+    schema, figures = counties(), Figures(counties(), COUNTY_FIGURES)
     work = Workload.of(schema, COUNTY_TABLES)
     types = difference_types(SemiAdjacent(figures), work)
     found = design(work, types, Information.of(work, figures), HALF, law="geometric")
@@ -189,7 +189,7 @@ def test_several_finest_tables_are_all_kept():
     tables = [*combinations(schema.names, 2), *((name,) for name in schema.names)]
     work = Workload.of(schema, tables)
     types = difference_types(AddRemove(schema), work)
-    model = Information.of(work, Invariants(schema), people_kept=False)
+    model = Information.of(work, Figures(schema), people_kept=False)
     errors = design(work, types, model, HALF).relative_errors
     assert errors[:6] == pytest.approx([1.045] * 6, abs=0.02)
     assert max(errors[6:]) < 1
@@ -230,7 +230,7 @@ def test_even_makes_states_five_and_the_nation_thirty_times_as_good():
 
 def test_even_leaves_the_finest_table_as_good_as_the_geometric_mean_does():
     """Where that is not much wider than alone: tables that count more cannot take from it."""
-    schema, figures = counties(), Invariants(counties(), COUNTY_FIGURES)
+    schema, figures = counties(), Figures(counties(), COUNTY_FIGURES)
     work = Workload.of(schema, [COUNTY_TABLES[b] for b in (0, 2, 5)])
     types = difference_types(SemiAdjacent(figures), work)
     model = Information.of(work, figures)
@@ -315,7 +315,7 @@ def test_without_figures_no_design_beats_the_best_gaussian_mechanism():
     tables = [t for k in (3, 2, 1) for t in combinations(range(5), k)]
     work = Workload.of(schema, [[f"v{i}" for i in t] for t in tables])
     types = difference_types(AddRemove(schema), work)
-    model = Information.of(work, Invariants(schema), people_kept=False)
+    model = Information.of(work, Figures(schema), people_kept=False)
     cells = [float(np.prod([sizes[i] for i in t])) for t in tables]
     for weights in ([1.0] * len(tables), cells):
         found = design(work, types, model, HALF, Weighted(tuple(weights), absolute=True))
@@ -328,7 +328,7 @@ def test_without_figures_no_design_beats_the_best_gaussian_mechanism():
 def test_one_table_is_as_good_as_the_best_gaussian_mechanism():
     schema = schema_of(x=3, y=4)
     work = Workload.of(schema, [["x", "y"]])
-    model = Information.of(work, Invariants(schema), people_kept=False)
+    model = Information.of(work, Figures(schema), people_kept=False)
     found = design(work, difference_types(AddRemove(schema), work), model, HALF)
     assert found.variances[0] == pytest.approx(residual_planner((3, 4), [(0, 1)], [1.0]))
 
@@ -374,7 +374,7 @@ def test_a_bound_can_be_designed_for():
     schema = schema_of(x=2, y=3)
     work = Workload.of(schema, [["x", "y"], ["y"]])
     types = DifferenceTypes(work.tables, 2, ((8, 8),), ((4, 4),), False, "bound", "planned", 1)
-    model = Information.of(work, Invariants(schema))
+    model = Information.of(work, Figures(schema))
     found = design(work, types, model, HALF)
     exact = design(work, difference_types(ReplaceOne(schema), work), model, HALF)
     assert found.feasible()

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from congenial.errors import MandateError, StructureError
+from congenial.errors import FigureError, StructureError
 from congenial.papers.post_processing import two_stages
 from congenial.sampling.randomness import SeededRandomness
 from congenial.tables import general_fit
@@ -28,7 +28,7 @@ def test_a_numerical_failure_is_not_called_a_contradiction(monkeypatch) -> None:
     monkeypatch.setattr(two_stages, "displacement", failed)
     with pytest.raises(StructureError, match=r"failed numerically .*NumericalError") as caught:
         two_stages.least_squares([3, -1, 2, 0, 4, 1], known)
-    assert not isinstance(caught.value, MandateError)
+    assert not isinstance(caught.value, FigureError)
 
 
 def test_the_nearest_table_is_found_without_the_real_optimum(monkeypatch) -> None:
@@ -51,7 +51,7 @@ def test_a_search_that_ends_without_an_answer_is_not_called_a_contradiction(monk
 
 def test_a_contradiction_is_called_one() -> None:
     known = ConformingTables.of(ODD_CYCLE, [1, 1, 1], lower=[0, 0, 0, 0], upper=[9, 9, 9, 0])
-    with pytest.raises(MandateError):  # real ones satisfy it: halves
+    with pytest.raises(FigureError):  # real ones satisfy it: halves
         nearest_in([3, -1, 2, 0], known)
 
 

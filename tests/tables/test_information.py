@@ -8,7 +8,7 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.workload import Workload
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import count, margin, total
 from congenial.tables.information import Information
 from tests.pairs.test_difference_types import NOT_NESTED, schema_of
@@ -57,12 +57,12 @@ CASES = {
 def test_variances_equal_dense_least_squares(name):
     schema, tables, margins = CASES[name]
     work = Workload.of(schema, tables)
-    figures = Invariants(schema, tuple(margin(*names) if names else total() for names in margins))
+    figures = Figures(schema, tuple(margin(*names) if names else total() for names in margins))
     precisions = np.random.default_rng(5).uniform(0.2, 3, len(tables))
     model = Information.of(work, figures)
     expected = least_squares(work, margins, precisions)
     assert model.variances(precisions) == pytest.approx(expected, rel=1e-9)
-    wrong = Information.of(work, Invariants(schema), people_kept=False)
+    wrong = Information.of(work, Figures(schema), people_kept=False)
     assert wrong.variances(precisions) != pytest.approx(expected, rel=1e-3)
 
 
@@ -70,7 +70,7 @@ def test_variances_equal_dense_least_squares(name):
 def test_gains_are_derivatives(name):
     schema, tables, margins = CASES[name]
     work, rng = Workload.of(schema, tables), np.random.default_rng(6)
-    figures = Invariants(schema, tuple(margin(*names) if names else total() for names in margins))
+    figures = Figures(schema, tuple(margin(*names) if names else total() for names in margins))
     model = Information.of(work, figures)
     p, weights = rng.uniform(0.2, 3, (2, len(tables)))
     gains = model.gains(p, weights)
@@ -83,27 +83,27 @@ def test_gains_are_derivatives(name):
 def test_a_figure_in_other_words_is_the_same_figure():
     schema = schema_of(x=2, y=3)
     work, p = Workload.of(schema, [["x", "y"], ["y"]]), np.array([1.0, 0.5])
-    counted = Information.of(work, Invariants(schema, (count("x = 'x0'"),)))
-    whole = Information.of(work, Invariants(schema, (margin("x"),)))
+    counted = Information.of(work, Figures(schema, (count("x = 'x0'"),)))
+    whole = Information.of(work, Figures(schema, (margin("x"),)))
     assert counted.variances(p) == pytest.approx(whole.variances(p))
 
 
 def test_what_does_not_decouple_is_refused():
     both = schema_of(g=[0, 0, 1], y=[0, 1, 1])
     with pytest.raises(StructureError, match="'g' and 'y'"):
-        Information.of(Workload.of(both, [["g_wide", "y_wide"], ["g", "y"]]), Invariants(both))
+        Information.of(Workload.of(both, [["g_wide", "y_wide"], ["g", "y"]]), Figures(both))
     crossing = Workload.of(NOT_NESTED, [["urban", "x"], ["north"]])
     with pytest.raises(StructureError, match="do not nest"):
-        Information.of(crossing, Invariants(NOT_NESTED))
+        Information.of(crossing, Figures(NOT_NESTED))
 
 
 def test_unequal_blocks_taken_as_equal_are_near_and_say_so():
     schema = schema_of(g=[0, 0, 1, 1, 1, 2], y=[0, 0, 0, 1, 1])
     tables = [["g", "y"], ["g_wide", "y"], ["g", "y_wide"], ["y_wide"]]
     work, p = Workload.of(schema, tables), np.array([1.0, 0.5, 0.4, 0.3])
-    model = Information.of(work, Invariants(schema), approximate=True)
+    model = Information.of(work, Figures(schema), approximate=True)
     assert model.approximate
-    assert not Information.of(Workload.of(TREE, [["g_wide", "y"]]), Invariants(TREE)).approximate
+    assert not Information.of(Workload.of(TREE, [["g_wide", "y"]]), Figures(TREE)).approximate
     expected = least_squares(work, [[]], p)
     assert model.variances(p) == pytest.approx(expected, rel=0.1)
     assert model.variances(p) != pytest.approx(expected, rel=1e-4)
@@ -112,5 +112,5 @@ def test_unequal_blocks_taken_as_equal_are_near_and_say_so():
 def test_a_schema_of_many_attributes():
     schema = Schema.from_dict({f"v{i}": {"integers": [1, i + 2]} for i in range(6)})
     work = Workload.of(schema, [["v0", "v1"], ["v2", "v3", "v4"], ["v5"], []])
-    model = Information.of(work, Invariants(schema), people_kept=False)
+    model = Information.of(work, Figures(schema), people_kept=False)
     assert model.variances(np.ones(4)).shape == (4,)

@@ -11,7 +11,7 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.workload import Workload
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import total
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.difference_types import difference_types

@@ -10,7 +10,7 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.workload import Workload
 from congenial.errors import DataError, PlanError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import total
 from congenial.tables import structure
 from congenial.tables.covariance import Covariance
@@ -109,7 +109,7 @@ def test_a_figure_left_out_is_noticed():
     work, table = measurements(SETTINGS[7])
     oracle = dense(work, table)
     values, flat = drawn(work, table, oracle)
-    fewer = Invariants(SCHEMA, work.figures.statements[:1], work.figures.values[:1])
+    fewer = Figures(SCHEMA, work.figures.statements[:1], work.figures.values[:1])
     wrong = estimate(Measurements(work.workload, work.precisions, fewer), values)
     best = oracle.estimate(work.precisions, flat)
     assert not np.allclose(wrong.table(CELLS).reshape(-1), best, atol=1e-3)
@@ -117,7 +117,7 @@ def test_a_figure_left_out_is_noticed():
 
 def test_a_table_that_nothing_determines_is_refused():
     work = Measurements(
-        Workload.of(SCHEMA, [["race"], ["district", "race"]]), (1.0, 0.0), Invariants(SCHEMA)
+        Workload.of(SCHEMA, [["race"], ["district", "race"]]), (1.0, 0.0), Figures(SCHEMA)
     )
     result = estimate(work, [np.zeros(3), None])
     with pytest.raises(StructureError, match="do not determine the table over district, race"):
@@ -140,17 +140,17 @@ def test_the_method_says_why(monkeypatch):
 )
 def test_precisions_are_checked(precisions, message):
     with pytest.raises(PlanError, match=message):
-        Measurements(Workload.of(SCHEMA, TREE), precisions, Invariants(SCHEMA))
+        Measurements(Workload.of(SCHEMA, TREE), precisions, Figures(SCHEMA))
 
 
 def test_a_measurement_of_another_shape_is_refused():
-    work = Measurements(Workload.of(SCHEMA, [["race"]]), (1.0,), Invariants(SCHEMA))
+    work = Measurements(Workload.of(SCHEMA, [["race"]]), (1.0,), Figures(SCHEMA))
     with pytest.raises(DataError, match=r"shape \(2,\), not \(3,\)"):
         estimate(work, [np.zeros(2)])
 
 
 def test_figures_without_values_are_refused():
-    known = Invariants(SCHEMA, (total(),))
+    known = Figures(SCHEMA, (total(),))
     work = Measurements(Workload.of(SCHEMA, [["race"]]), (1.0,), known)
     with pytest.raises(Exception, match="no values yet"):
         estimate(work, [np.zeros(3)])
@@ -172,7 +172,7 @@ def test_a_table_that_the_workload_does_not_name(names):
 
 
 def test_a_table_finer_than_every_other_is_refused():
-    work = Measurements(Workload.of(SCHEMA, [["county"]]), (1.0,), Invariants(SCHEMA))
+    work = Measurements(Workload.of(SCHEMA, [["county"]]), (1.0,), Figures(SCHEMA))
     with pytest.raises(StructureError, match="cuts the finest cells"):
         work.margin(["urban"])
 
@@ -182,7 +182,7 @@ def test_ten_attributes_of_ten_levels_are_never_written_out():
     names = [f"x{i}" for i in range(10)]
     schema = Schema.from_dict({name: {"integers": [1, 10]} for name in names})
     tables = [[], *([one] for one in names), *(list(pair) for pair in combinations(names, 2))]
-    work = Measurements(Workload.of(schema, tables), (0.5,) * len(tables), Invariants(schema))
+    work = Measurements(Workload.of(schema, tables), (0.5,) * len(tables), Figures(schema))
     rng = np.random.default_rng(0)
     result = estimate(work, [rng.normal(100, 1, (10,) * len(one)) for one in tables])
     assert result.method == "closed form"

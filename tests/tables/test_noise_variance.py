@@ -13,7 +13,7 @@ from scipy.stats import norm
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.workload import Workload
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, linear, margin, total
 from congenial.figures.support import support
 from congenial.pairs.adjacency import SemiAdjacent
@@ -84,7 +84,7 @@ def rows(schema, statements):
     unit = np.eye(int(np.prod(shape)), dtype=np.int64)
     tables = [Table(schema, schema.names, one.reshape(shape)) for one in unit]
     found = [
-        np.array([Invariants(schema, (s,))._figures(t)[0].reshape(-1) for t in tables]).T
+        np.array([Figures(schema, (s,))._figures(t)[0].reshape(-1) for t in tables]).T
         for s in statements
     ]
     return np.vstack(found)

@@ -8,7 +8,7 @@ import pytest
 
 from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import margin, total
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.pairs.difference_types import difference_types
@@ -72,21 +72,21 @@ def test_a_figure_published_later_changes_the_price():
     before = ReplaceOne(schema)
     assert drawn("gaussian", before, schema).loss().value == Fraction(3, 8)
     assert drawn("geometric", before, schema).loss().value == Fraction(3, 4)
-    after = SemiAdjacent(Invariants(schema, (margin("x"),)))
+    after = SemiAdjacent(Figures(schema, (margin("x"),)))
     assert after.records == 2
     assert drawn("gaussian", before, schema).loss(after).value == Fraction(1)  # 8 p / 2
-    both = SemiAdjacent(Invariants(schema, (margin("x"), margin("y"))))
+    both = SemiAdjacent(Figures(schema, (margin("x"), margin("y"))))
     assert drawn("gaussian", before, schema).loss(both).value == Fraction(1, 4) * 4 / 2
 
 
 def test_pairs_that_differ_in_a_figure_of_the_draw_are_refused():
     schema = schema_of(x=2, y=3)
-    given = SemiAdjacent(Invariants(schema, (margin("x"),)))
+    given = SemiAdjacent(Figures(schema, (margin("x"),)))
     with pytest.raises(GuaranteeError, match=r"'Margin by x'.*infinite"):
         drawn("gaussian", given, schema).loss(ReplaceOne(schema))
     with pytest.raises(GuaranteeError, match="number of people"):
         drawn("gaussian", ReplaceOne(schema), schema).loss(AddRemove(schema))
-    rows = SemiAdjacent(Invariants(schema, (total(),)), metric="symmetric difference")
+    rows = SemiAdjacent(Figures(schema, (total(),)), metric="symmetric difference")
     assert drawn("gaussian", ReplaceOne(schema), schema).loss(rows).value == Fraction(3, 8)
 
 

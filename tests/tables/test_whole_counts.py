@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.workload import Workload
-from congenial.errors import CongenialError, MandateError, StructureError
-from congenial.figures.invariants import Invariants, publish
+from congenial.errors import CongenialError, FigureError, StructureError
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import at_most, count, linear, margin, total
 from congenial.tables import general_fit
 from congenial.tables.covariance import Covariance
@@ -135,11 +135,11 @@ def test_bounds_of_the_children_are_kept_by_the_parent():
 def test_figures_that_no_table_has_fail_before_a_draw():
     table = Table(PEOPLE, PEOPLE.names, np.ones((2, 2, 4), dtype=np.int64))
     known = publish(table, *THREE)
-    broken = Invariants(
+    broken = Figures(
         PEOPLE, known.statements, (known.values[0], known.values[1] + 9, known.values[2])
     )
     work = Measurements(Workload.of(PEOPLE, [["county", "sex", "age"]]), (1.0,), broken)
-    with pytest.raises(MandateError, match="no whole counts agree"):
+    with pytest.raises(FigureError, match="no whole counts agree"):
         rehearse(work)
 
 
@@ -179,7 +179,7 @@ def test_bounds_and_weighted_figures_of_small_tables_use_a_programme():
 def test_a_bound_that_nothing_meets_fails_closed():
     table = Table(PEOPLE, PEOPLE.names, np.ones((2, 2, 4), dtype=np.int64))
     known = publish(table, total(by="county"))
-    both = Invariants(
+    both = Figures(
         PEOPLE, (*known.statements, at_most(count("sex = 'f'"), -1)), (*known.values, None)
     )
     work = Measurements(Workload.of(PEOPLE, [["county", "sex"]]), (1.0,), both)
@@ -217,7 +217,7 @@ def test_a_named_partition_becomes_a_node():
 
 
 def test_a_partition_finer_than_the_cells_cannot_be_named():
-    work = Measurements(Workload.of(SCHEMA, [["state", "race"]]), (1.0,), Invariants(SCHEMA))
+    work = Measurements(Workload.of(SCHEMA, [["state", "race"]]), (1.0,), Figures(SCHEMA))
     with pytest.raises(StructureError, match="cuts the finest cells"):
         rehearse(work, ["urban"])
 

@@ -17,7 +17,7 @@ import numpy as np
 from congenial.data.argument_rules import COUNT, takes
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import (
     Statement,
     at_least,

@@ -17,7 +17,7 @@ from congenial.cli.output import Document, emit, say, working
 
 if TYPE_CHECKING:
     from congenial.data.schema import Schema
-    from congenial.figures.invariants import Invariants
+    from congenial.figures.figures import Figures
     from congenial.figures.statements import Statement
     from congenial.ledger.spent_and_left import Repricing
     from congenial.publication.plan import Plan
@@ -141,7 +141,7 @@ def carry_out(
     }
 
 
-def _public(plan: Plan, figures: Invariants, new: Sequence[Statement]) -> Document:
+def _public(plan: Plan, figures: Figures, new: Sequence[Statement]) -> Document:
     return {
         "new": [statement.label for statement in new],
         "figures": [

@@ -149,7 +149,7 @@ def problem_of(visit: Visit, text: str) -> dict[str, str]:
     """What is wrong with a plan's text, if anything; reads no data."""
     try:
         plan = visit.parsed(text)
-        _ = plan.invariants, plan.source, plan.ledger
+        _ = plan.figures, plan.source, plan.ledger
         _refuse_unknown_names(plan)
     except CongenialError as error:
         return {"state": "problem", "words": sentence(str(error))}

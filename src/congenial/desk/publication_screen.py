@@ -8,7 +8,7 @@ from congenial.desk.jobs import Tell, Work
 from congenial.desk.rendering import address
 from congenial.desk.visit import Visit
 from congenial.errors import PlanError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.ledger.ledger_document import ledger_document
 from congenial.publication import workflow
 from congenial.publication.number_of_people import PEOPLE, figures_beside
@@ -18,7 +18,7 @@ from congenial.publication.plan_ledger import standing
 def show_release(visit: Visit) -> Response:
     """What is published and drawn of the plan, and what comes next."""
     plan, ledger = visit.plan, visit.ledger
-    known = Invariants(plan.schema) if ledger is None else ledger.figures
+    known = Figures(plan.schema) if ledger is None else ledger.figures
     new = [one for one in figures_beside(plan, known).told if one not in known.told]
     apart = ledger is not None and bool(ledger.roles)  # a publisher may be somebody else
     left = [one.label for one in new if apart or one != PEOPLE]

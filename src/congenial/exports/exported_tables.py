@@ -10,7 +10,7 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.errors import BundleError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.mechanisms.cell_labels import label_names, words_name
 from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.tables_release import TablesRelease
@@ -78,9 +78,9 @@ class ExportedBundle:
         return schema
 
     @property
-    def published(self) -> Invariants:
+    def published(self) -> Figures:
         """The figures published exactly."""
-        figures: Invariants = self.release.everything
+        figures: Figures = self.release.everything
         return figures
 
     @property

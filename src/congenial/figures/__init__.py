@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from congenial._exports import load_on_first_use
 
 if TYPE_CHECKING:
-    from congenial.figures.invariants import Invariants, publish
+    from congenial.figures.figures import Figures, publish
     from congenial.figures.limits import Limits, conforming_tables, limits
     from congenial.figures.statements import (
         Statement,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Invariants",
+    "Figures",
     "Limits",
     "Statement",
     "at_least",

@@ -12,11 +12,11 @@ import numpy as np
 
 from congenial.figures import lattice
 from congenial.figures.cells import first_places
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 
 
-def smallest_clash(figures: Invariants) -> tuple[str, ...]:
+def smallest_clash(figures: Figures) -> tuple[str, ...]:
     """Labels of a smallest set of statements that no table of counts satisfies; empty if none.
 
     Published values count once they are known. Statements are left out one by one as long as the
@@ -25,7 +25,7 @@ def smallest_clash(figures: Invariants) -> tuple[str, ...]:
     >>> from congenial import Schema, at_least, at_most, count, total
     >>> schema = Schema.from_dict({"ill": {"levels": ["no", "yes"]}})
     >>> few, many = at_most(total(), 3), at_least(count("ill = 'yes'"), 4)
-    >>> len(smallest_clash(Invariants(schema, (few, many))))
+    >>> len(smallest_clash(Figures(schema, (few, many))))
     2
     """
     if figures.of_units is not None and figures.of_units.clash:
@@ -40,13 +40,13 @@ def smallest_clash(figures: Invariants) -> tuple[str, ...]:
     return tuple(s.label for s in able)
 
 
-def _agrees(figures: Invariants) -> bool:
+def _agrees(figures: Figures) -> bool:
     """Whether exact arithmetic alone settles that some table has the published figures."""
     totals = figures.atom_totals
     return not figures.bounds and totals is not None and bool(np.all(totals >= 0))
 
 
-def _feasible(figures: Invariants, statements: Sequence[Statement]) -> bool:
+def _feasible(figures: Figures, statements: Sequence[Statement]) -> bool:
     """Whether some table of nonnegative numbers satisfies these statements."""
     cells = figures.cells
     counted = [s for s in statements if s.relation != "zero"]
@@ -62,14 +62,14 @@ def _feasible(figures: Invariants, statements: Sequence[Statement]) -> bool:
     return lattice.feasible(matrix, np.concatenate(low), np.concatenate(high))
 
 
-def limits_of(figures: Invariants, statement: Statement) -> tuple[Any, Any]:
+def limits_of(figures: Figures, statement: Statement) -> tuple[Any, Any]:
     """The least and the largest number that a figure or bound allows, for each of its rows."""
     told = _values_or_bound(figures, statement)
     low = np.full(len(told), -np.inf) if statement.relation == "<=" else told
     return low, np.full(len(told), np.inf) if statement.relation == ">=" else told
 
 
-def _values_or_bound(figures: Invariants, statement: Statement) -> Any:
+def _values_or_bound(figures: Figures, statement: Statement) -> Any:
     if statement.relation == "=":
         assert figures.values is not None
         told = figures.values[figures.statements.index(statement)]

@@ -2,7 +2,7 @@
 
 The matrix is never built cell by cell. Statements only see the attributes they mention; cells whose
 columns are equal are merged into *atoms*, and structure, rank and redundancy are decided on atoms.
-No value of a figure is looked at here: `Invariants` adds them. So what is worked out is the same
+No value of a figure is looked at here: `Figures` adds them. So what is worked out is the same
 for figures that are planned, computed, read back from a ledger or joined to it, and is kept once
 for all of them while one is in use: for a nation it is most of the memory and of the time.
 """

@@ -14,11 +14,11 @@ import numpy as np
 from congenial.data.area_parts import AreaParts
 from congenial.data.predicate import parse
 from congenial.errors import SchemaError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 
 
-def refuse_across(figures: Invariants, parts: AreaParts) -> None:
+def refuse_across(figures: Figures, parts: AreaParts) -> None:
     """StructureError for a figure that ties parts together: they could not be drawn apart."""
     base = parts.attribute.name
     if figures.of_units is not None:
@@ -42,7 +42,7 @@ def refuse_across(figures: Invariants, parts: AreaParts) -> None:
             )
 
 
-def _bases(condition: str, figures: Invariants) -> tuple[str, ...]:
+def _bases(condition: str, figures: Figures) -> tuple[str, ...]:
     return tuple(parse(condition, figures.schema).bases)
 
 
@@ -57,17 +57,17 @@ def _within(one: Statement, parts: AreaParts) -> bool:
     return True
 
 
-def of_part(figures: Invariants, parts: AreaParts, part: int) -> Invariants:
+def of_part(figures: Figures, parts: AreaParts, part: int) -> Figures:
     """The figures of one part."""
     areas = parts.areas(part)
     values = None
     if figures.values is not None:
         pairs = zip(figures.statements, figures.values, strict=True)
         values = tuple(None if v is None else _cut(one, v, parts, areas) for one, v in pairs)
-    return Invariants(parts.schema_of(part), figures.statements, values)
+    return Figures(parts.schema_of(part), figures.statements, values)
 
 
-def above_parts(figures: Invariants, parts: AreaParts) -> Invariants:
+def above_parts(figures: Figures, parts: AreaParts) -> Figures:
     """The figures summed over each part.
 
     What a table T above the parts can show of them is T(ker A). A difference of tables of the parts
@@ -84,7 +84,7 @@ def above_parts(figures: Invariants, parts: AreaParts) -> Invariants:
             summed = None if value is None else _summed(one, value, parts)
             kept[key] = (replace(one, by=by), summed)
     told = None if figures.values is None else tuple(value for _, value in kept.values())
-    return Invariants(parts.upper, tuple(one for one, _ in kept.values()), told)
+    return Figures(parts.upper, tuple(one for one, _ in kept.values()), told)
 
 
 def _cut(one: Statement, value: Any, parts: AreaParts, areas: Any) -> Any:
@@ -107,7 +107,7 @@ def _summed(one: Statement, value: Any, parts: AreaParts) -> Any:
     return np.moveaxis(sums, 0, at)
 
 
-def refuse_emptier_areas(figures: Invariants, part: int, parts: AreaParts) -> None:
+def refuse_emptier_areas(figures: Figures, part: int, parts: AreaParts) -> None:
     """StructureError where figures that cross leave every area of a part emptier than the part.
 
     `figures` are those of the part. Areas whose atoms' sums are known need no such area: each atom

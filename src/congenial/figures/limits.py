@@ -16,8 +16,8 @@ import scipy.sparse as sp
 
 from congenial.data.argument_rules import PLAIN_NAMES, takes
 from congenial.data.table import cell_index, select
-from congenial.errors import BundleError, MandateError, PredicateError, SchemaError
-from congenial.figures.invariants import Invariants
+from congenial.errors import BundleError, FigureError, PredicateError, SchemaError
+from congenial.figures.figures import Figures
 from congenial.figures.lattice import Ints
 from congenial.figures.merged import LARGEST_LIST, list_tables
 from congenial.figures.statements import Statement
@@ -66,18 +66,18 @@ def no_limits(cells: int) -> Limits:
     return Limits(np.zeros(cells, np.int64), np.full(cells, FAR), rows, none, none)
 
 
-def bound_rows(invariants: Invariants, names: tuple[str, ...]) -> tuple[sp.csr_matrix, Ints, Ints]:
+def bound_rows(figures: Figures, names: tuple[str, ...]) -> tuple[sp.csr_matrix, Ints, Ints]:
     """Every published bound that the table over `names` can show: rows over its cells, from, to.
 
     A bound on people the table does not tell apart is not one on its cells; it is left out.
     """
-    schema = invariants.schema
+    schema = figures.schema
     shape = tuple(len(schema.axis(name).levels) for name in names)
     cells = int(np.prod(shape, dtype=np.int64))
     rows = [sp.csr_matrix((0, cells), dtype=np.int64)]
     least, most = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for statement in invariants.bounds:
-        found = _on_cells(statement, invariants, names, shape)
+    for statement in figures.bounds:
+        found = _on_cells(statement, figures, names, shape)
         if found is None:
             continue
         rows.append(found)
@@ -89,9 +89,9 @@ def bound_rows(invariants: Invariants, names: tuple[str, ...]) -> tuple[sp.csr_m
 
 
 def _on_cells(
-    statement: Statement, invariants: Invariants, names: tuple[str, ...], shape: tuple[int, ...]
+    statement: Statement, figures: Figures, names: tuple[str, ...], shape: tuple[int, ...]
 ) -> sp.csr_matrix | None:
-    schema = invariants.schema
+    schema = figures.schema
     weight = np.zeros(shape, dtype=np.int64)
     try:
         for condition, times in statement.terms:
@@ -106,9 +106,9 @@ def _on_cells(
     )
 
 
-@takes(MandateError, invariants=Invariants, names=PLAIN_NAMES)
+@takes(FigureError, figures=Figures, names=PLAIN_NAMES)
 @lru_cache(maxsize=64)
-def limits(invariants: Invariants, names: tuple[str, ...]) -> Limits:
+def limits(figures: Figures, names: tuple[str, ...]) -> Limits:
     """The bounds of the table over `names`, as simple as the exact figures make them.
 
     Public bounds (`at_least`, `at_most`) and counts >= 0 are stated of the table's cells: what the
@@ -122,12 +122,12 @@ def limits(invariants: Invariants, names: tuple[str, ...]) -> Limits:
     >>> bool(found.hold([3, 1, 1, 1])), bool(found.hold([0, 5, 0, 0]))
     (True, False)
     """
-    rows, least, most = bound_rows(invariants, names)
+    rows, least, most = bound_rows(figures, names)
     cells = rows.shape[1]
     if not rows.shape[0]:
         return no_limits(cells)
     low, high = np.zeros(cells, np.int64), np.full(cells, FAR)
-    known = support(invariants, names)
+    known = support(figures, names)
     reduce = _Reduce(known)
     sums = []
     for i in range(rows.shape[0]):
@@ -266,28 +266,28 @@ def _least(at: Ints, weights: Ints, box: tuple[Ints, Ints], known: Support) -> i
     return found
 
 
-@takes(MandateError, invariants=Invariants, names=PLAIN_NAMES)
+@takes(FigureError, figures=Figures, names=PLAIN_NAMES)
 @lru_cache(maxsize=16)
-def conforming_tables(invariants: Invariants, names: tuple[str, ...]) -> Ints | None:
+def conforming_tables(figures: Figures, names: tuple[str, ...]) -> Ints | None:
     """All whole tables over `names`, flat, that the figures and bounds leave; None if many.
 
     Public knowledge only: figures, bounds and the schema. None also before figures are published.
     """
-    bounds = limits(invariants, names)
-    if invariants.values is None or bounds.low.size > MOST_CELLS:
+    bounds = limits(figures, names)
+    if figures.values is None or bounds.low.size > MOST_CELLS:
         return None
-    known = support(invariants, names)
+    known = support(figures, names)
     most = np.minimum(most_by_cell(known), bounds.high)
     if known.totals is None or np.any(most > LARGEST_LIST):  # too many, or as good as
         return None
     labels = known.labels.reshape(-1)
     groups = (labels[None, :] == np.arange(known.groups)[:, None]).astype(np.int64)
-    rows, figures = [groups[~known.tied]], [known.totals[~known.tied]]
+    rows, sums = [groups[~known.tied]], [known.totals[~known.tied]]
     for tie in known.ties:
         assert tie.values is not None
         rows.append(tie.equations @ groups[tie.groups])
-        figures.append(tie.values)
-    exact = np.concatenate(figures)
+        sums.append(tie.values)
+    exact = np.concatenate(sums)
     return list_tables(
         np.vstack([*rows, np.identity(most.size, dtype=np.int64), bounds.rows.toarray()]),
         np.concatenate([exact, bounds.low, bounds.least]),

@@ -1,7 +1,7 @@
 """Figures on merged cells: A z = t, B z >= b, z >= 0 whole; cells that the figures cannot tell
 apart are one.
 
-Where `Invariants` merges what the equalities cannot tell apart, this also keeps apart what only a
+Where `Figures` merges what the equalities cannot tell apart, this also keeps apart what only a
 bound tells apart, and leaves out cells that the published figures show to be empty. Whole tables
 between given limits are listed where they are few.
 """
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from congenial.errors import MandateError
+from congenial.errors import FigureError
 from congenial.figures import lattice
 from congenial.figures.cells import first_places
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.lattice import Ints
 
 LARGEST_LIST = 20_000  # partly filled tables kept while whole ones are listed
@@ -33,7 +33,7 @@ class Merged:
     figures see, -1 where nobody can be. `values` is None before the figures are published.
     """
 
-    figures: Invariants
+    figures: Figures
     equal: sp.csr_matrix = field(repr=False)
     values: Ints | None = field(repr=False)
     least: sp.csr_matrix = field(repr=False)
@@ -82,7 +82,7 @@ class Merged:
     def tables(self) -> Ints | None:
         """All conforming tables (rows), or None if they are infinite, unknown or too many.
 
-        MandateError if there is none: over an empty universe every loss would be 0.
+        FigureError if there is none: over an empty universe every loss would be 0.
         """
         if self.values is None or self.most is None or self.atoms > 64:
             return None
@@ -94,7 +94,7 @@ class Merged:
             low, high = np.append(low, self.people), np.append(high, self.people)
         found = list_tables(rows, low, high, self.most)
         if found is not None and not len(found):
-            raise MandateError(
+            raise FigureError(
                 "no dataset agrees with all published figures and bounds.",
                 remedy="Compute all of them from the same dataset; for a new population, use a new "
                 "ledger.",
@@ -102,7 +102,7 @@ class Merged:
         return found
 
 
-def merged(figures: Invariants) -> Merged:
+def merged(figures: Figures) -> Merged:
     """The figures on atoms, without those the figures show to be empty."""
     cells = figures.cells
     counted = figures.equalities + figures.bounds
@@ -135,7 +135,7 @@ def _empty(equal: sp.csr_matrix, values: Ints | None) -> Any:
     return found
 
 
-def _bounds(figures: Invariants, cells: Ints) -> tuple[sp.csr_matrix, Ints]:
+def _bounds(figures: Figures, cells: Ints) -> tuple[sp.csr_matrix, Ints]:
     """All bounds in the form B z >= b."""
     matrices, limits = [sp.csr_matrix((0, len(cells)), dtype=np.int64)], [np.zeros(0, np.int64)]
     for statement in figures.bounds:

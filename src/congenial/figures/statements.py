@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.data.arguments import expect, texts
-from congenial.errors import MandateError
+from congenial.errors import FigureError
 
 Relation = Literal["=", ">=", "<=", "zero"]
 
@@ -41,27 +41,27 @@ class Statement:
     units: bool = False
 
     def __post_init__(self) -> None:
-        expect(self.label, str, "the label of a figure", "Give text.", MandateError)
-        expect(self.units, bool, "units", "Give True or False.", MandateError)
+        expect(self.label, str, "the label of a figure", "Give text.", FigureError)
+        expect(self.units, bool, "units", "Give True or False.", FigureError)
         if not self.label.strip():
-            raise MandateError("a figure has no label.", remedy="Give it a name in words.")
+            raise FigureError("a figure has no label.", remedy="Give it a name in words.")
         if not self.terms:
-            raise MandateError(f"figure '{self.label}' has no terms.", remedy="Give a condition.")
+            raise FigureError(f"figure '{self.label}' has no terms.", remedy="Give a condition.")
         for condition, weight in self.terms:
-            expect(condition, str, "a condition", CONDITION, MandateError)
+            expect(condition, str, "a condition", CONDITION, FigureError)
             if isinstance(weight, bool) or not isinstance(weight, int) or weight == 0:
-                raise MandateError(
+                raise FigureError(
                     f"figure '{self.label}': weight {weight!r} of '{condition or 'everybody'}' "
                     "must be a whole number other than 0.",
                     remedy="Multiply all weights by a number that makes them whole.",
                 )
         if len(set(self.by)) != len(self.by):
-            raise MandateError(
+            raise FigureError(
                 f"figure '{self.label}' names an attribute twice in by = {list(self.by)}.",
                 remedy="Name each attribute once.",
             )
         if self.relation in (">=", "<=") and self.bound is None:
-            raise MandateError(
+            raise FigureError(
                 f"figure '{self.label}' is a bound without a number.", remedy="Give the bound."
             )
 
@@ -109,15 +109,15 @@ class Statement:
         return not np.any(sums)
 
     def check_value(self, value: NDArray[np.int64] | None, shape: tuple[int, ...]) -> None:
-        """MandateError unless an equality, and nothing else, has a value of its axes' shape."""
+        """FigureError unless an equality, and nothing else, has a value of its axes' shape."""
         if (value is not None) != (self.relation == "="):
-            raise MandateError(
+            raise FigureError(
                 f"figure '{self.label}' has a value although it is a bound, or no value although "
                 "it is exact.",
                 remedy="Publish the figures again.",
             )
         if value is not None and value.shape != shape:
-            raise MandateError(
+            raise FigureError(
                 f"figure '{self.label}' has values of shape {value.shape}; its axes have {shape}.",
                 remedy="Publish the figures again under this schema.",
             )
@@ -177,9 +177,9 @@ def margin(*axes: str) -> Statement:
     >>> publish(table, margin("age")).values
     (array([ 9, 16]),)
     """
-    axes = texts(axes, "margin(...)", MandateError)
+    axes = texts(axes, "margin(...)", FigureError)
     if not axes:
-        raise MandateError(
+        raise FigureError(
             "margin() needs the name of an attribute.", remedy="Use total() for the grand total."
         )
     return Statement(_label("Margin", axes), (("", 1),), axes)
@@ -214,7 +214,7 @@ def of_units(statistic: Statement) -> Statement:
     >>> of_units(total(by="tenure")).label
     'Units by tenure'
     """
-    expect(statistic, Statement, "what is counted", "Give for example total().", MandateError)
+    expect(statistic, Statement, "what is counted", "Give for example total().", FigureError)
     return replace(statistic, label=statistic.label.replace("Population", "Units", 1), units=True)
 
 
@@ -231,7 +231,7 @@ def linear(weights: Mapping[str, int], by: str | Sequence[str] = ()) -> Statemen
     (array(43),)
     """
     axes = _names(by)
-    expect(weights, Mapping, "weights", 'Give for example {"age < 18": 2, "": 1}.', MandateError)
+    expect(weights, Mapping, "weights", 'Give for example {"age < 18": 2, "": 1}.', FigureError)
     text = " + ".join(f"{weight} x ({cond or 'everybody'})" for cond, weight in weights.items())
     return Statement(_label(text, axes), tuple(weights.items()), axes)
 
@@ -274,7 +274,7 @@ def at_most(statistic: Statement, bound: int) -> Statement:
     >>> publish(table, at_most(total(), 10))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    congenial.errors.MandateError: the data contradict 'Population: at most 10'. ...
+    congenial.errors.FigureError: the data contradict 'Population: at most 10'. ...
     """
     _check_bound(statistic, bound)
     return replace(
@@ -283,29 +283,29 @@ def at_most(statistic: Statement, bound: int) -> Statement:
 
 
 def _check_bound(statistic: object, bound: object) -> None:
-    expect(statistic, Statement, "what is bounded", "Give for example total().", MandateError)
-    expect(bound, int, "the bound", "Give a whole number.", MandateError)
+    expect(statistic, Statement, "what is bounded", "Give for example total().", FigureError)
+    expect(bound, int, "the bound", "Give a whole number.", FigureError)
 
 
 def _names(by: str | Sequence[str]) -> tuple[str, ...]:
-    return texts(by, "by", MandateError)
+    return texts(by, "by", FigureError)
 
 
 def _label(what: str, axes: Sequence[str]) -> str:
     return f"{what} by {', '.join(axes)}" if axes else what
 
 
-Figures = tuple[NDArray[np.int64] | None, ...]
+FigureValues = tuple[NDArray[np.int64] | None, ...]
 
 
 def without_repeats(
-    statements: Sequence[Statement], values: Figures | None
-) -> tuple[tuple[Statement, ...], Figures | None]:
-    """Each statement once, with its figures; MandateError where a repeat has others."""
-    expect(statements, (tuple, list), "the list of figures", "Give a tuple.", MandateError)
+    statements: Sequence[Statement], values: FigureValues | None
+) -> tuple[tuple[Statement, ...], FigureValues | None]:
+    """Each statement once, with its figures; FigureError where a repeat has others."""
+    expect(statements, (tuple, list), "the list of figures", "Give a tuple.", FigureError)
     for one in statements:
         if not isinstance(one, Statement):
-            raise MandateError(
+            raise FigureError(
                 f"{str(one)[:40]!r} is not a figure.",
                 remedy="Use total(), margin(), count() and the like.",
             )
@@ -314,7 +314,7 @@ def without_repeats(
         return kept, values
     for statement, figures in zip(statements, values, strict=False):
         if not np.array_equal(_figures(values[statements.index(statement)]), _figures(figures)):
-            raise MandateError(
+            raise FigureError(
                 f"figure '{statement.label}' has two different values.",
                 remedy="Publish the figures again.",
             )

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.figures.figures import Figures
 from congenial.figures.integers import Ints
-from congenial.figures.invariants import Invariants
 from congenial.figures.limits import FAR, most_by_cell, most_by_group
 from congenial.figures.support import LOOSE, Support, support
 from congenial.figures.ties import TieKind
@@ -53,7 +53,7 @@ def cell_ranges(known: Support) -> SumRanges:
     return SumRanges(least[np.where(labels >= 0, labels, -1)], most)
 
 
-def table_ranges(figures: Invariants, names: tuple[str, ...]) -> SumRanges:
+def table_ranges(figures: Figures, names: tuple[str, ...]) -> SumRanges:
     """The ranges of every cell of a table, in its shape."""
     flat = cell_ranges(support(figures, names))
     shape = tuple(axis.size for axis in figures.schema.axes(names))

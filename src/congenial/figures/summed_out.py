@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from congenial.data.predicate import parse
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 
 
-def summed_out(figures: Invariants, names: Sequence[str]) -> Invariants:
+def summed_out(figures: Figures, names: Sequence[str]) -> Figures:
     """The figures over some attributes; as they are where a condition mentions another one.
 
     >>> from congenial import Schema, Table, publish, total
@@ -44,10 +44,10 @@ def summed_out(figures: Invariants, names: Sequence[str]) -> Invariants:
         )
     statements = tuple(statement for statement, _ in kept.values())
     told = None if figures.values is None else tuple(value for _, value in kept.values())
-    return Invariants(figures.schema, statements, told)
+    return Figures(figures.schema, statements, told)
 
 
-def _plain(figures: Invariants, inside: set[str]) -> bool:
+def _plain(figures: Figures, inside: set[str]) -> bool:
     """Whether every condition is about attributes inside, and there are no bounds."""
     conditions = [
         condition for one in figures.statements for condition, _ in one.terms if condition

@@ -22,8 +22,8 @@ from congenial.figures import lattice
 from congenial.figures.blocks import BlockKind, blocks, margins
 from congenial.figures.cells import first_places
 from congenial.figures.connected import connected
+from congenial.figures.figures import Figures
 from congenial.figures.integers import Ints
-from congenial.figures.invariants import Invariants
 from congenial.figures.ties import Pattern, TieKind, Ties
 
 FROZEN = -1  # the cell is known to be zero
@@ -43,26 +43,26 @@ class Images:
     other: int
 
 
-def images(invariants: Invariants, names: tuple[str, ...]) -> Images:
+def images(figures: Figures, names: tuple[str, ...]) -> Images:
     """Which part of the released table each cell of the figures' domain falls in."""
-    schema = invariants.schema
-    key = np.zeros(invariants.cells.size, dtype=np.int64)
+    schema = figures.schema
+    key = np.zeros(figures.cells.size, dtype=np.int64)
     keys = other = 1
     for name in names:
         axis = schema.axis(name)
-        if axis.base in invariants.bases:
-            key = key * len(axis.levels) + invariants.cells.spread((axis.base,), axis.of_base)
+        if axis.base in figures.bases:
+            key = key * len(axis.levels) + figures.cells.spread((axis.base,), axis.of_base)
             keys *= len(axis.levels)
         else:
             other *= len(axis.levels)
     return Images(key, keys, other)
 
 
-def key_of(invariants: Invariants, names: tuple[str, ...], cells: Ints) -> Ints:
+def key_of(figures: Figures, names: tuple[str, ...], cells: Ints) -> Ints:
     """The `key` of `images` for some cells of the figures' domain."""
-    at = dict(zip(invariants.bases, invariants.cells.places(cells), strict=True))
+    at = dict(zip(figures.bases, figures.cells.places(cells), strict=True))
     key = np.zeros(len(cells), dtype=np.int64)
-    for axis in (invariants.schema.axis(name) for name in names):
+    for axis in (figures.schema.axis(name) for name in names):
         if axis.base in at:
             key = key * axis.size + axis.of_base[at[axis.base]]
     return key
@@ -213,21 +213,21 @@ def _many(count: int, noun: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def support(invariants: Invariants, names: tuple[str, ...]) -> Support:
+def support(figures: Figures, names: tuple[str, ...]) -> Support:
     """The groups that the figures make on the table over `names`.
 
     Bounds (at_least, at_most) make none: the noise is not conditioned on them; projection keeps
     them.
     """
-    schema = invariants.schema
+    schema = figures.schema
     shape = tuple(len(schema.axis(name).levels) for name in names)
-    empty = _empty_atoms(invariants)
-    labels, of_atom, count = _groups(invariants, images(invariants, names), empty)
-    matrix = _on_groups(invariants, of_atom, count, empty)
+    empty = _empty_atoms(figures)
+    labels, of_atom, count = _groups(figures, images(figures, names), empty)
+    matrix = _on_groups(figures, of_atom, count, empty)
     labels, of_atom, matrix = _without_silent(labels, of_atom, matrix)
     count = matrix.shape[1]
     found = blocks(matrix)
-    sums = _some_sums(invariants, of_atom, count, empty)
+    sums = _some_sums(figures, of_atom, count, empty)
     totals = None if sums is None else sums.copy()
     ties = []
     for kind in found.kinds:
@@ -237,7 +237,7 @@ def support(invariants: Invariants, names: tuple[str, ...]) -> Support:
             totals[kind.atoms] = -1
         ties.append(TieKind(kind.atoms, pattern, values))
     fixed = None if totals is None else np.rint(totals).astype(np.int64)
-    return Support(names, _over_table(invariants, names, shape, labels), fixed, Ties(ties))
+    return Support(names, _over_table(figures, names, shape, labels), fixed, Ties(ties))
 
 
 def _pattern(kind: BlockKind) -> Pattern:
@@ -248,31 +248,31 @@ def _pattern(kind: BlockKind) -> Pattern:
     return Pattern(equations, kind.features)
 
 
-def _empty_atoms(invariants: Invariants) -> Any:
+def _empty_atoms(figures: Figures) -> Any:
     """Atoms 1, 2, ... of which the published figures say that nobody is in them."""
-    matrix = invariants.matrix
+    matrix = figures.matrix
     nobody = np.zeros(matrix.shape[1], dtype=bool)
-    if invariants.values is None:
+    if figures.values is None:
         return nobody
-    if invariants.atom_totals is not None:
-        return invariants.atom_totals == 0
+    if figures.atom_totals is not None:
+        return figures.atom_totals == 0
     positive = np.asarray(matrix.min(axis=1).todense()).reshape(-1) >= 0
-    zero = positive & (invariants.flat_values == 0)
+    zero = positive & (figures.flat_values == 0)
     nobody[np.unique(matrix[np.flatnonzero(zero)].indices)] = True
     return nobody
 
 
-def _groups(invariants: Invariants, seen: Images, empty: Any) -> tuple[Ints, Ints, int]:
+def _groups(figures: Figures, seen: Images, empty: Any) -> tuple[Ints, Ints, int]:
     """Label of each key (group, FROZEN or LOOSE), group of each atom 1, 2, ... (-1: none), and the
     number of groups.
     """
     if seen.keys == len(seen.key):  # every cell has a key of its own, so every atom is a group
-        return _groups_of_atoms(invariants.atoms, empty)
-    atoms = int(invariants.atoms.max(initial=0)) + 1
+        return _groups_of_atoms(figures.atoms, empty)
+    atoms = int(figures.atoms.max(initial=0)) + 1
     alive = np.concatenate([[True], ~empty])  # the loose atom may hold people
-    cells = invariants.atoms >= 0
-    cells &= alive[np.maximum(invariants.atoms, 0)]
-    pair = _distinct(seen.key[cells] * atoms + invariants.atoms[cells])
+    cells = figures.atoms >= 0
+    cells &= alive[np.maximum(figures.atoms, 0)]
+    pair = _distinct(seen.key[cells] * atoms + figures.atoms[cells])
     key, atom = pair // atoms, pair % atoms
     component = connected((key, seen.keys + atom), seen.keys + atoms)
     labels = np.full(seen.keys, FROZEN, dtype=np.int64)
@@ -307,14 +307,14 @@ def _groups_of_atoms(atoms: Ints, empty: Any) -> tuple[Ints, Ints, int]:
     return number[shown], np.where(number[1:-1] >= 0, number[1:-1], -1), len(present)
 
 
-def _on_groups(invariants: Invariants, of_atom: Ints, count: int, empty: Any) -> sp.csr_matrix:
+def _on_groups(figures: Figures, of_atom: Ints, count: int, empty: Any) -> sp.csr_matrix:
     """Equations that the figures imply for the sums of groups.
 
     Weights v of groups are known when v, spread over the atoms, is a combination of the figures:
     orthogonal to their kernel. Where no group merges atoms, the figures themselves are these.
     """
     alive = np.flatnonzero(~empty)
-    matrix, group = invariants.matrix[:, alive], of_atom[alive]
+    matrix, group = figures.matrix[:, alive], of_atom[alive]
     kept = np.flatnonzero(group >= 0)
     spread = sp.csr_matrix(
         (np.ones(len(kept), dtype=np.int64), (kept, group[kept])), shape=(len(alive), count)
@@ -345,30 +345,30 @@ def _without_silent(
     return relabelled[labels], regrouped[of_atom], matrix[:, np.flatnonzero(~silent)].tocsr()
 
 
-def _some_sums(invariants: Invariants, of_atom: Ints, count: int, empty: Any) -> Any:
+def _some_sums(figures: Figures, of_atom: Ints, count: int, empty: Any) -> Any:
     """Group sums that agree with every published figure; those of untied groups are the true ones.
 
     None before figures are published, if there are groups. Empty atoms have nobody in the solution
     either.
     """
-    if invariants.values is None:
+    if figures.values is None:
         return None if count else np.zeros(0)
-    known, alive = invariants.atom_totals, np.flatnonzero(~empty)
+    known, alive = figures.atom_totals, np.flatnonzero(~empty)
     x = np.zeros(len(empty))
     if known is not None:
         x[:] = known
     elif len(alive) == len(empty):
-        x[:] = invariants.some_solution
+        x[:] = figures.some_solution
     else:
-        x[alive] = lattice.solution(invariants.matrix[:, alive].tocsr(), invariants.flat_values)
+        x[alive] = lattice.solution(figures.matrix[:, alive].tocsr(), figures.flat_values)
     kept = of_atom >= 0
     return np.bincount(of_atom[kept], weights=x[kept], minlength=count)
 
 
 def _over_table(
-    invariants: Invariants, names: tuple[str, ...], shape: tuple[int, ...], labels: Ints
+    figures: Figures, names: tuple[str, ...], shape: tuple[int, ...], labels: Ints
 ) -> Ints:
     """Spread labels of keys over the released table's cells."""
-    inside = [invariants.schema.axis(name).base in invariants.bases for name in names]
+    inside = [figures.schema.axis(name).base in figures.bases for name in names]
     keyed = tuple(size if own else 1 for size, own in zip(shape, inside, strict=True))
     return np.ascontiguousarray(np.broadcast_to(labels.reshape(keyed), shape))

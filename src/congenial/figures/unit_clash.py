@@ -15,40 +15,40 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from congenial.errors import MandateError
+from congenial.errors import FigureError
 from congenial.figures import lattice
 from congenial.figures.cells import Cells
 from congenial.figures.clash import limits_of
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.lattice import Ints
 from congenial.figures.statements import Statement
 
 LARGEST = 200_000  # cells that the figures tell apart, up to which the programme is solved
 
 
-def refuse_unmet(figures: Invariants, max_rows: int) -> None:
-    """MandateError where no units with 1 to `max_rows` rows have these figures and bounds.
+def refuse_unmet(figures: Figures, max_rows: int) -> None:
+    """FigureError where no units with 1 to `max_rows` rows have these figures and bounds.
 
     >>> from congenial import Schema, at_most, at_least, total
     >>> from congenial.figures.statements import of_units
     >>> schema = Schema.from_dict({"ill": {"levels": ["no", "yes"]}})
     >>> few = at_most(total(), 6)
-    >>> refuse_unmet(Invariants.of(schema, (few, of_units(at_least(total(), 2)))), max_rows=3)
+    >>> refuse_unmet(Figures.of(schema, (few, of_units(at_least(total(), 2)))), max_rows=3)
     >>> many = of_units(at_least(total(), 7))
-    >>> refuse_unmet(Invariants.of(schema, (few, many)), max_rows=3)  # doctest: +ELLIPSIS
+    >>> refuse_unmet(Figures.of(schema, (few, many)), max_rows=3)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    congenial.errors.MandateError: these figures about rows and about units contradict...
+    congenial.errors.FigureError: these figures about rows and about units contradict...
     """
     if figures.of_units is None or _met(figures.of_rows, figures.of_units, max_rows):
         return
-    raise MandateError(
+    raise FigureError(
         f"these figures about rows and about units contradict each other: with 1 to {max_rows} "
         "rows per unit, some unit would have no row or too many.",
         remedy="Compute all of them from the same dataset, or correct a bound or max_rows.",
     )
 
 
-def _met(rows: Invariants, units: Invariants, most: int) -> bool:
+def _met(rows: Figures, units: Figures, most: int) -> bool:
     """Whether some numbers of rows and of units agree with both; True if there are too many."""
     cells = Cells(rows.schema, (*rows.statements, *units.statements))
     first = cells.told_apart(cells.statements)
@@ -76,7 +76,7 @@ def _met(rows: Invariants, units: Invariants, most: int) -> bool:
     return lattice.feasible(sp.bmat(blocks, format="csr"), low, high)
 
 
-def _counted(figures: Invariants) -> tuple[tuple[Statement, ...], list[Any], list[Any]]:
+def _counted(figures: Figures) -> tuple[tuple[Statement, ...], list[Any], list[Any]]:
     """The statements whose numbers are known, and between what they are."""
     known = [s for s in figures.statements if s.relation != "zero"]
     known = [s for s in known if s.relation != "=" or figures.values is not None]
@@ -84,7 +84,7 @@ def _counted(figures: Invariants) -> tuple[tuple[Statement, ...], list[Any], lis
     return tuple(known), [low for low, _ in limits], [high for _, high in limits]
 
 
-def _height(figures: Invariants, statements: tuple[Statement, ...]) -> int:
+def _height(figures: Figures, statements: tuple[Statement, ...]) -> int:
     return sum(figures.schema.size(one.by) for one in statements)
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from congenial.data.attribute import Axis
 from congenial.errors import InferenceError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.support import FROZEN, LOOSE, support
 from congenial.inference.cell_noise import Floats, Ints, Noise
 from congenial.inference.latent_tables import LatentTables
@@ -52,7 +52,7 @@ class Observation:
     log_bound: float = math.inf
     whole: bool = True
     axes: tuple[Axis, ...] = ()
-    published: Invariants | None = field(default=None, repr=False)
+    published: Figures | None = field(default=None, repr=False)
     largest_change: float = math.inf
     bounded: bool = False  # whether x must keep public bounds besides
     notes: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ class Observation:
         zeros = () if self.published is None else self.published.zeros
         if self.published is None or not zeros:
             return np.zeros(self.cells, dtype=bool)
-        rules = Invariants(self.published.schema, zeros, (None,) * len(zeros))
+        rules = Figures(self.published.schema, zeros, (None,) * len(zeros))
         return support(rules, self.names).labels.reshape(-1) == FROZEN
 
     def log_law(self, x: Any) -> Floats:

@@ -16,7 +16,7 @@ from congenial.data.arguments import expect, texts
 from congenial.data.schema import Schema
 from congenial.data.table import Table, cell_index
 from congenial.errors import CongenialError, InferenceError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.limits import conforming_tables
 from congenial.figures.support import LOOSE, support
 from congenial.inference.cell_noise import Floats, Ints, Noise
@@ -81,7 +81,7 @@ def observe(
             remedy="Leave out public=False.",
         )
     axes = release.schema.axes(names)
-    known = release.published if public else Invariants(release.schema)
+    known = release.published if public else Figures(release.schema)
     common: dict[str, Any] = {
         "axes": axes,
         "published": release.published,
@@ -218,7 +218,7 @@ def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: b
 def _conforming_values(release: ValuesRelease, public: bool) -> LatentTables:
     """Tables that the figures leave; without a table, counts with the sums of the base measure."""
     if release.table:
-        known = release.published if public else Invariants(release.schema)
+        known = release.published if public else Figures(release.schema)
         return LatentTables.of_support(support(known, release.table))
     labels = np.full(release.base.cells, LOOSE, dtype=np.int64)
     for number, (group, _) in enumerate(release.base.totals):

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from congenial.data.argument_rules import optional, takes
 from congenial.data.arguments import NUMBER, WHOLE, expect, numbers
 from congenial.data.rational import LARGEST
-from congenial.errors import GuaranteeError, MandateError, StructureError
+from congenial.errors import FigureError, GuaranteeError, StructureError
 from congenial.figures.support import support
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.privacy.tradeoff import Tradeoff
@@ -68,15 +68,15 @@ class OddsRatioTest:
 
     def __post_init__(self) -> None:
         for name in ("rows", "columns"):
-            expect(getattr(self, name), (tuple, list), name, "Give two totals.", MandateError)
+            expect(getattr(self, name), (tuple, list), name, "Give two totals.", FigureError)
             for one in getattr(self, name):
-                expect(one, WHOLE, "a total", "Give whole numbers.", MandateError)
+                expect(one, WHOLE, "a total", "Give whole numbers.", FigureError)
         if not hasattr(self.noise, "cdf"):
             raise GuaranteeError(
                 "the noise has no distribution.", remedy="Give for example Tulap(1)."
             )
         if len(self.rows) != 2 or len(self.columns) != 2 or sum(self.rows) != sum(self.columns):
-            raise MandateError(
+            raise FigureError(
                 "the margins do not belong to one 2 x 2 table.",
                 remedy="Give two row totals and two column totals with the same sum.",
             )
@@ -205,12 +205,12 @@ class OddsRatioTest:
         promises the same f (semi-dp, Lemma 34). x11 is confidential.
         """
         f = self._promise()
-        expect(x11, WHOLE, "x11", "Give the count of the first cell.", MandateError)
+        expect(x11, WHOLE, "x11", "Give the count of the first cell.", FigureError)
         values = self.rejection(alpha, w)
         phi = [Fraction(float(p)) for p in values]
         at = int(x11) - int(self.support[0])
         if not 0 <= at < len(phi):
-            raise MandateError(
+            raise FigureError(
                 "the data do not agree with the published margins.",
                 remedy="Use the margins of the same table.",
             )

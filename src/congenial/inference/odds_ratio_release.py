@@ -24,8 +24,8 @@ from congenial.data.arguments import NUMBER, WHOLE, expect, texts
 from congenial.data.csv_text import rows_csv
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import BundleError, GuaranteeError, InferenceError, MandateError
-from congenial.figures.invariants import Invariants
+from congenial.errors import BundleError, FigureError, GuaranteeError, InferenceError
+from congenial.figures.figures import Figures
 from congenial.figures.support import support
 from congenial.inference.odds_ratio import Alternative, OddsRatioTest
 from congenial.inference.odds_ratio_question import DIGITS, OddsRatioQuestion, shown
@@ -187,7 +187,7 @@ class OddsRatioRelease(Released):
         """The test that the published margins and the law of the noise give."""
         found = odds_test(self.description)
         if found is None:
-            raise MandateError("the margins of the table are not published.")
+            raise FigureError("the margins of the table are not published.")
         return found
 
     @property
@@ -332,7 +332,7 @@ class OddsRatioRelease(Released):
 # ---- steps ---------------------------------------------------------------------------------------
 
 
-def refuse_other_tables(figures: Invariants, names: Sequence[str]) -> None:
+def refuse_other_tables(figures: Figures, names: Sequence[str]) -> None:
     """Refuse what is no 2 x 2 table of which both margins, and nothing more, are public."""
     axes = figures.schema.axes(tuple(names))
     if len(axes) != 2 or any(axis.size != 2 for axis in axes) or names[0] == names[1]:
@@ -342,14 +342,14 @@ def refuse_other_tables(figures: Invariants, names: Sequence[str]) -> None:
             "schema (within).",
         )
     if figures.bounds:
-        raise MandateError(
+        raise FigureError(
             f"'{figures.bounds[0].label}' is a bound, and the test of an odds ratio cannot use "
             "bounds.",
             remedy="Leave out the bound, or release the table instead.",
         )
     known = support(figures, tuple(names))
     if len(known.ties) != 1 or known.ties[0].shape != (2, 2):
-        raise MandateError(
+        raise FigureError(
             f"the test of an odds ratio needs the counts by {names[0]} and by {names[1]} to be "
             "published exactly, all of them positive, and nothing else to be published about the "
             "table.",

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, WithJsonSchema, model_validator
 
 from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.kinds.kind import (
     Document,
     Kind,
@@ -191,7 +191,7 @@ class EstimateKind(Kind[EstimateSection]):
 
     # ---- from the plan to a draw ---------------------------------------------------------------
 
-    def build(self, plan: Setting, section: EstimateSection, figures: Invariants) -> AnyEstimate:
+    def build(self, plan: Setting, section: EstimateSection, figures: Figures) -> AnyEstimate:
         """The mechanism of one section given `figures`, with or without their values."""
         adjacency = plan.adjacency(figures)
         if not isinstance(adjacency, SemiAdjacent):
@@ -211,7 +211,7 @@ class EstimateKind(Kind[EstimateSection]):
         self,
         plan: Setting,
         section: EstimateSection,
-        figures: Invariants,
+        figures: Figures,
         wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
     ) -> EstimateCheck:
         """What it promises, from public parameters alone."""
@@ -231,7 +231,7 @@ class EstimateKind(Kind[EstimateSection]):
         plan: Setting,
         section: EstimateSection,
         built: AnyEstimate,
-        figures: Invariants,
+        figures: Figures,
         data: Microdata,
         progress: Tell,  # noqa: ARG002 - it is one step
     ) -> Ready:
@@ -286,7 +286,7 @@ class EstimateKind(Kind[EstimateSection]):
 
 
 def _pairs(
-    section: EstimateSection, spec: EstimateSpec, records: RecordsBelieved, figures: Invariants
+    section: EstimateSection, spec: EstimateSpec, records: RecordsBelieved, figures: Figures
 ) -> SecretPairs:
     """The secrets, what is believed of the records and what is public."""
     believed: tuple[Scenarios, ...] = (IndependentRecords("replace-one"),)

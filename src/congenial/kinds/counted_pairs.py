@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from congenial.errors import PlanError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.kinds.kind import Setting
 from congenial.pairs.adjacency import Adjacency
 
@@ -22,7 +22,7 @@ class CountingSection(Protocol):
         """Whether units are counted."""
 
 
-def pairs_of(plan: Setting, section: CountingSection, figures: Invariants) -> Adjacency:
+def pairs_of(plan: Setting, section: CountingSection, figures: Figures) -> Adjacency:
     """The pairs of tables of rows, or, for units that own several rows, of tables of units."""
     pairs = plan.adjacency(figures)
     if not section.units:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from congenial.errors import CongenialError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.mechanism import Mechanism
@@ -92,13 +92,13 @@ def _cost(mechanism: Mechanism, statement: Statement, deviation: float | None) -
     return replace(found, told_by_others=figure and _ranks(others) == _ranks(figures))
 
 
-def _ranks(figures: Invariants) -> tuple[int, int]:
+def _ranks(figures: Figures) -> tuple[int, int]:
     """Independent figures about rows and about units."""
     return figures.rank, 0 if figures.of_units is None else figures.of_units.rank
 
 
 def _compared(
-    mechanism: Mechanism, label: str, figures: Invariants, deviation: float | None
+    mechanism: Mechanism, label: str, figures: Figures, deviation: float | None
 ) -> FigureCost:
     """The release as planned beside the same release under fewer figures."""
     tradeoff, description = mechanism.guarantee.tradeoff, mechanism.description
@@ -131,14 +131,14 @@ def _alike(mechanism: Mechanism, target: Guarantee) -> Mechanism:
     return calibrate(type(mechanism), target, description.table)
 
 
-def _given(adjacency: Adjacency, figures: Invariants) -> Adjacency:
+def _given(adjacency: Adjacency, figures: Figures) -> Adjacency:
     """The same unit of protection under other figures."""
     if isinstance(adjacency, SeveralRows):
         return replace(adjacency, published=figures)
     return SemiAdjacent(figures)
 
 
-def _without(figures: Invariants, left_out: Sequence[Statement]) -> Invariants:
+def _without(figures: Figures, left_out: Sequence[Statement]) -> Figures:
     units = figures.of_units
     if units is not None:
         units = _without(units, [replace(one, units=False) for one in left_out if one.units])
@@ -146,7 +146,7 @@ def _without(figures: Invariants, left_out: Sequence[Statement]) -> Invariants:
     values = None if figures.values is None else tuple(figures.values[i] for i in kept)
     statements = tuple(figures.statements[i] for i in kept)
     none_left = units is None or not units.statements
-    return Invariants(figures.schema, statements, values, None if none_left else units)
+    return Figures(figures.schema, statements, values, None if none_left else units)
 
 
 def _parameter(tradeoff: Tradeoff) -> float:

@@ -73,7 +73,7 @@ from congenial.report.render import basis_of
 from congenial.transport.delta_z import DistanceBound, delta_z
 
 if TYPE_CHECKING:
-    from congenial.figures.invariants import Invariants
+    from congenial.figures.figures import Figures
     from congenial.privacy.guarantee import Guarantee
     from congenial.report.accuracy import Want
 
@@ -290,7 +290,7 @@ class GivenPublic(Kind[ScenariosSection]):
     # ---- from the plan to a draw ---------------------------------------------------------------
 
     def build(
-        self, plan: Setting, section: ScenariosSection, figures: Invariants
+        self, plan: Setting, section: ScenariosSection, figures: Figures
     ) -> WassersteinExponential:
         """The mechanism of one section given `figures`, with or without their figures."""
         if plan.unit.max_rows is not None:
@@ -320,7 +320,7 @@ class GivenPublic(Kind[ScenariosSection]):
         self,
         plan: Setting,
         section: ScenariosSection,
-        figures: Invariants,
+        figures: Figures,
         wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
     ) -> ScenariosCheck:
         """What it promises, from public parameters alone."""
@@ -338,7 +338,7 @@ class GivenPublic(Kind[ScenariosSection]):
         plan: Setting,
         section: ScenariosSection,
         built: WassersteinExponential,
-        figures: Invariants,
+        figures: Figures,
         data: Microdata,
         progress: Tell,  # noqa: ARG002 - it is one step
     ) -> Ready:
@@ -422,7 +422,7 @@ KIND = GivenPublic()
 
 
 def _planned_for_persons(
-    plan: Setting, mechanism: WassersteinExponential, figures: Invariants
+    plan: Setting, mechanism: WassersteinExponential, figures: Figures
 ) -> Guarantee:
     """What is promised without any assumption about beliefs."""
     persons = person_promise(mechanism.description, figures)
@@ -445,7 +445,7 @@ def _promised_to_persons(release: ValuesRelease) -> Guarantee:
 # ---- what is believed ----------------------------------------------------------------------------
 
 
-def _pairs(plan: Setting, section: ScenariosSection, figures: Invariants) -> SecretPairs:
+def _pairs(plan: Setting, section: ScenariosSection, figures: Figures) -> SecretPairs:
     believed = section.scenarios
     given = list(section.given)
     if isinstance(section.base_measure, PriorCounts):
@@ -477,7 +477,7 @@ def _distance(section: ScenariosSection, pairs: SecretPairs) -> DistanceBound:
     return assumed_delta(section.scenarios.distance, section.loss)
 
 
-def _scenarios(plan: Setting, section: ScenariosSection, figures: Invariants) -> Scenarios:
+def _scenarios(plan: Setting, section: ScenariosSection, figures: Figures) -> Scenarios:
     """The class of beliefs that a plan names; not for an assumed distance."""
     believed = section.scenarios
     if isinstance(believed, ListedBelieved):
@@ -533,7 +533,7 @@ def _refuse_false(plan: Setting, section: ScenariosSection, truth: Any) -> None:
 
 
 def _listed(
-    plan: Setting, section: ScenariosSection, figures: Invariants, address: str
+    plan: Setting, section: ScenariosSection, figures: Figures, address: str
 ) -> FiniteScenarios:
     """The databases of a file: columns `scenario`, `weight` and one for each person."""
     axis = plan.schema.axis(section.table[0])
@@ -602,7 +602,7 @@ def _weight(text: str, line: int, address: str) -> Fraction:
 
 
 def _refuse_impossible(
-    section: ScenariosSection, figures: Invariants, scenarios: FiniteScenarios, address: str
+    section: ScenariosSection, figures: Figures, scenarios: FiniteScenarios, address: str
 ) -> None:
     """Refuse databases that contradict what is published, once it is."""
     published = support(figures, tuple(section.table))
@@ -621,7 +621,7 @@ def _refuse_impossible(
 # ---- what is known of the table ------------------------------------------------------------------
 
 
-def _base(plan: Setting, section: ScenariosSection, figures: Invariants) -> Base:
+def _base(plan: Setting, section: ScenariosSection, figures: Figures) -> Base:
     table = tuple(section.table)
     cells = plan.schema.size(table)
     if section.base_measure == "naive":

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from congenial.data.file_format import PlannedSource
     from congenial.data.schema import Schema, Unit
     from congenial.data.table import Table
-    from congenial.figures.invariants import Invariants
+    from congenial.figures.figures import Figures
     from congenial.ledger.ledger import Ledger
     from congenial.mechanisms.released import Released
     from congenial.pairs.adjacency import Adjacency
@@ -152,7 +152,7 @@ class Setting(Protocol):
     def place(self, key: str, address: str) -> PlannedSource:
         """Where the records are that `key` of the plan names."""
 
-    def adjacency(self, figures: Invariants | None = None) -> Adjacency:
+    def adjacency(self, figures: Figures | None = None) -> Adjacency:
         """Which datasets must look alike, given published values when there are any."""
 
 
@@ -273,12 +273,12 @@ class Kind(ABC, Generic[S]):
     # ---- from the plan to a draw ---------------------------------------------------------------
 
     @abstractmethod
-    def build(self, plan: Setting, section: S, figures: Invariants) -> Any:
+    def build(self, plan: Setting, section: S, figures: Figures) -> Any:
         """What would draw, from public inputs; refused here is what cannot work."""
 
     @abstractmethod
     def check(
-        self, plan: Setting, section: S, figures: Invariants, wish: Want | None = None
+        self, plan: Setting, section: S, figures: Figures, wish: Want | None = None
     ) -> Checked:
         """What it promises and how accurate it is; `wish`: an accuracy that is asked for."""
 
@@ -288,7 +288,7 @@ class Kind(ABC, Generic[S]):
         plan: Setting,
         section: S,
         built: Any,
-        figures: Invariants,
+        figures: Figures,
         data: Microdata,
         progress: Tell,
     ) -> Ready:
@@ -315,7 +315,7 @@ class Kind(ABC, Generic[S]):
         plan: Setting,
         section: S,
         built: Any,
-        figures: Invariants,
+        figures: Figures,
         randomness: Randomness | None,
         progress: Tell,
     ) -> Iterator[Offer]:
@@ -344,9 +344,7 @@ class Kind(ABC, Generic[S]):
             run=run,
         )
 
-    def holds(
-        self, plan: Setting, section: S, built: Any, figures: Invariants, now: Invariants
-    ) -> bool:
+    def holds(self, plan: Setting, section: S, built: Any, figures: Figures, now: Figures) -> bool:
         """Whether what was built for `figures` would be built for those published `now` too."""
         try:
             return now == figures or bool(self.build(plan, section, now) == built)
@@ -473,19 +471,19 @@ def looked_into(looks: Mapping[str, Callable[[], Any]], files: Files) -> list[Ch
     return [Check(what, bool(look())) for what, look in listed]
 
 
-def units_for(figures: Invariants, data: Microdata) -> Table | None:
+def units_for(figures: Figures, data: Microdata) -> Table | None:
     """CONFIDENTIAL: the units by what figures about them name; None where there are none."""
     return None if figures.of_units is None else data.tabulate_units(figures.of_units.bases)
 
 
-def refuse_other_units(figures: Invariants, data: Microdata) -> None:
-    """MandateError, without a number, where the units do not agree with what is published."""
+def refuse_other_units(figures: Figures, data: Microdata) -> None:
+    """FigureError, without a number, where the units do not agree with what is published."""
     if figures.of_units is not None:
         figures.of_units.refuse_other_data(data.tabulate_units(figures.of_units.bases))
 
 
-def refuse_other_rows(figures: Invariants, data: Microdata, progress: Tell) -> None:
-    """MandateError, without a number, where the rows do not agree with what is published."""
+def refuse_other_rows(figures: Figures, data: Microdata, progress: Tell) -> None:
+    """FigureError, without a number, where the rows do not agree with what is published."""
     rows = tabulate(data, figures.bases, progress)
     figures.of_rows.refuse_other_data(rows)
 

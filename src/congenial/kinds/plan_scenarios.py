@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from congenial.errors import GuaranteeError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.support import support
 from congenial.mechanisms.record_release import RecordRelease
 from congenial.privacy.guarantee import Guarantee
 
 
-def refuse_other_number(figures: Invariants, people: int) -> None:
+def refuse_other_number(figures: Figures, people: int) -> None:
     """Refuse a number of people other than the published one, once it is published."""
     if figures.values is None or not figures.equalities:
         return

@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 
 from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError, PlanError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.kinds.kind import (
     Document,
     Kind,
@@ -137,9 +137,7 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
 
     # ---- from the plan to a draw ---------------------------------------------------------------
 
-    def build(
-        self, plan: Setting, section: ModelRecordsSection, figures: Invariants
-    ) -> Synthesizer:
+    def build(self, plan: Setting, section: ModelRecordsSection, figures: Figures) -> Synthesizer:
         """The synthesizer of one section over the databases that agree with `figures`."""
         pairs = _pairs(plan, section, figures)
         try:
@@ -172,7 +170,7 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
         self,
         plan: Setting,
         section: ModelRecordsSection,
-        figures: Invariants,
+        figures: Figures,
         wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
     ) -> ModelRecordsCheck:
         """What it promises, from public parameters alone."""
@@ -186,7 +184,7 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
         plan: Setting,  # noqa: ARG002 - all that matters is in what was built
         section: ModelRecordsSection,
         built: Synthesizer,
-        figures: Invariants,  # noqa: ARG002
+        figures: Figures,  # noqa: ARG002
         data: Microdata,
         progress: Tell,  # noqa: ARG002
     ) -> Ready:
@@ -267,7 +265,7 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
 KIND = RecordsFromModels()
 
 
-def _pairs(plan: Setting, section: ModelRecordsSection, figures: Invariants) -> Records:
+def _pairs(plan: Setting, section: ModelRecordsSection, figures: Figures) -> Records:
     """What must look alike: the plan's pairs, or with public columns one person's other values.
 
     The latter needs figures that a single value cannot break, and one row per person. Other figures

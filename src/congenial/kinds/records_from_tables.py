@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from congenial.data.rational import fraction
 from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError, SchemaError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.kinds.kind import (
     Document,
     Kind,
@@ -170,9 +170,7 @@ class RecordsFromTables(Kind[TableRecordsSection]):
 
     # ---- from the plan to a draw ---------------------------------------------------------------
 
-    def build(
-        self, plan: Setting, section: TableRecordsSection, figures: Invariants
-    ) -> TableRecords:
+    def build(self, plan: Setting, section: TableRecordsSection, figures: Figures) -> TableRecords:
         """The mechanism of one section over the databases that agree with `figures`.
 
         What must look alike: the plan's pairs; where figures are about public columns only, one
@@ -210,7 +208,7 @@ class RecordsFromTables(Kind[TableRecordsSection]):
         self,
         plan: Setting,
         section: TableRecordsSection,
-        figures: Invariants,
+        figures: Figures,
         wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
     ) -> RecordsCheck:
         """What it promises, from public parameters alone."""
@@ -225,7 +223,7 @@ class RecordsFromTables(Kind[TableRecordsSection]):
         plan: Setting,  # noqa: ARG002 - all that matters is in what was built
         section: TableRecordsSection,
         built: TableRecords,
-        figures: Invariants,
+        figures: Figures,
         data: Microdata,
         progress: Tell,
     ) -> Ready:

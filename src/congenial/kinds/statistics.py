@@ -54,7 +54,7 @@ from congenial.sampling.randomness import Randomness, SeededRandomness
 
 if TYPE_CHECKING:
     from congenial.data.records import Records
-    from congenial.figures.invariants import Invariants
+    from congenial.figures.figures import Figures
     from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
     from congenial.privacy.guarantee import Guarantee
     from congenial.report.accuracy import Want
@@ -253,7 +253,7 @@ class StatisticsKind(Kind[StatisticsSection]):
 
     # ---- from the plan to a draw ---------------------------------------------------------------
 
-    def build(self, plan: Setting, section: StatisticsSection, figures: Invariants) -> Asked:
+    def build(self, plan: Setting, section: StatisticsSection, figures: Figures) -> Asked:
         """What is asked; refused beside exact figures, which the promise does not take into
         account.
         """
@@ -272,7 +272,7 @@ class StatisticsKind(Kind[StatisticsSection]):
         self,
         plan: Setting,
         section: StatisticsSection,
-        figures: Invariants,
+        figures: Figures,
         wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
     ) -> StatisticsCheck:
         """Fit and calibrate without the data to be released, unless a share of them is for
@@ -309,7 +309,7 @@ class StatisticsKind(Kind[StatisticsSection]):
         plan: Setting,
         section: StatisticsSection,
         built: Asked,
-        figures: Invariants,  # noqa: ARG002 - there are none beside it
+        figures: Figures,  # noqa: ARG002 - there are none beside it
         data: Microdata,
         progress: Tell,
     ) -> Ready:

@@ -21,13 +21,13 @@ from congenial.data.table import Table, cell_index
 from congenial.data.tabulate import Microdata
 from congenial.data.workload import Workload
 from congenial.errors import (
+    FigureError,
     GuaranteeError,
-    MandateError,
     PlanError,
     SchemaError,
     StructureError,
 )
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.kinds.counted_pairs import pairs_of
 from congenial.kinds.kind import (
     Check,
@@ -221,7 +221,7 @@ class TablesKind(Kind[TablesSection]):
     # ---- from the plan to a draw -------------------------------------------------------------
 
     def build(
-        self, plan: Setting, section: TablesSection, figures: Invariants
+        self, plan: Setting, section: TablesSection, figures: Figures
     ) -> MeasuredTables | PartedTables:
         """The mechanism of one section over the databases that agree with `figures`."""
         one = section.one_table
@@ -247,7 +247,7 @@ class TablesKind(Kind[TablesSection]):
         self,
         plan: Setting,
         section: TablesSection,
-        figures: Invariants,
+        figures: Figures,
         wish: Want | None = None,
     ) -> TablesCheck:
         """What it promises and how accurate every table is, from public parameters alone."""
@@ -282,7 +282,7 @@ class TablesKind(Kind[TablesSection]):
         plan: Setting,
         section: TablesSection,
         built: MeasuredTables,
-        figures: Invariants,  # noqa: ARG002 - they are in what was built
+        figures: Figures,  # noqa: ARG002 - they are in what was built
         data: Microdata,
         progress: Tell,
     ) -> Ready:
@@ -378,14 +378,14 @@ KIND = TablesKind()
 
 
 def _one_table(
-    plan: Setting, section: TablesSection, table: tuple[str, ...], figures: Invariants
+    plan: Setting, section: TablesSection, table: tuple[str, ...], figures: Figures
 ) -> MeasuredTables:
     """One table with the noise that a section asks for."""
     target = section.target(pairs_of(plan, section, figures))
     mechanism = calibrate(_asked(section), target, table)
     figures = mechanism.adjacency.figures
     if figures.equalities and not mechanism.conditions:
-        raise MandateError(
+        raise FigureError(
             f"mechanism = '{section.mechanism}' does not keep the exact figures.",
             remedy="Use mechanism = 'auto'.",
         )
@@ -440,9 +440,7 @@ def _asked(section: TablesSection) -> str:
     return CongenialCounts.name
 
 
-def _refuse_unkept_bounds(
-    section: TablesSection, made: MeasuredTables, figures: Invariants
-) -> None:
+def _refuse_unkept_bounds(section: TablesSection, made: MeasuredTables, figures: Figures) -> None:
     """Only whole counts keep public bounds: without them, what is printed could contradict one."""
     if not figures.bounds:
         return
@@ -462,7 +460,7 @@ def _refuse_unkept_bounds(
 # ---- by parts ------------------------------------------------------------------------------------
 
 
-def _refuse_parts(plan: Setting, section: TablesSection, figures: Invariants) -> None:
+def _refuse_parts(plan: Setting, section: TablesSection, figures: Figures) -> None:
     """Refuse bounds, which tables by parts do not keep, and PostgreSQL: parts are counted into
     files beside the bundle, which its server does not write.
     """

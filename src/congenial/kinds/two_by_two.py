@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, model_validator
 
 from congenial.data.tabulate import Microdata
 from congenial.errors import CongenialError, GuaranteeError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.inference.odds_ratio import Alternative
 from congenial.inference.odds_ratio_question import OddsRatioQuestion, shown
 from congenial.inference.odds_ratio_release import OddsRatioMechanism, OddsRatioRelease, compared
@@ -108,7 +108,7 @@ class TwoByTwo(Kind[OddsRatioSection]):
     # ---- from the plan to a draw ---------------------------------------------------------------
 
     def build(
-        self, plan: Setting, section: OddsRatioSection, figures: Invariants
+        self, plan: Setting, section: OddsRatioSection, figures: Figures
     ) -> OddsRatioMechanism:
         """The mechanism of one section given figures, with or without their values."""
         if plan.unit.max_rows is not None:
@@ -138,7 +138,7 @@ class TwoByTwo(Kind[OddsRatioSection]):
         self,
         plan: Setting,
         section: OddsRatioSection,
-        figures: Invariants,
+        figures: Figures,
         wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
     ) -> OddsRatioCheck:
         """What it promises, from public parameters alone."""
@@ -151,7 +151,7 @@ class TwoByTwo(Kind[OddsRatioSection]):
         plan: Setting,
         section: OddsRatioSection,
         built: OddsRatioMechanism,
-        figures: Invariants,
+        figures: Figures,
         data: Microdata,
         progress: Tell,
     ) -> Ready:

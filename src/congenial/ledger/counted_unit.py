@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from congenial.data.schema import Schema
 from congenial.errors import LedgerError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class CountedUnit:
             return "replace-one"
         return f"{self.kind} with max_rows = {self.max_rows}"
 
-    def adjacency(self, figures: Invariants) -> Adjacency:
+    def adjacency(self, figures: Figures) -> Adjacency:
         """The pairs that must look alike, given what is published."""
         if self.max_rows is None:
             return SemiAdjacent(figures)
@@ -155,7 +155,7 @@ def refuse_change(state: LedgerState, new: CountedUnit) -> None:
         )
 
 
-def _tells_rows(unit: CountedUnit, figures: Invariants) -> bool:
+def _tells_rows(unit: CountedUnit, figures: Figures) -> bool:
     """Whether look-alikes have the same number of rows."""
     from congenial.pairs.several_rows import SeveralRows
 

@@ -33,7 +33,7 @@ from uuid import uuid4
 from congenial.data.arguments import expect
 from congenial.data.schema import Schema
 from congenial.errors import BudgetError, CongenialError, LedgerError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.ledger.approvals import (
     LONGEST_PLAN,
     Approvals,
@@ -202,7 +202,7 @@ class Ledger:
         return self._state().budget
 
     @property
-    def figures(self) -> Invariants:
+    def figures(self) -> Figures:
         """Everything published exactly so far."""
         return self._state().figures
 
@@ -307,7 +307,7 @@ class Ledger:
         description: AnyDescription,
         guarantee: Guarantee,
         name: str,
-        beside: Invariants | None = None,
+        beside: Figures | None = None,
     ) -> None:
         """Raise what `reserve` would raise now, or once figures `beside` are published; writes
         nothing.
@@ -319,10 +319,10 @@ class Ledger:
             state = replace(state, figures=join_figures(state.figures, beside))
         refuse_release(state, description, guarantee, name)
 
-    def repriced_with(self, invariants: Invariants) -> Repricing:
+    def repriced_with(self, figures: Figures) -> Repricing:
         """What publishing these figures would do to the promises made; records nothing."""
         state = self._state()
-        joined = join_figures(state.figures, invariants)
+        joined = join_figures(state.figures, figures)
         return reprice(state, replace(state, figures=joined))
 
     def _repr_html_(self) -> str:
@@ -399,7 +399,7 @@ class Ledger:
         return next(one for one in self.malformed() if one.id == event)
 
     def publish(
-        self, invariants: Invariants, accept_weaker: bool = False, plan_digest: str = ""
+        self, figures: Figures, accept_weaker: bool = False, plan_digest: str = ""
     ) -> Repricing:
         """Record figures as published exactly, and re-price every counted release accordingly.
 
@@ -409,29 +409,29 @@ class Ledger:
         figures, any beside a promise about the whole dataset, and any under add-remove, whose pairs
         do not keep figures.
         """
-        expect(invariants, Invariants, "what is published", "Use publish(...).", LedgerError)
+        expect(figures, Figures, "what is published", "Use publish(...).", LedgerError)
         with self._writing("mandates") as (log, state):
             refuse_unread(state)
             refuse_unapproved(state.approvals.plan(plan_digest), log.who)
-            check_schema(state, invariants.schema)
-            if invariants.told and not state.unit.figures_kept:
+            check_schema(state, figures.schema)
+            if figures.told and not state.unit.figures_kept:
                 keeps = CountedUnit("several rows", state.unit.max_rows)
                 raise LedgerError(
                     f"this ledger counts under {state.unit.words}, which does not keep exact "
                     "figures.",
                     remedy=state.unit.remedy(keeps, self.where),
                 )
-            check_figures(invariants, state.unit)
-            refuse_figures(state, invariants, accept_weaker)
-            joined = join_figures(state.figures, invariants)
+            check_figures(figures, state.unit)
+            refuse_figures(state, figures, accept_weaker)
+            joined = join_figures(state.figures, figures)
             check_figures(joined, state.unit)
             new = replace(state, figures=joined)
             repricing = reprice(state, new)
-            if not set(invariants.told) <= set(state.figures.told):
+            if not set(figures.told) <= set(state.figures.told):
                 if repricing.weaker and not accept_weaker:
-                    labels = "; ".join(statement.label for statement in invariants.told)
+                    labels = "; ".join(statement.label for statement in figures.told)
                     raise too_weak(state, f"publishing {labels}", repricing)
-                payload = invariants.to_dict() | {"plan_digest": plan_digest}
+                payload = figures.to_dict() | {"plan_digest": plan_digest}
                 log.append("mandates", None, payload)
         return repricing
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.ledger.state import Entry
 from congenial.pairs.adjacency import SemiAdjacent
@@ -40,20 +40,20 @@ def by_distance(promise: Tradeoff, records: int) -> Tradeoff:
 
 
 def suppose(
-    published: Invariants,
+    published: Figures,
     *statements: Statement,
     values: Sequence[Any] | None = None,
-) -> Invariants:
+) -> Figures:
     """The figures, and what an adversary is supposed to know besides (section 7), as one.
 
     Side information of the form "so many people are ..." is one more figure. Without its values,
     everything is bounded for all values.
     """
-    expect(published, Invariants, "what is published", "Use publish(...).", GuaranteeError)
+    expect(published, Figures, "what is published", "Use publish(...).", GuaranteeError)
     if values is None:
-        return replace(published, values=None).join(Invariants(published.schema, statements))
+        return replace(published, values=None).join(Figures(published.schema, statements))
     figures = tuple(np.asarray(value, dtype=np.int64) for value in values)
-    return published.join(Invariants(published.schema, statements, figures))
+    return published.join(Figures(published.schema, statements, figures))
 
 
 # ---- old releases, new figures -----------------------------------------------------------------
@@ -143,7 +143,7 @@ Earlier = (
 TOGETHER = "all together"
 
 
-def reassess(releases: Mapping[str, Earlier], figures: Invariants) -> list[Reassessed]:
+def reassess(releases: Mapping[str, Earlier], figures: Figures) -> list[Reassessed]:
     """What old releases promise now, given these figures; no data are needed.
 
     A release known by its law is priced over the differences that can occur; one known only by its
@@ -155,13 +155,13 @@ def reassess(releases: Mapping[str, Earlier], figures: Invariants) -> list[Reass
     >>> from congenial.privacy.tradeoff import ZeroConcentrated
     >>> schema = Schema.from_dict({"state": {"levels": ["A", "B"]}, "age": {"integers": [0, 99]}})
     >>> old = {"persons": ZeroConcentrated("2.56")}
-    >>> for row in reassess(old, Invariants(schema, (total(by="state"),)))[0].rows(1e-10):
+    >>> for row in reassess(old, Figures(schema, (total(by="state"),)))[0].rows(1e-10):
     ...     print(row["reading"], row["records"], row["promise"])
     advertised None rho = 2.56 (zero-concentrated)
     robust 2 rho = 10.24 (zero-concentrated)
     existential 1 rho = 2.56 (zero-concentrated)
     """
-    expect(figures, Invariants, "what is published", "Use publish(...).", GuaranteeError)
+    expect(figures, Figures, "what is published", "Use publish(...).", GuaranteeError)
     expect(releases, Mapping, "the releases", "Give promises by name.", GuaranteeError)
     if not releases:
         raise GuaranteeError("there is no release to reassess.", remedy="Name at least one.")
@@ -184,7 +184,7 @@ def reassess(releases: Mapping[str, Earlier], figures: Invariants) -> list[Reass
     return rows
 
 
-def _refuse_other(name: str, release: EarlierRelease, figures: Invariants) -> None:
+def _refuse_other(name: str, release: EarlierRelease, figures: Figures) -> None:
     """Refuse a release of other records than the figures are about, or of another unit."""
     if release.law.support.schema.digest != figures.schema.digest:
         raise GuaranteeError(

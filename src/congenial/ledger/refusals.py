@@ -19,7 +19,7 @@ from congenial.data.arguments import expect
 from congenial.data.schema import Schema
 from congenial.errors import BudgetError, GuaranteeError, LedgerError
 from congenial.figures.cells import Cells
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.ledger.budget import Budget
 from congenial.ledger.repair import refuse_unknown
@@ -76,7 +76,7 @@ def refuse_promise(state: LedgerState, adjacency: Mapping[str, Any], composes: b
         )
 
 
-def refuse_figures(state: LedgerState, figures: Invariants, accepted: bool) -> None:
+def refuse_figures(state: LedgerState, figures: Figures, accepted: bool) -> None:
     """LedgerError when new figures, bounds or rules would make a counted promise void.
 
     A promise about the whole dataset cannot be given up; one given public information, or about

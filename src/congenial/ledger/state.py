@@ -11,8 +11,8 @@ import numpy as np
 
 from congenial._version import __version__
 from congenial.data.schema import Schema
-from congenial.errors import CongenialError, LedgerError, MandateError
-from congenial.figures.invariants import Invariants, in_place
+from congenial.errors import CongenialError, FigureError, LedgerError
+from congenial.figures.figures import Figures, in_place
 from congenial.ledger import approvals as approval
 from congenial.ledger.approvals import Approvals, written_text
 from congenial.ledger.budget import Budget
@@ -69,7 +69,7 @@ class Entry:
     guarantee: dict[str, Any] = field(repr=False)
     plan_digest: str = ""
     bundle_digest: str = ""
-    published: Invariants | None = field(default=None, repr=False)  # when it was reserved
+    published: Figures | None = field(default=None, repr=False)  # when it was reserved
     unit: CountedUnit | None = field(default=None, repr=False)  # when it was reserved
 
     @property
@@ -100,7 +100,7 @@ class LedgerState:
 
     schema: Schema
     unit: CountedUnit
-    figures: Invariants
+    figures: Figures
     budget: Budget | None = None
     entries: tuple[Entry, ...] = ()
     roles: dict[str, Role] = field(default_factory=dict)
@@ -197,8 +197,8 @@ def check_step(entry: Entry, kind: str) -> None:
         )
 
 
-def join_figures(published: Invariants, new: Invariants) -> Invariants:
-    """All figures as one set; MandateError when two of them contradict each other."""
+def join_figures(published: Figures, new: Figures) -> Figures:
+    """All figures as one set; FigureError when two of them contradict each other."""
     if not published.told:
         return new
     joined = published.join(new)
@@ -211,24 +211,24 @@ def join_figures(published: Invariants, new: Invariants) -> Invariants:
         # The same statistic under another label is still the same statistic.
         first = figures.setdefault((statement.terms, statement.by), (statement.label, value))
         if not np.array_equal(first[1], value):
-            raise MandateError(
+            raise FigureError(
                 f"'{first[0]}' and '{statement.label}' are the same statistic with other figures.",
                 remedy="The data changed since: use a new ledger for a new population.",
             )
     return joined
 
 
-def check_figures(figures: Invariants, unit: CountedUnit) -> None:
-    """MandateError when no dataset of such units agrees with the published figures.
+def check_figures(figures: Figures, unit: CountedUnit) -> None:
+    """FigureError when no dataset of such units agrees with the published figures.
 
     Beside an empty universe every release would cost nothing.
     """
     units = figures.of_units
     if figures.values is None or (units is not None and units.values is None):
-        raise MandateError("the figures have no values yet.", remedy="Publish them first.")
+        raise FigureError("the figures have no values yet.", remedy="Publish them first.")
     if figures.clash:
         labels = "; ".join(figures.clash)
-        raise MandateError(
+        raise FigureError(
             f"no dataset agrees with all published figures ({labels}).",
             remedy="Compute them from one dataset; a new population needs a new ledger.",
         )
@@ -298,7 +298,7 @@ def _opened(event: Event) -> LedgerState:
     payload = event.payload
     schema = Schema.from_dict(payload["schema"])
     unit = CountedUnit.from_dict(payload["adjacency"])
-    return LedgerState(schema, unit, Invariants(schema), identity=event.digest)
+    return LedgerState(schema, unit, Figures(schema), identity=event.digest)
 
 
 def _after(state: LedgerState, event: Event) -> LedgerState:
@@ -320,9 +320,9 @@ def _after(state: LedgerState, event: Event) -> LedgerState:
     raise ValueError(event.kind)
 
 
-def _published(state: LedgerState, payload: dict[str, Any]) -> Invariants:
+def _published(state: LedgerState, payload: dict[str, Any]) -> Figures:
     """All figures behind an event that adds some, if releases have a price given them."""
-    joined = join_figures(state.figures, Invariants.from_dict(state.schema, payload))
+    joined = join_figures(state.figures, Figures.from_dict(state.schema, payload))
     if joined.told and not state.unit.figures_kept:
         raise ValueError(state.unit.words)
     if joined.of_units is not None:
@@ -348,7 +348,7 @@ def _follow(releases: dict[str, Entry], state: LedgerState, event: Event) -> Non
     )
 
 
-def drawn_given(description: AnyDescription) -> Invariants:
+def drawn_given(description: AnyDescription) -> Figures:
     """The figures a release was drawn given, those about units in their place."""
     return in_place(description.support, getattr(description, "units", False))
 

@@ -19,7 +19,7 @@ import numpy as np
 from congenial.data.arguments import expect
 from congenial.data.table import Table
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.tables_release import TablesEstimator, TablesRelease, estimator_of
@@ -159,7 +159,7 @@ def joint_guarantee(description: TablesDescription, adjacency: Adjacency) -> Gua
 
 
 def described(
-    known: Invariants, names: tuple[str, ...], family: Family, scale: Fraction
+    known: Figures, names: tuple[str, ...], family: Family, scale: Fraction
 ) -> Description:
     """The law of one table's noise given the figures."""
     name = _DRAWN_BY[family, bool(known.equalities or known.zeros)]

@@ -19,7 +19,7 @@ from congenial._notebook import facts
 from congenial.data.arguments import expect, flags, texts
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError, StructureError, UnansweredError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.mechanisms.families import NoiseFamily
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import joint_loss
@@ -127,7 +127,7 @@ class Mechanism(ABC):
         names = texts(table, "the table")
         adjacency = cls._fitting(target, names)
         parameter = cls.parameter_for(target.tradeoff, adjacency, names)
-        support = adjacency.figures if cls.conditions else Invariants(adjacency.schema)
+        support = adjacency.figures if cls.conditions else Figures(adjacency.schema)
         signs = cls.nonnegative
         told = Description(cls.name, names, cls.family, parameter, support, nonnegative=signs)
         told = replace(told, units=adjacency.counts_units)

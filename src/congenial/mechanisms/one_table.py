@@ -31,9 +31,9 @@ import scipy.sparse as sp
 
 from congenial.data.table import cell_index
 from congenial.data.workload import Ints, Workload
-from congenial.errors import MandateError, StructureError
+from congenial.errors import FigureError, StructureError
 from congenial.figures import lattice
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.limits import bound_rows, limits
 from congenial.figures.support import LOOSE, Support, support
 from congenial.figures.ties import Pattern
@@ -100,7 +100,7 @@ class OneTable:
         return self.mechanism.description.table
 
     @property
-    def figures(self) -> Invariants:
+    def figures(self) -> Figures:
         """The figures published exactly."""
         return self.mechanism.adjacency.figures
 
@@ -192,7 +192,7 @@ class OneTable:
     def why_no_counts(self) -> str:
         """Why no whole counts can be fitted; empty where they can. From public figures alone.
 
-        Raises MandateError where no whole counts have the figures at all.
+        Raises FigureError where no whole counts have the figures at all.
         """
         if self.mechanism.nonnegative:
             return ""
@@ -332,7 +332,7 @@ class OneTable:
             else:
                 agreeing = self._fitted(order, np.zeros(mechanism.shape, dtype=np.int64))
             self._fitted(order, agreeing + mechanism.noise(randomness, 1)[0])
-        except (StructureError, MandateError):
+        except (StructureError, FigureError):
             return False
         return True
 
@@ -364,7 +364,7 @@ def _of_level(order: NodeOrder, level: int, cells: Floats) -> Floats:
 
 @lru_cache(maxsize=16)
 def _node_order(
-    figures: Invariants,
+    figures: Figures,
     names: tuple[str, ...],
     keep: tuple[str, ...] = (),
     others: tuple[tuple[str, ...], ...] = (),
@@ -387,7 +387,7 @@ def _node_order(
     return order if _affordable(order) else None
 
 
-def _coarser_tables(figures: Invariants, names: tuple[str, ...]) -> list[tuple[str, ...]]:
+def _coarser_tables(figures: Figures, names: tuple[str, ...]) -> list[tuple[str, ...]]:
     """The table with one axis replaced by a coarser name of it, or left out."""
     schema, found = figures.schema, []
     for at, name in enumerate(names):
@@ -535,6 +535,6 @@ def _by_group(labels: Any, groups: int) -> tuple[Any, Any]:
     return order, np.searchsorted(labels[order], np.arange(groups + 1))
 
 
-def _conforming(figures: Invariants, groups: Support) -> ConformingTables:
+def _conforming(figures: Figures, groups: Support) -> ConformingTables:
     """The nonnegative tables with every published sum and bound that the table can show."""
     return ConformingTables.given(groups).plus(*bound_rows(figures, groups.names))

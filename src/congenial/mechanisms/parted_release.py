@@ -22,8 +22,8 @@ from congenial.data.schema import near
 from congenial.data.table import cell_index
 from congenial.data.workload import Workload
 from congenial.errors import BundleError, InferenceError, PredicateError, some_of
+from congenial.figures.figures import Figures
 from congenial.figures.figures_by_part import above_parts, of_part
-from congenial.figures.invariants import Invariants
 from congenial.figures.summed_out import summed_out
 from congenial.mechanisms.drawn_table import DrawnTable
 from congenial.mechanisms.released import LEVEL, Interval, PartFile, Released, axis_names
@@ -85,7 +85,7 @@ class PieceRelease(TablesRelease):
 
     drawn: tuple[Any, ...] = field(init=False, repr=False)
     columns: Mapping[Names, Columns] = field(repr=False)
-    figures: Invariants = field(repr=False)
+    figures: Figures = field(repr=False)
 
     def __post_init__(self) -> None:
         laws = self.description.measured
@@ -128,7 +128,7 @@ class PieceRelease(TablesRelease):
         return tuple(one["sd"] for one in self.columns.values())
 
     @property
-    def _figures(self) -> Invariants:
+    def _figures(self) -> Figures:
         return self.figures
 
     def estimates_of(self, *names: str) -> Floats:
@@ -455,7 +455,7 @@ class PartedRelease(Released):
         return cls(**common, upper=upper, worst=worst, files=files)
 
 
-def _within(pairs: Pairs, figures: Invariants) -> Pairs:
+def _within(pairs: Pairs, figures: Figures) -> Pairs:
     """The same unit of protection among the people of the part."""
     assert isinstance(pairs, Adjacency)
     if isinstance(pairs, AddRemove):

@@ -32,14 +32,14 @@ from congenial.data.attribute import Attribute
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.workload import Ints, Workload
-from congenial.errors import MandateError, StructureError
+from congenial.errors import FigureError, StructureError
+from congenial.figures.figures import Figures
 from congenial.figures.figures_by_part import (
     above_parts,
     of_part,
     refuse_across,
     refuse_emptier_areas,
 )
-from congenial.figures.invariants import Invariants
 from congenial.figures.sum_ranges import table_ranges
 from congenial.figures.summed_out import summed_out
 from congenial.figures.support import support
@@ -78,7 +78,7 @@ class TablesPiece:
     """
 
     geography: str
-    figures: Invariants
+    figures: Figures
     tables: tuple[Names, ...]
     scales: tuple[Fraction | None, ...]
     family: Family
@@ -100,7 +100,7 @@ class TablesPiece:
     def check(self, counts: Table) -> None:
         """Refuse counts that do not agree with the figures."""
         if self.figures.statements and not self.figures.holds_for(counts):
-            raise MandateError(
+            raise FigureError(
                 "the data do not agree with the published figures.",
                 remedy="Use the data from which the figures were computed.",
             )
@@ -173,7 +173,7 @@ class TablesPiece:
 
 
 def measurements(
-    figures: Invariants,
+    figures: Figures,
     tables: Sequence[Names],
     scales: Sequence[Fraction | None],
     family: Family,
@@ -271,7 +271,7 @@ class PartedTables:
         return self.adjacency.schema
 
     @property
-    def figures(self) -> Invariants:
+    def figures(self) -> Figures:
         """The figures published exactly."""
         return self.description.support
 
@@ -325,7 +325,7 @@ class PartedTables:
         schema = Schema(
             tuple(geography if a.name == chain[0] else a for a in self.schema.attributes)
         )
-        figures = Invariants(schema, self.figures.statements)
+        figures = Figures(schema, self.figures.statements)
         return measurements(figures, self.tables, self.scales, self._family)
 
     @property
@@ -416,7 +416,7 @@ class PartedTables:
     def _piece(
         self,
         geography: str,
-        figures: Invariants,
+        figures: Figures,
         tables: Sequence[Names],
         scales: Sequence[Fraction | None],
     ) -> TablesPiece:

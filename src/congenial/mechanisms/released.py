@@ -17,7 +17,7 @@ from congenial.errors import InferenceError, UnansweredError
 
 if TYPE_CHECKING:
     from congenial.data.schema import Schema
-    from congenial.figures.invariants import Invariants
+    from congenial.figures.figures import Figures
     from congenial.privacy.descriptions import AnyDescription
     from congenial.privacy.guarantee import Guarantee
 
@@ -71,7 +71,7 @@ class OfPopulation:
         return self.guarantee.adjacency.schema
 
     @property
-    def published(self) -> Invariants:
+    def published(self) -> Figures:
         """The figures published exactly, with their values."""
         return self.guarantee.adjacency.figures
 
@@ -122,7 +122,7 @@ class Released(OfPopulation, ABC):
             """How to begin, as lines of code."""
 
     @property
-    def everything(self) -> Invariants:
+    def everything(self) -> Figures:
         """All figures published exactly, also those that count what no table here does."""
         return self.guarantee.adjacency.everything
 

@@ -28,7 +28,7 @@ from congenial.errors import (
     StructureError,
     some_of,
 )
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.sum_ranges import indexed_ranges, table_ranges
 from congenial.figures.summed_out import summed_out
 from congenial.figures.support import support
@@ -325,7 +325,7 @@ class TablesRelease(Released):
         return (self.deviations[at], *self.interval_ends(at, FILE_LEVEL))
 
     @cached_property
-    def _figures(self) -> Invariants:
+    def _figures(self) -> Figures:
         """The published figures, as far as the tables can show them."""
         if isinstance(self.estimator, OneTable):
             return self.published

@@ -20,7 +20,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.merged import Merged
 from congenial.pairs.occupancy import Occupancy, occupancy
 from congenial.pairs.pairs import Supremum
@@ -49,9 +49,7 @@ class Reach:
         return Supremum(Fraction(value), self.distance.exact, self.distance.by)
 
 
-def reach(
-    figures: Invariants, reading: Reading = "robust", metric: Metric = "replace-one"
-) -> Reach:
+def reach(figures: Figures, reading: Reading = "robust", metric: Metric = "replace-one") -> Reach:
     """A reading's distance, worked out once for equal figures; refused where nothing is proved."""
     for value, kind, known in (
         (reading, "reading", get_args(Reading)),

@@ -22,8 +22,8 @@ import numpy as np
 
 from congenial.data.arguments import expect
 from congenial.data.schema import Schema
-from congenial.errors import MandateError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.errors import FigureError, StructureError
+from congenial.figures.figures import Figures
 from congenial.figures.merged import merged
 from congenial.figures.statements import Statement, total
 from congenial.pairs.a_star import Metric, Reach, Reading, reach
@@ -132,15 +132,15 @@ class AddRemove(Adjacency):
     max_rows: int = 1
 
     def __post_init__(self) -> None:
-        expect(self.schema, Schema, "the schema", "Give a Schema.", MandateError)
-        expect(self.max_rows, int, "max_rows", "Give a whole number, 1 or more.", MandateError)
+        expect(self.schema, Schema, "the schema", "Give a Schema.", FigureError)
+        expect(self.max_rows, int, "max_rows", "Give a whole number, 1 or more.", FigureError)
         if self.max_rows < 1:
-            raise MandateError(
+            raise FigureError(
                 f"max_rows = {self.max_rows} is not a positive number.", remedy="Use 1 or more."
             )
 
     @classmethod
-    def from_dict(cls, figures: Invariants, data: Mapping[str, Any]) -> Adjacency:
+    def from_dict(cls, figures: Figures, data: Mapping[str, Any]) -> Adjacency:
         """Inverse of `to_dict`, also of what `SemiAdjacent` writes under this metric."""
         if figures.statements:
             return SemiAdjacent.from_dict(figures, data)
@@ -182,7 +182,7 @@ class AddRemove(Adjacency):
         """All whole u with ||u||_1 <= max_rows."""
         from congenial.pairs.differences import list_differences
 
-        everybody = merged(Invariants(self.schema))
+        everybody = merged(Figures(self.schema))
         found = list_differences(everybody, queries, self.max_rows, sum_kept=False)
         return None if found is None else replace(found, exact=True)
 
@@ -203,20 +203,20 @@ class SemiAdjacent(PublishedPairs, Adjacency):
     others may have to. `within`: compare databases farther apart than a*; never nearer.
 
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "ill": {"levels": ["0", "1"]}})
-    >>> both = Invariants(schema, (total(by="sex"), total(by="ill")))
+    >>> both = Figures(schema, (total(by="sex"), total(by="ill")))
     >>> SemiAdjacent(both).a_star.words, SemiAdjacent(both, "existential").records
     ('3 (upper bound, by closed form)', 2)
     """
 
-    published: Invariants
+    published: Figures
     reading: Reading = "robust"
     metric: Metric = "replace-one"
     within: int | None = None
 
     def __post_init__(self) -> None:
-        expect(self.published, Invariants, "what is published", "Use publish(...).", MandateError)
+        expect(self.published, Figures, "what is published", "Use publish(...).", FigureError)
         if self.published.of_units is not None:
-            raise MandateError(
+            raise FigureError(
                 "some exact figures count units, but this protection is for one row per unit.",
                 remedy="Use SeveralRows, or count rows.",
             )
@@ -233,7 +233,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
             )
 
     @classmethod
-    def from_dict(cls, figures: Invariants, data: Mapping[str, Any]) -> SemiAdjacent:
+    def from_dict(cls, figures: Figures, data: Mapping[str, Any]) -> SemiAdjacent:
         """Inverse of `to_dict`."""
         return cls(figures, data["reading"], data["metric"], data.get("within"))
 
@@ -451,4 +451,4 @@ def ReplaceOne(schema: Schema) -> SemiAdjacent:
     >>> pairs.l1(("sex",)).value, pairs.l2_squared(("sex",)).value
     (Fraction(2, 1), Fraction(2, 1))
     """
-    return SemiAdjacent(Invariants(schema))
+    return SemiAdjacent(Figures(schema))

@@ -21,7 +21,7 @@ import numpy as np
 
 from congenial.errors import StructureError
 from congenial.figures.cells import Cells
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.lattice import Ints
 from congenial.figures.merged import Merged
 from congenial.figures.statements import Statement
@@ -96,7 +96,7 @@ def _of_tables(of: Merged, norm: int) -> Ints | None:
     return np.unique(np.concatenate(near), axis=0)
 
 
-def _domain(figures: Invariants, queries: Sequence[Statement]) -> Cells | None:
+def _domain(figures: Figures, queries: Sequence[Statement]) -> Cells | None:
     """The cells that figures and queries mention, if they are few."""
     try:
         cells = Cells(figures.schema, (*figures.statements, *queries))

@@ -33,7 +33,7 @@ from congenial.data.argument_rules import (
 from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistics
 from congenial.errors import BundleError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.pairs.pairs import Pairs
 from congenial.pairs.vector_laws import DiscreteLaw, GaussianLaw, Law
 
@@ -258,7 +258,7 @@ class DistributionPairs(Pairs):
         }
 
     @classmethod
-    def from_dict(cls, figures: Invariants, data: Mapping[str, Any]) -> DistributionPairs:
+    def from_dict(cls, figures: Figures, data: Mapping[str, Any]) -> DistributionPairs:
         """Inverse of `to_dict`, given the schema."""
         try:
             return cls(

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from congenial.data.predicate import parse
 from congenial.data.schema import Schema
 from congenial.data.workload import Margin, Partition
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 
 
@@ -75,9 +75,7 @@ def canonical(labels: ArrayLike) -> Partition:
     return Partition.of(number[inverse.reshape(-1)])
 
 
-def figure_margins(
-    figures: Invariants, names: Sequence[str], *, people_kept: bool
-) -> FigureMargins:
+def figure_margins(figures: Figures, names: Sequence[str], *, people_kept: bool) -> FigureMargins:
     """The full margins among the exact figures, over attributes that contain all they mention.
 
     `people_kept`: whether look-alike databases have the same number of people, which makes the

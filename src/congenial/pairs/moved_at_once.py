@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from congenial.data.workload import Margin, Partition
 from congenial.figures.cells import stretches
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.pairs.occupancy import Crossing, occupancy
 
 
-def occurs(figures: Invariants, names: Sequence[str], tables: Sequence[Margin], a: int) -> bool:
+def occurs(figures: Figures, names: Sequence[str], tables: Sequence[Margin], a: int) -> bool:
     """Whether `a` people of one group are known to exist whose same replacement moves all tables.
 
     `tables` are over the attributes `names`, which contain all that the figures mention.
@@ -47,7 +47,7 @@ def _kept_apart(partitions: Sequence[Partition]) -> bool:
 
 
 def _changed_inside(
-    figures: Invariants,
+    figures: Figures,
     able: NDArray[np.bool_],
     tables: Sequence[Margin],
     inside: Sequence[int],
@@ -69,7 +69,7 @@ def _changed_inside(
 
 
 def _keys(
-    figures: Invariants, table: Margin, inside: Sequence[int], cells: NDArray[np.int64]
+    figures: Figures, table: Margin, inside: Sequence[int], cells: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Cell of the table that some cells of the figures' attributes belong to."""
     key = np.zeros(len(cells), dtype=np.int64)
@@ -79,7 +79,7 @@ def _keys(
     return key
 
 
-def _holds(figures: Invariants) -> NDArray[np.float64]:
+def _holds(figures: Figures) -> NDArray[np.float64]:
     """People that each group is known to be able to hold; 0 where figures do not tell."""
     groups = occupancy(figures)
     people = np.where(np.isfinite(groups.people), groups.people, 0.0)

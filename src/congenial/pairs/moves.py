@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from congenial.figures.cells import stretches
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.support import images, key_of
 from congenial.pairs.occupancy import Crossing, Occupancy
 from congenial.pairs.pairs import Supremum
@@ -266,7 +266,7 @@ class Moves:
 
 
 @lru_cache(maxsize=16)
-def _shows_several(figures: Invariants, names: tuple[str, ...]) -> Any:
+def _shows_several(figures: Figures, names: tuple[str, ...]) -> Any:
     """Which atoms show two or more different cells of the table over `names`."""
     atoms, schema, first = figures.atoms, figures.schema, figures.first_cells
     inside = [name for name in names if schema.axis(name).base in figures.bases]

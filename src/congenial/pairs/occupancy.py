@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from congenial.figures.blocks import BlockKind
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.lattice import Ints
 from congenial.figures.merged import Merged, merged
 
@@ -80,7 +80,7 @@ class Occupancy:
     `reaches`: how far look-alikes are apart, by reading and metric, once worked out.
     """
 
-    figures: Invariants
+    figures: Figures
     reaches: dict[tuple[str, str], Reach] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -150,6 +150,6 @@ class Occupancy:
 
 
 @lru_cache(maxsize=16)
-def occupancy(figures: Invariants) -> Occupancy:
+def occupancy(figures: Figures) -> Occupancy:
     """Who is where under some figures; what was worked out is kept for those who ask again."""
     return Occupancy(figures)

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 
 from congenial.data.schema import Schema
 from congenial.errors import BundleError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 
 ROWS_OF_ONE_UNIT: Literal["rows of one unit"] = "rows of one unit"  # metric of `several_rows`
 UNITS_WITH_ROWS: Literal["units with rows"] = "units with rows"  # metric of `tables_of_units`
@@ -90,12 +90,12 @@ class Pairs(ABC):
         )
 
     @property
-    def figures(self) -> Invariants:
+    def figures(self) -> Figures:
         """The figures both sides agree with; none unless the relation says so."""
-        return Invariants(self.schema)
+        return Figures(self.schema)
 
     @property
-    def everything(self) -> Invariants:
+    def everything(self) -> Figures:
         """All that is published exactly of these data, also what no released table shows."""
         return self.figures
 
@@ -143,7 +143,7 @@ class Pairs(ABC):
 class PublishedPairs(Pairs):
     """Pairs of datasets that agree with `published`, which also says what a record is."""
 
-    published: Invariants
+    published: Figures
 
     @property
     def schema(self) -> Schema:  # type: ignore[override]
@@ -151,7 +151,7 @@ class PublishedPairs(Pairs):
         return self.published.schema
 
     @property
-    def figures(self) -> Invariants:
+    def figures(self) -> Figures:
         """The figures both datasets agree with."""
         return self.published
 
@@ -159,7 +159,7 @@ class PublishedPairs(Pairs):
 class KindOfPairs(Protocol):
     """A class of pairs that reads its own plain data."""
 
-    def from_dict(self, figures: Invariants, data: Mapping[str, Any], /) -> Pairs:
+    def from_dict(self, figures: Figures, data: Mapping[str, Any], /) -> Pairs:
         """The pairs that `Pairs.to_dict` wrote."""
 
     def composes_as_written(self, data: Mapping[str, Any], /) -> bool:
@@ -220,7 +220,7 @@ _LOADERS: dict[str, Callable[[], KindOfPairs]] = {
 }
 
 
-def read_pairs(figures: Invariants, data: Mapping[str, Any]) -> Pairs:
+def read_pairs(figures: Figures, data: Mapping[str, Any]) -> Pairs:
     """The pairs that `Pairs.to_dict` wrote, given the figures (with their schema) beside it."""
     metric = data["metric"]
     if metric not in _LOADERS:

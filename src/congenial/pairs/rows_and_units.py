@@ -32,12 +32,12 @@ def saved_together(
     0 where nothing less than the sum is proved.
 
     >>> from congenial import Schema, total
-    >>> from congenial.figures.invariants import Invariants
+    >>> from congenial.figures.figures import Figures
     >>> from congenial.figures.statements import of_units
     >>> schema = Schema.from_dict(
     ...     {"size": {"integers": [1, 4], "of": "unit size"}, "ill": {"levels": ["0", "1"]}}
     ... )
-    >>> pairs = SeveralRows.given(Invariants.of(schema, (total(), of_units(total()))), 4)
+    >>> pairs = SeveralRows.given(Figures.of(schema, (total(), of_units(total()))), 4)
     >>> one = Fraction(1)
     >>> pairs.l1(["ill"]).value, pairs.tables_of_units.l1(["size"]).value
     (Fraction(14, 1), Fraction(8, 1))

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from congenial.data.arguments import WHOLE, expect
 from congenial.data.schema import Schema
 from congenial.errors import GuaranteeError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.pairs.pairs import Pairs
 from congenial.pairs.scenarios.scenarios import (
     LEVELS,
@@ -58,7 +58,7 @@ class SecretPairs(Pairs):
     scenarios: tuple[Scenarios, ...]
     given: tuple[str, ...] = ()
     level: Level = "query"
-    published: Invariants | None = None
+    published: Figures | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.scenarios, Scenarios):
@@ -107,9 +107,9 @@ class SecretPairs(Pairs):
             )
 
     @property
-    def figures(self) -> Invariants:
+    def figures(self) -> Figures:
         """Public figures that are exact statistics of the table, if there are any."""
-        return self.published if self.published is not None else Invariants(self.schema)
+        return self.published if self.published is not None else Figures(self.schema)
 
     @property
     def composes(self) -> bool:
@@ -182,7 +182,7 @@ class SecretPairs(Pairs):
         }
 
     @classmethod
-    def from_dict(cls, figures: Invariants, data: Mapping[str, Any]) -> SecretPairs:
+    def from_dict(cls, figures: Figures, data: Mapping[str, Any]) -> SecretPairs:
         """Inverse of `to_dict`, given the figures (with their schema) written beside it."""
         scenarios = tuple(read_scenarios(one) for one in data["scenarios"])
         published = figures if figures.statements else None

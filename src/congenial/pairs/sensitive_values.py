@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from congenial.data.argument_rules import PLAIN_NAMES, check_fields
-from congenial.errors import MandateError
+from congenial.errors import FigureError
 from congenial.figures.cells import Cells
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.pairs.pairs import PublishedPairs
 
 
@@ -28,21 +28,21 @@ class SensitiveValues(PublishedPairs):
     records = 1
     counted = " for whole records"
 
-    published: Invariants
+    published: Figures
     public: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        check_fields(self, MandateError, published=Invariants, public=PLAIN_NAMES)
+        check_fields(self, FigureError, published=Figures, public=PLAIN_NAMES)
         named = {self.schema.attribute(name).name for name in self.public}
         if not 0 < len(named) < len(self.schema.names):
-            raise MandateError(
+            raise FigureError(
                 "all columns are public, or none is: some must be public and some protected.",
                 remedy="Use ReplaceOne or SemiAdjacent, or leave a column to protect.",
             )
         for statement in (*self.published.equalities, *self.published.bounds):
             outside = set(Cells(self.schema, (statement,)).bases) - named
             if outside:
-                raise MandateError(
+                raise FigureError(
                     f"'{statement.label}' is published and involves {sorted(outside)[0]!r}, which "
                     "is not public for each person.",
                     remedy="Use SemiAdjacent, which prices such figures.",
@@ -92,13 +92,13 @@ class SensitiveValues(PublishedPairs):
         }
 
     @classmethod
-    def from_dict(cls, figures: Invariants, data: Mapping[str, Any]) -> SensitiveValues:
+    def from_dict(cls, figures: Figures, data: Mapping[str, Any]) -> SensitiveValues:
         """Inverse of `to_dict`."""
         return cls(figures, tuple(data["public"]))
 
 
 def values_given_public(
-    figures: Invariants, public: Collection[str], drawn: Collection[str]
+    figures: Figures, public: Collection[str], drawn: Collection[str]
 ) -> SensitiveValues | None:
     """The pairs in which one person's drawn columns differ, where `public` columns are copied.
 
@@ -112,12 +112,12 @@ def values_given_public(
     return SensitiveValues(figures, tuple(name for name in figures.schema.names if name in known))
 
 
-def refuse_unpublished(figures: Invariants, public: tuple[str, ...]) -> None:
-    """Raise MandateError unless the joint table of the public columns is published."""
+def refuse_unpublished(figures: Figures, public: tuple[str, ...]) -> None:
+    """Raise FigureError unless the joint table of the public columns is published."""
     whole = (("", 1),)
     tables = [set(s.by) for s in figures.equalities if s.terms == whole]
     if public and set(public) not in tables:
-        raise MandateError(
+        raise FigureError(
             f"the columns {', '.join(public)} are copied from the data, but their table is not "
             "published.",
             remedy=f"Publish margin({', '.join(repr(name) for name in public)}).",

@@ -39,9 +39,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.data.arguments import expect
-from congenial.errors import MandateError, StructureError
+from congenial.errors import FigureError, StructureError
 from congenial.figures.cells import Cells
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.merged import Merged
 from congenial.figures.statements import Statement
 from congenial.pairs.a_star import Reading
@@ -68,7 +68,7 @@ class SeveralRows(PublishedPairs, Adjacency):
 
     >>> from congenial import Schema, total
     >>> schema = Schema.from_dict({"area": {"levels": ["A", "B"]}, "ill": {"levels": ["0", "1"]}})
-    >>> by_area = Invariants(schema, (total(by="area"),))
+    >>> by_area = Figures(schema, (total(by="area"),))
     >>> pairs = SeveralRows(by_area, max_rows=3)
     >>> pairs.units, pairs.slots, pairs.l1(("area", "ill")).value
     (4, 6, Fraction(12, 1))
@@ -78,16 +78,16 @@ class SeveralRows(PublishedPairs, Adjacency):
     metric: ClassVar[str] = ROWS_OF_ONE_UNIT
     unit_noun = "unit"
 
-    published: Invariants
+    published: Figures
     max_rows: int
     never_empty: bool = False
 
     def __post_init__(self) -> None:
-        expect(self.published, Invariants, "what is published", "Use publish(...).", MandateError)
-        expect(self.max_rows, int, "max_rows", "Give a whole number, 1 or more.", MandateError)
-        expect(self.never_empty, bool, "never_empty", "Give True or False.", MandateError)
+        expect(self.published, Figures, "what is published", "Use publish(...).", FigureError)
+        expect(self.max_rows, int, "max_rows", "Give a whole number, 1 or more.", FigureError)
+        expect(self.never_empty, bool, "never_empty", "Give True or False.", FigureError)
         if not 1 <= self.max_rows <= MOST_ROWS:
-            raise MandateError(
+            raise FigureError(
                 f"max_rows = {self.max_rows} is not between 1 and {MOST_ROWS}.",
                 remedy="Give the most rows that one unit may have.",
             )
@@ -99,12 +99,12 @@ class SeveralRows(PublishedPairs, Adjacency):
             )
 
     @classmethod
-    def given(cls, figures: Invariants, max_rows: int) -> SeveralRows:
+    def given(cls, figures: Figures, max_rows: int) -> SeveralRows:
         """The pairs of rows counted from a file of rows: units that are counted have a row."""
         return cls(figures, max_rows, never_empty=figures.of_units is not None)
 
     @classmethod
-    def from_dict(cls, figures: Invariants, data: Mapping[str, Any]) -> SeveralRows:
+    def from_dict(cls, figures: Figures, data: Mapping[str, Any]) -> SeveralRows:
         """Inverse of `to_dict`."""
         return cls(figures, data["max_rows"], data["never_empty"])
 
@@ -299,13 +299,13 @@ class SeveralRows(PublishedPairs, Adjacency):
 
 
 @lru_cache(maxsize=64)
-def replaced(figures: Invariants, rows: int) -> SemiAdjacent:
+def replaced(figures: Figures, rows: int) -> SemiAdjacent:
     """So many records replaced, given figures; prices ask for the same ones again and again."""
     return SemiAdjacent(figures, within=rows)
 
 
 @lru_cache(maxsize=64)
-def uniform_reach(figures: Invariants) -> Supremum:
+def uniform_reach(figures: Figures) -> Supremum:
     """alpha: slots that change so that one can take any value or be emptied, for all figures.
 
     Nested totals: 2 (1 if nothing is told apart, the empty slot being told apart from all others
@@ -315,7 +315,7 @@ def uniform_reach(figures: Invariants) -> Supremum:
     >>> from congenial import Schema, margin
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "ill": {"levels": ["0", "1"]}})
     >>> for one in ((), (margin("sex"),), (margin("sex"), margin("ill"))):
-    ...     print(uniform_reach(Invariants(schema, one)).words)
+    ...     print(uniform_reach(Figures(schema, one)).words)
     1 (exact, by closed form)
     2 (exact, by closed form)
     3 (exact, by closed form)
@@ -338,9 +338,9 @@ def uniform_reach(figures: Invariants) -> Supremum:
     return Supremum(Fraction(max(2, 1 + -(-norm // 2))), False, "Graver bound")
 
 
-def _unpublished(figures: Invariants) -> Invariants:
+def _unpublished(figures: Figures) -> Figures:
     """The same statistics before their values are known."""
-    return figures if figures.values is None else Invariants(figures.schema, figures.statements)
+    return figures if figures.values is None else Figures(figures.schema, figures.statements)
 
 
 def _with_empty(of: Merged) -> Merged:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from congenial.errors import StructureError
 from congenial.figures.cells import Cells
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.pairs import UNITS_WITH_ROWS, Pairs
@@ -36,7 +36,7 @@ class TablesOfUnits(SeveralRows):
     >>> schema = Schema.from_dict(
     ...     {"tenure": {"levels": ["own", "rent"], "of": "unit"}, "ill": {"levels": ["0", "1"]}}
     ... )
-    >>> figures = Invariants.of(schema, (total(), of_units(total())))
+    >>> figures = Figures.of(schema, (total(), of_units(total())))
     >>> pairs = TablesOfUnits(figures, max_rows=3, never_empty=True)
     >>> pairs.units, pairs.l1(["tenure"]).value
     (3, Fraction(6, 1))
@@ -56,12 +56,12 @@ class TablesOfUnits(SeveralRows):
             )
 
     @property
-    def figures(self) -> Invariants:
+    def figures(self) -> Figures:
         """The figures about units, which count what these tables count."""
-        return self.published.of_units or Invariants(self.published.schema)
+        return self.published.of_units or Figures(self.published.schema)
 
     @property
-    def everything(self) -> Invariants:
+    def everything(self) -> Figures:
         """The figures about rows and about units."""
         return self.published
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 from congenial.errors import StructureError
 from congenial.figures.cells import Cells
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement, total
 from congenial.pairs.adjacency import SemiAdjacent
 
@@ -37,13 +37,13 @@ class Classes:
     which every figure about rows is told.
     """
 
-    rows: Invariants
+    rows: Figures
     more_units: int = 0
     exchanged: bool = False
     groups: tuple[str, ...] = ()
 
 
-def classes_of(published: Invariants, never_empty: bool) -> Classes:
+def classes_of(published: Figures, never_empty: bool) -> Classes:
     """Units and rows beyond those of a proof that knows rows only.
 
     >>> from congenial import Schema
@@ -51,7 +51,7 @@ def classes_of(published: Invariants, never_empty: bool) -> Classes:
     >>> schema = Schema.from_dict(
     ...     {"block": {"levels": ["1", "2"], "of": "unit"}, "ill": {"levels": ["0", "1"]}}
     ... )
-    >>> figures = Invariants.of(schema, (total(), of_units(total(by="block"))))
+    >>> figures = Figures.of(schema, (total(), of_units(total(by="block"))))
     >>> classes_of(figures, never_empty=True).more_units
     1
     """
@@ -64,7 +64,7 @@ def classes_of(published: Invariants, never_empty: bool) -> Classes:
     return Classes(within, 1, True, groups)
 
 
-def _refuse_sizes(published: Invariants) -> None:
+def _refuse_sizes(published: Figures) -> None:
     for statement in published.told:
         seen = _seen(published, [statement])
         for name in (one for one in seen if one in published.schema.sizes):
@@ -75,23 +75,23 @@ def _refuse_sizes(published: Invariants) -> None:
             )
 
 
-def _reach(units: Invariants | None) -> int:
+def _reach(units: Figures | None) -> int:
     """alpha_u: units that change so that one can have any class."""
     return 1 if units is None else max(1, int(SemiAdjacent(units).a_star.value))
 
 
-def _seen(figures: Invariants, statements: Iterable[Statement]) -> tuple[str, ...]:
+def _seen(figures: Figures, statements: Iterable[Statement]) -> tuple[str, ...]:
     """Attributes of units that some statements mention."""
     bases = Cells(figures.schema, tuple(statements)).bases
     return tuple(name for name in bases if name in figures.schema.of_units)
 
 
-def _axes_of_units(figures: Invariants, statement: Statement) -> tuple[str, ...]:
+def _axes_of_units(figures: Figures, statement: Statement) -> tuple[str, ...]:
     schema = figures.schema
     return tuple(name for name in statement.by if schema.axis(name).base in schema.of_units)
 
 
-def _by_groups(rows: Invariants) -> tuple[tuple[str, ...], Invariants]:
+def _by_groups(rows: Figures) -> tuple[tuple[str, ...], Figures]:
     """The axes of units by which every figure is told, and the figures within one group."""
     for statement in rows.statements:
         if _seen(rows, [replace(statement, by=())]):
@@ -105,18 +105,18 @@ def _by_groups(rows: Invariants) -> tuple[tuple[str, ...], Invariants]:
             raise _open(statement, f"is not published for each {' and '.join(groups)}")
     zeros = [one for one in rows.zeros if one not in told]
     within = [replace(one, by=tuple(n for n in one.by if n not in finest)) for one in told]
-    return groups, Invariants(rows.schema, (*within, *zeros))
+    return groups, Figures(rows.schema, (*within, *zeros))
 
 
-def _holds_within(rows: Invariants, told: list[Statement], statement: Statement) -> bool:
+def _holds_within(rows: Figures, told: list[Statement], statement: Statement) -> bool:
     """Whether a statement says nothing that ties one group to another."""
     if statement.relation == "zero":
         return True  # impossible in every group alike
-    both = Invariants(rows.schema, (*told, statement))
+    both = Figures(rows.schema, (*told, statement))
     return statement.relation == "=" and statement.label in both.redundant
 
 
-def _refuse_open_groups(units: Invariants | None, groups: tuple[str, ...], full: bool) -> None:
+def _refuse_open_groups(units: Figures | None, groups: tuple[str, ...], full: bool) -> None:
     """StructureError unless the number of units of each class is exact, or nothing is told."""
     by = " and ".join(groups)
     if units is None:
@@ -128,7 +128,7 @@ def _refuse_open_groups(units: Invariants | None, groups: tuple[str, ...], full:
             )
         return
     counted = total(by=groups).named("units of each group")
-    both = Invariants(units.schema, (*units.statements, counted))
+    both = Figures(units.schema, (*units.statements, counted))
     settled = not units.bounds and units.structure in ("none", "laminar")
     if not settled or counted.label not in both.redundant:
         raise StructureError(

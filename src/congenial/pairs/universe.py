@@ -21,7 +21,7 @@ import numpy as np
 
 from congenial.data.table import Table
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.pairs.a_star import Metric, Reach, Reading
 
 RULE = "nearest table, first in the order of the schema"
@@ -32,7 +32,7 @@ LARGEST_ENUMERATION = 200_000  # tables, before the figures select among them
 class Universe:
     """All databases of n people over the schema, or those that conform to published figures."""
 
-    figures: Invariants
+    figures: Figures
 
     @property
     def words(self) -> str:
@@ -65,7 +65,7 @@ class Universe:
                 yield table
 
 
-def selected(figures: Invariants, table: Table, answer: tuple[int, ...]) -> Table:
+def selected(figures: Figures, table: Table, answer: tuple[int, ...]) -> Table:
     """The table that stands in when somebody is given `answer` (a cell, as level numbers).
 
     `table` is over the whole schema and agrees with the figures. Under nested figures somebody of
@@ -88,7 +88,7 @@ def selected(figures: Invariants, table: Table, answer: tuple[int, ...]) -> Tabl
     return Table(table.schema, table.names, counts)
 
 
-def _moved(figures: Invariants, table: Table, answer: tuple[int, ...]) -> Table:
+def _moved(figures: Figures, table: Table, answer: tuple[int, ...]) -> Table:
     """Somebody of the same atom, in the first cell that has anybody, moves."""
     names = table.schema.names
     shape = [table.schema.attribute(n).size if n in figures.bases else 1 for n in names]
@@ -109,7 +109,7 @@ def _impossible() -> StructureError:
     )
 
 
-def pairs_in_words(figures: Invariants, reading: Reading, metric: Metric, records: int) -> str:
+def pairs_in_words(figures: Figures, reading: Reading, metric: Metric, records: int) -> str:
     """The pairs that must look alike, as a clause after "the protection compares"."""
     kept = _agree_with(figures)
     if metric == "symmetric difference":
@@ -143,7 +143,7 @@ def guesser_in_words(records: int) -> str:
     return f"knows every record except yours{known}, and {thinks}"
 
 
-def no_pairs_in_words(figures: Invariants) -> str:
+def no_pairs_in_words(figures: Figures) -> str:
     """The same where a* = 0."""
     return (
         f"datasets that agree with {_agree_with(figures)}: there is only one, so nothing is left "
@@ -168,7 +168,7 @@ def left_out(reach: Reach, within: int) -> str:
     )
 
 
-def _agree_with(figures: Invariants) -> str:
+def _agree_with(figures: Figures) -> str:
     told = ["the exact figures"] if figures.equalities else []
     told += ["the public bounds"] if figures.bounds else []
     told += ["what is impossible by definition"] if figures.zeros else []

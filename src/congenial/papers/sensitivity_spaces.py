@@ -27,8 +27,8 @@ from congenial.data.arguments import expect
 from congenial.errors import StructureError
 from congenial.figures import lattice
 from congenial.figures.cells import Cells
+from congenial.figures.figures import Figures
 from congenial.figures.integers import Lattice
-from congenial.figures.invariants import Invariants
 from congenial.figures.lattice import Ints
 from congenial.figures.statements import Statement, total
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
@@ -229,7 +229,7 @@ def sensitivity(adjacency: Adjacency, query: Query) -> Sensitivity:
 
     >>> from congenial import Schema, margin
     >>> schema = Schema.from_dict({"r": {"integers": [1, 3]}, "c": {"integers": [1, 4]}})
-    >>> both = Invariants(schema, (margin("r"), margin("c")))
+    >>> both = Figures(schema, (margin("r"), margin("c")))
     >>> found = sensitivity(SemiAdjacent(both), ("r", "c"))
     >>> found.size, found.l1.value, found.l2_squared.value, found.rank.value
     (85, Fraction(6, 1), Fraction(6, 1), Fraction(6, 1))
@@ -271,7 +271,7 @@ def side_by_side(adjacency: SemiAdjacent, query: Query) -> Spaces:
     (2, 4, 4)
     """
     expect(adjacency, SemiAdjacent, "the adjacency", "Give SemiAdjacent(published).")
-    free = Invariants(adjacency.schema, adjacency.figures.zeros)
+    free = Figures(adjacency.schema, adjacency.figures.zeros)
     group = SemiAdjacent(free, metric=adjacency.metric, within=adjacency.records)
     return Spaces(
         adjacency.records,
@@ -324,7 +324,7 @@ def _farthest(
     )
 
 
-def _classes(figures: Invariants, statements: tuple[Statement, ...]) -> tuple[Cells, Ints]:
+def _classes(figures: Figures, statements: tuple[Statement, ...]) -> tuple[Cells, Ints]:
     """The cells in sight, and one of each class that query and figures cannot tell apart."""
     cells = Cells(figures.schema, (*figures.statements, *statements))
     possible = np.flatnonzero(~cells.touched(figures.zeros))

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 
 Family = Literal[
     "double_geometric",
@@ -140,7 +140,7 @@ class Description:
     table: tuple[str, ...]
     family: Family
     scale: Fraction
-    support: Invariants
+    support: Figures
     nonnegative: bool = False
     log_ratio_error: Fraction = Fraction(0)
     units: bool = False
@@ -184,7 +184,7 @@ class Description:
         """The density before conditioning on the support, as a formula with what its letters are.
 
         >>> from congenial.data.schema import Schema
-        >>> none = Invariants(Schema.from_dict({"a": {"levels": ["p", "q"]}}))
+        >>> none = Figures(Schema.from_dict({"a": {"levels": ["p", "q"]}}))
         >>> Description("m", ("a",), "double_geometric", Fraction(1, 10), none).law
         'p(u) ~ exp(-eps_cell * ||u||_1) on the integers'
         """
@@ -285,9 +285,9 @@ class Description:
 
 
 @lru_cache(maxsize=8)
-def _support(schema: Schema, text: str) -> Invariants:
+def _support(schema: Schema, text: str) -> Figures:
     """Figures as written; the releases of a ledger mostly share theirs, which are checked once."""
-    return Invariants.from_dict(schema, json.loads(text))
+    return Figures.from_dict(schema, json.loads(text))
 
 
 def check_version(data: Mapping[str, Any]) -> None:

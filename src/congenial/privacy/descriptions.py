@@ -14,7 +14,7 @@ from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index
 from congenial.errors import BundleError, CongenialError, GuaranteeError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.privacy.description import (
     VERSION,
     Description,
@@ -49,7 +49,7 @@ class RecordDescription:
     rho: Fraction = Fraction(0)
     added: Fraction | None = None
     persons: bool = True
-    given: Invariants | None = None
+    given: Figures | None = None
     shown: tuple[str, ...] | None = None
 
     columns: ClassVar[int] = 0  # numbers of a cell: it has none
@@ -71,9 +71,9 @@ class RecordDescription:
         return (self,)
 
     @property
-    def support(self) -> Invariants:
+    def support(self) -> Figures:
         """Figures the release was conditioned on."""
-        return Invariants(self.schema) if self.given is None else self.given
+        return Figures(self.schema) if self.given is None else self.given
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the schema is written beside it, once."""
@@ -110,8 +110,8 @@ class RecordDescription:
         )
 
 
-def _given(schema: Schema, data: Mapping[str, Any] | None) -> Invariants | None:
-    figures = None if data is None else Invariants.from_dict(schema, data)
+def _given(schema: Schema, data: Mapping[str, Any] | None) -> Figures | None:
+    figures = None if data is None else Figures.from_dict(schema, data)
     return figures if figures is not None and figures.statements else None
 
 
@@ -189,7 +189,7 @@ class TablesDescription:
         return law
 
     @property
-    def support(self) -> Invariants:
+    def support(self) -> Figures:
         """Figures the release was conditioned on."""
         return self.measured[0].support
 

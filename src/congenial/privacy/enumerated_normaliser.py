@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.lattice import Ints
 from congenial.figures.limits import conforming_tables
 
@@ -65,9 +65,7 @@ def _up(value: float) -> Fraction:
 
 
 @lru_cache(maxsize=16)
-def enumerate_pairs(
-    figures: Invariants, table: tuple[str, ...], replaced: bool
-) -> Enumerated | None:
+def enumerate_pairs(figures: Figures, table: tuple[str, ...], replaced: bool) -> Enumerated | None:
     """All pairs of tables over `table` that `figures` allow; None if they are too many.
 
     `replaced`: look-alikes have the same number of people.
@@ -99,7 +97,7 @@ def _distances(listed: Ints) -> Ints:
     return apart
 
 
-def _seen(figures: Invariants, table: tuple[str, ...]) -> bool:
+def _seen(figures: Figures, table: tuple[str, ...]) -> bool:
     """Whether the table shows, in full, everything the figures speak of.
 
     Then every listed table is that of some conforming database, and tables at distance 2 d are

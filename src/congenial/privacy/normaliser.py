@@ -51,8 +51,8 @@ from congenial.data.argument_rules import (
     takes,
 )
 from congenial.errors import GuaranteeError
+from congenial.figures.figures import Figures
 from congenial.figures.integers import rational_kernel
-from congenial.figures.invariants import Invariants
 from congenial.figures.limits import FAR, Limits, limits
 from congenial.figures.support import LOOSE, Support, support
 from congenial.figures.ties import Tie
@@ -109,9 +109,9 @@ class Conditions:
         )
 
     @classmethod
-    @takes(GuaranteeError, figures=Invariants, table=PLAIN_NAMES, distance=COUNT, replaced=FLAG)
+    @takes(GuaranteeError, figures=Figures, table=PLAIN_NAMES, distance=COUNT, replaced=FLAG)
     def of(
-        cls, figures: Invariants, table: tuple[str, ...], distance: int, replaced: bool = True
+        cls, figures: Figures, table: tuple[str, ...], distance: int, replaced: bool = True
     ) -> Conditions:
         """Those of counts over `table` given the figures and m >= 0."""
         return cls(

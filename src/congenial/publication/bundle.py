@@ -25,7 +25,7 @@ from congenial.data.arguments import PATH, expect
 from congenial.data.durable_files import rename_synced, sync, write_synced
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, CongenialError
-from congenial.figures.invariants import Invariants, in_place
+from congenial.figures.figures import Figures, in_place
 from congenial.mechanisms.released import PartFile, Released
 from congenial.privacy.descriptions import read_description
 from congenial.privacy.guarantee import Guarantee
@@ -237,7 +237,7 @@ def assemble(
     release_class = _class_of(index.get("kind"), index.get("description"))
     try:
         schema = Schema.from_dict(parsed("schema.json"), None)
-        published = Invariants.from_dict(schema, parsed("published.json"))
+        published = Figures.from_dict(schema, parsed("published.json"))
         description = read_description(schema, index["description"])
         units = getattr(description, "units", False)
         published.join(in_place(description.support, units))  # refuses one with other figures
@@ -275,7 +275,7 @@ def _class_of(kind: Any, description: Any) -> type[Released]:
     return by_name(kind).release_class
 
 
-def _promise(published: Invariants, told: Any) -> Guarantee:
+def _promise(published: Figures, told: Any) -> Guarantee:
     """The promise, refused before anything is worked out of it where nobody can mean it."""
     promise = Guarantee.from_dict(published, told)
     why = absurd_promise(promise.tradeoff)

@@ -13,21 +13,21 @@ import numpy as np
 
 from congenial._version import __version__
 from congenial.data.csv_text import is_formula, rows_csv
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.mechanisms.released import Released
 
 PUBLISHED_COLUMNS = ("figure", "for", "value", "because", "relation")
 RELATIONS = {"=": "exactly", ">=": "at least", "<=": "at most"}  # in published.csv
 
 
-def published_csv(published: Invariants) -> str:
+def published_csv(published: Figures) -> str:
     """`published_rows` as CSV; the last column only where there are bounds to tell from figures."""
     columns = 5 if any(one.limit for one in published.told) else 4
     rows = chain([PUBLISHED_COLUMNS], published_rows(published))
     return rows_csv(row[:columns] for row in rows)
 
 
-def published_rows(published: Invariants) -> Iterator[tuple[str, str, int, str, str]]:
+def published_rows(published: Figures) -> Iterator[tuple[str, str, int, str, str]]:
     """Published figures and public bounds, one for each cell of their axes: label, the levels,
     value, legal ground, and whether it is exact or a bound.
     """

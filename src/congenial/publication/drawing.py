@@ -20,8 +20,8 @@ from typing import Any
 from congenial.errors import (
     BundleError,
     CongenialError,
+    FigureError,
     LedgerError,
-    MandateError,
     RandomnessError,
     SpentNote,
 )
@@ -80,7 +80,7 @@ def carry_out(
 def refuse_changed(offer: Offer, ledger: Ledger) -> None:
     """Refuse to draw where a figure was published since the offer was made."""
     if not offer.holds(ledger):
-        raise MandateError(
+        raise FigureError(
             "a figure was published while this release was being prepared.",
             remedy="Run the release again; nothing was drawn.",
         )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from congenial.errors import CongenialError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import total
 from congenial.kinds.registry import of_section
 
@@ -26,7 +26,7 @@ PEOPLE = total().named("Number of people", "public by the promise")
 COUNTS_EVERYBODY = ("tables", "synthesise")  # kinds that count every record once
 
 
-def figures_beside(plan: Plan, known: Invariants) -> Invariants:
+def figures_beside(plan: Plan, known: Figures) -> Figures:
     """What a plan publishes beside what is published: its own figures and, where neither those nor
     these tell it, the number of people.
     """
@@ -35,14 +35,14 @@ def figures_beside(plan: Plan, known: Invariants) -> Invariants:
         return stated
     if not any(of_section(one).key in COUNTS_EVERYBODY for one in plan.release):
         return stated
-    given = Invariants(plan.schema, (*stated.statements, PEOPLE))
+    given = Figures(plan.schema, (*stated.statements, PEOPLE))
     before, after = known.join(stated), known.join(given)
     if any(_left_out_by(plan, one, before, after) for one in plan.release):
         return stated
     return given
 
 
-def _left_out_by(plan: Plan, section: NamedSection, before: Invariants, after: Invariants) -> bool:
+def _left_out_by(plan: Plan, section: NamedSection, before: Figures, after: Figures) -> bool:
     """Whether a release speaks against stating n: its promise takes no figures into account, parts
     of a nation are drawn apart, another number of records is asked for, a named mechanism keeps no
     figures, or counts conditioned on signs would need more noise (a known sum makes signs dearer).

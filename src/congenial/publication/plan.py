@@ -25,7 +25,7 @@ from congenial.data.predicate import parse
 from congenial.data.schema import Schema, Unit
 from congenial.data.source import resolve
 from congenial.errors import PlanError, located
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.kinds import registry
 from congenial.kinds.kind import NamedSection, Section
@@ -196,16 +196,16 @@ class Plan(Section):
         return f" (at most {self.data.max_rows} rows of each {self.data.unit})"
 
     @cached_property
-    def invariants(self) -> Invariants:
+    def figures(self) -> Figures:
         """The figures without values, the number of people among them where the promise makes it
         public (`number_of_people`); contradictory ones are refused.
         """
         from congenial.publication.number_of_people import figures_beside
 
-        return figures_beside(self, Invariants(self.schema))
+        return figures_beside(self, Figures(self.schema))
 
     @cached_property
-    def stated(self) -> Invariants:
+    def stated(self) -> Figures:
         """The figures under [publish], without values; contradictory ones are refused."""
         for label, statement in zip(self.publish, self.statements, strict=True):
             with located(f"publish.{label}"):
@@ -213,7 +213,7 @@ class Plan(Section):
                 for condition, _ in statement.terms:
                     if condition:
                         parse(condition, self.schema)
-        planned = Invariants.of(self.schema, self.statements)
+        planned = Figures.of(self.schema, self.statements)
         planned.refuse_clash()
         if self.data.max_rows is not None and planned.of_units is not None:
             from congenial.figures.unit_clash import refuse_unmet
@@ -235,9 +235,9 @@ class Plan(Section):
             return "replace-one"
         return "several rows" if self.publish else "add-remove"
 
-    def adjacency(self, figures: Invariants | None = None) -> Adjacency:
+    def adjacency(self, figures: Figures | None = None) -> Adjacency:
         """Which datasets must look alike, given published values when there are any."""
-        known = self.invariants if figures is None else figures
+        known = self.figures if figures is None else figures
         if self.data.max_rows is not None:
             if not self.publish:
                 return AddRemove(self.schema, self.data.max_rows)

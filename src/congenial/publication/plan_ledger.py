@@ -17,7 +17,7 @@ from typing import Any
 
 from congenial.data.source import POSTGRES_SCHEMES
 from congenial.errors import BundleError, LedgerError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.ledger.approvals import PlanStanding, Word
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.state import Entry
@@ -78,7 +78,7 @@ def propose(path: Path) -> PlanStanding:
     """Put the plan at `path` up for review; its ledger is started where it is absent."""
     text = Plan.read(path)
     plan = Plan.parse(text, path.parent)
-    _ = plan.invariants  # what cannot be planned is not proposed
+    _ = plan.figures  # what cannot be planned is not proposed
     ledger = opened_or_made(plan)
     ledger.propose(plan.digest, text, plan.file_digests)
     return standing(plan, ledger)
@@ -181,12 +181,12 @@ def _recorded(plan: Plan) -> dict[str, Any] | None:
     return read if isinstance(read, dict) and read.get("recorded_in") is not None else None
 
 
-def exact_figures(plan: Plan, ledger: Ledger | None) -> Invariants:
+def exact_figures(plan: Plan, ledger: Ledger | None) -> Figures:
     """All figures that are exact once the plan's are published: those of the ledger too, which the
     plan need not name. With values where everything is published.
     """
     if ledger is None:
-        return plan.invariants
+        return plan.figures
     published = ledger.figures
     if published.schema is not plan.schema and published.schema == plan.schema:
         # with words for readers, and what came from files

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from congenial.data.table import Table
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.ledger.spent_and_left import Repricing
 
@@ -53,13 +53,13 @@ class PublishPreview:
     `repricing` is None where there is no ledger yet.
     """
 
-    figures: Invariants
+    figures: Figures
     new: tuple[Statement, ...]
     warnings: tuple[PublishWarning, ...]
     repricing: Repricing | None
 
 
-def warnings(figures: Invariants, table: Table, fewer_than: int) -> tuple[PublishWarning, ...]:
+def warnings(figures: Figures, table: Table, fewer_than: int) -> tuple[PublishWarning, ...]:
     """Figures about fewer than so many people, and those that tell a whole group's answer."""
     found: list[PublishWarning | None] = []
     for statement, values in zip(figures.told, figures.told_values, strict=True):

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from congenial.data.durable_files import write_whole
 from congenial.data.predicate import parse
 from congenial.data.tabulate import Microdata
-from congenial.errors import BudgetError, MandateError, PlanError, StructureError, located, some_of
-from congenial.figures.invariants import Invariants
+from congenial.errors import BudgetError, FigureError, PlanError, StructureError, located, some_of
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.kinds.kind import Checked, NamedSection, tabulate, units_for
 from congenial.kinds.registry import of_section
@@ -53,7 +53,7 @@ class PlanCheck:
     """Result of `check`: structure of the figures, adjacency, and every release."""
 
     plan: Plan
-    figures: Invariants
+    figures: Figures
     published: bool
     releases: list[Checked]
     ledger: Ledger | None
@@ -128,7 +128,7 @@ def _made(plan: Plan, ledger: Ledger | None) -> tuple[str, ...]:
     return tuple(section.name for section in plan.release if section.name in drawn)
 
 
-def _refuse_unfit(plan: Plan, sections: Sequence[NamedSection], figures: Invariants) -> None:
+def _refuse_unfit(plan: Plan, sections: Sequence[NamedSection], figures: Figures) -> None:
     """What cannot work under these figures says so, before anything is recorded or drawn."""
     for section in sections:
         with located(f"release '{section.name}'"):
@@ -141,7 +141,7 @@ class PublishResult:
     and which statements were not public before.
     """
 
-    figures: Invariants
+    figures: Figures
     folder: Path
     repricing: Repricing
     new: tuple[Statement, ...]
@@ -166,7 +166,7 @@ def publish(
     if confirm is not None:
         confirm(_preview(figures, table, before, FEWER_THAN))
     del table  # confidential, and large
-    known = Invariants(plan.schema) if before is None else before.figures
+    known = Figures(plan.schema) if before is None else before.figures
     ledger = opened_or_made(plan, before)
     repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
     _write_published(figures, folder, note(plan, ledger))
@@ -189,7 +189,7 @@ def preview(
 
 
 def _preview(
-    figures: Invariants, table: Table, ledger: Ledger | None, fewer_than: int
+    figures: Figures, table: Table, ledger: Ledger | None, fewer_than: int
 ) -> PublishPreview:
     from congenial.publication.publish_preview import PublishPreview, warnings
 
@@ -201,14 +201,14 @@ def _preview(
 
 def _compute(
     plan: Plan, before: Ledger | None, progress: Callable[[str], Any]
-) -> tuple[Invariants, Table]:
+) -> tuple[Figures, Table]:
     """CONFIDENTIAL: the mandated figures, and the table they come from; refuses what cannot be
     published, or would leave a release of the plan that cannot be drawn.
     """
-    known = Invariants(plan.schema) if before is None else before.figures
+    known = Figures(plan.schema) if before is None else before.figures
     asked = figures_beside(plan, known)
     if not asked.told:
-        raise MandateError(
+        raise FigureError(
             "the plan has no [publish] section, so there is nothing to publish.",
             remedy="Run `congenial release` instead.",
         )
@@ -221,7 +221,7 @@ def _compute(
         table = tabulate(data, [n for n in plan.schema.names if n in named], progress)
         units = units_for(known.join(asked), data)
         if known.told and not known.holds_for(table, units):
-            raise MandateError(
+            raise FigureError(
                 "the data contradict figures that are already published in this ledger.",
                 remedy="If the data are of a new population, use a new ledger.",
             )
@@ -239,7 +239,7 @@ def _released_bases(plan: Plan) -> set[str]:
     return {plan.schema.axis(name).base for name in shown}
 
 
-def _write_published(figures: Invariants, folder: Path, recorded: dict[str, str]) -> None:
+def _write_published(figures: Figures, folder: Path, recorded: dict[str, str]) -> None:
     """Plain files, replaced one by one; the ledger already has the record."""
     from congenial.data.indented_json import indented
     from congenial.publication.bundle_texts import published_csv
@@ -254,14 +254,14 @@ def _write_published(figures: Invariants, folder: Path, recorded: dict[str, str]
         for name, text in content.items():
             write_whole(folder / name, text.encode())
     except OSError as reason:
-        raise MandateError(
+        raise FigureError(
             f"the figures are recorded in the ledger but cannot be written to '{folder}': "
             f"{reason.strerror}.",
             remedy="Run `congenial publish` again with --out; it records nothing twice.",
         ) from None
 
 
-def published_so_far(plan: Plan) -> Invariants:
+def published_so_far(plan: Plan) -> Figures:
     """Everything published exactly of these data, with the number of people where a release would
     publish it (CONFIDENTIAL until it does); refused while the plan's own figures are not public.
     """
@@ -271,30 +271,30 @@ def published_so_far(plan: Plan) -> Invariants:
 
 
 def _refuse_unpublished(plan: Plan, ledger: Ledger | None) -> None:
-    """MandateError while figures of the plan are not public; a release publishes the number of
+    """FigureError while figures of the plan are not public; a release publishes the number of
     people by itself, where whoever runs it may publish.
     """
-    known = Invariants(plan.schema) if ledger is None else ledger.figures
+    known = Figures(plan.schema) if ledger is None else ledger.figures
     may = ledger is None or allowed(ledger.roles, ledger.who, "mandates")
     public = (*known.told, PEOPLE) if may else known.told
     missing = [s.label for s in figures_beside(plan, known).told if s not in public]
     if missing:
-        raise MandateError(
+        raise FigureError(
             f"not published yet: {some_of(missing, '; ')}.",
             remedy="Run `congenial publish` first.",
         )
 
 
-def _with_people(plan: Plan, ledger: Ledger | None) -> tuple[Invariants, Invariants | None]:
+def _with_people(plan: Plan, ledger: Ledger | None) -> tuple[Figures, Figures | None]:
     """CONFIDENTIAL: all figures with their values, and the number of people if it is not public
     yet: it is counted here, and recorded by whoever releases something.
     """
     figures = exact_figures(plan, ledger)
     if figures.values is not None or PEOPLE not in figures.statements:
         return figures, None
-    known = Invariants(plan.schema) if ledger is None else ledger.figures
+    known = Figures(plan.schema) if ledger is None else ledger.figures
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
-        people = Invariants(plan.schema, (PEOPLE,)).evaluate(data.tabulate([]))
+        people = Figures(plan.schema, (PEOPLE,)).evaluate(data.tabulate([]))
     return known.join(people), people
 
 
@@ -344,7 +344,7 @@ def _refuse_price(
     mechanism: Any,
     name: str,
     ledger: Ledger | None,
-    people: Invariants | None = None,
+    people: Figures | None = None,
 ) -> None:
     """BudgetError when the budget does not allow a mechanism, whose price is known before data are
     read, or with the number of people; the ledger asks again when it draws.

@@ -51,10 +51,10 @@ class NormGivenSums(WeightedLaw):
     is a root), the rate itself for "linf". Tables with too many free cells for exact draws are
     refused. log_Z is None where the sums cross other than as margins of two attributes.
 
-    >>> from congenial import Schema, Invariants, total
+    >>> from congenial import Schema, Figures, total
     >>> from congenial.figures.support import support
     >>> schema = Schema.from_dict({"x": {"levels": ["a", "b", "c"]}})
-    >>> known = support(Invariants(schema, (total(),)), ("x",))
+    >>> known = support(Figures(schema, (total(),)), ("x",))
     >>> u = NormGivenSums("l2", Fraction(1, 4), known).draw(SeededRandomness(1))
     >>> int(u.sum())
     0

@@ -38,7 +38,7 @@ from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.errors import BudgetError, DataError, GuaranteeError
 from congenial.figures.cells import Cells
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.sensitive_values import SensitiveValues, refuse_unpublished
 from congenial.privacy.descriptions import RecordDescription
@@ -230,12 +230,12 @@ class Synthesizer:
         )
 
     @cached_property
-    def shown(self) -> Invariants:
+    def shown(self) -> Figures:
         """Published figures about columns that the files have, which their records keep."""
         return shown(self.adjacency.figures, self.names)
 
     @property
-    def given(self) -> Invariants | None:
+    def given(self) -> Figures | None:
         """Figures of which the files show something and rules they keep; None if there is none."""
         figures, labels = self.adjacency.figures, {s.label for s in self.shown.statements}
         kept = [
@@ -248,7 +248,7 @@ class Synthesizer:
             return None
         statements = tuple(compress(figures.statements, kept))
         values = None if figures.values is None else tuple(compress(figures.values, kept))
-        return Invariants(self.schema, statements, values)
+        return Figures(self.schema, statements, values)
 
     @cached_property
     def kernels(self) -> list[ColumnKernel]:

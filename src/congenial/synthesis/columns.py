@@ -16,9 +16,9 @@ import numpy as np
 from congenial.data.arguments import expect, texts
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
-from congenial.errors import GuaranteeError, MandateError, StructureError
+from congenial.errors import FigureError, GuaranteeError, StructureError
 from congenial.figures.cells import Cells
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.synthesis.column_kernels import ColumnKernel, SettledKernel, Weighting, kernel_of
 from congenial.synthesis.models import MultinomialColumn, read_model
 from congenial.synthesis.models.level_columns import numbers
@@ -138,7 +138,7 @@ def check_order(columns: Sequence[Column], public: Sequence[str], schema: Schema
 def build_kernels(
     columns: Sequence[Column],
     public: Sequence[str],
-    figures: Invariants,
+    figures: Figures,
     bound: Fraction,
     totals: FixedTotals | None = None,
 ) -> list[ColumnKernel]:
@@ -189,9 +189,7 @@ def _predictors(column: Column, schema: Schema) -> Floats | None:
     return np.stack([axis.reshape(-1) for axis in axes], axis=1)
 
 
-def _allowed(
-    column: Column, known: Sequence[str], held: Sequence[str], figures: Invariants
-) -> Bools:
+def _allowed(column: Column, known: Sequence[str], held: Sequence[str], figures: Figures) -> Bools:
     """Which levels are possible in each context, (contexts, levels).
 
     A rule is kept by the last of its columns, which must be given all the others in full. Columns
@@ -246,11 +244,11 @@ class FixedTotals:
     def sizes(self, n: int) -> Ints:
         """People in each group, group 0 first."""
         if self.figures is None:
-            raise MandateError("the figures have no values yet.", remedy="Publish them first.")
+            raise FigureError("the figures have no values yet.", remedy="Publish them first.")
         return np.concatenate([[n - int(self.figures.sum())], self.figures])
 
 
-def shown(figures: Invariants, names: Collection[str]) -> Invariants:
+def shown(figures: Figures, names: Collection[str]) -> Figures:
     """The figures and bounds that a file with these columns shows, under their own labels.
 
     Those about a column that the file lacks are no part of it, except that a table of people by
@@ -271,13 +269,11 @@ def shown(figures: Invariants, names: Collection[str]) -> Invariants:
             told = None if figure is None else np.asarray(figure).sum(axis=lost)
             found.append((replace(statement, by=axes), told))
     values = tuple(figure for _, figure in found)
-    return Invariants(
-        schema, tuple(s for s, _ in found), None if figures.values is None else values
-    )
+    return Figures(schema, tuple(s for s, _ in found), None if figures.values is None else values)
 
 
 def fixed_totals(
-    columns: Sequence[Column], public: Sequence[str], figures: Invariants
+    columns: Sequence[Column], public: Sequence[str], figures: Figures
 ) -> FixedTotals | None:
     """The published figures that drawing must respect; None if predictors keep them all.
 
@@ -295,10 +291,10 @@ def fixed_totals(
             remedy="Publish totals of one column and synthesise it first, make all columns the "
             "figures mention public, or leave them out of the files.",
         )
-    alone = Invariants(seen.schema, tuple(kept))
+    alone = Figures(seen.schema, tuple(kept))
     if seen.values is not None:
         told = zip(seen.statements, seen.values, strict=True)
-        alone = Invariants(seen.schema, tuple(kept), tuple(v for s, v in told if s in kept))
+        alone = Figures(seen.schema, tuple(kept), tuple(v for s, v in told if s in kept))
     nested = alone.structure in ("laminar", "none")
     if not nested or (alone.values is not None and alone.atom_totals is None):
         raise StructureError(

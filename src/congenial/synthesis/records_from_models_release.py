@@ -19,7 +19,7 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import BundleError
 from congenial.figures.cells import Cells
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.mechanisms.record_release import Made, RecordRelease
 from congenial.synthesis.columns import shown
@@ -179,9 +179,7 @@ def level_numbers(schema: Schema, records: Any) -> dict[str, Ints]:
     return found
 
 
-def agrees(
-    published: Invariants, levels: Mapping[str, Ints], records: int, *, figures: bool
-) -> bool:
+def agrees(published: Figures, levels: Mapping[str, Ints], records: int, *, figures: bool) -> bool:
     """Whether records keep the rules, and the figures if they are of all people, that they show.
 
     Statements about their columns, told apart as far as their values tell them.
@@ -201,7 +199,7 @@ def agrees(
         np.add.at(counts, tuple(levels[name] for name in bases), 1)
         if not bases:
             counts[...] = records
-        if not Invariants(schema, (statement,), (figure,)).holds_for(Table(schema, bases, counts)):
+        if not Figures(schema, (statement,), (figure,)).holds_for(Table(schema, bases, counts)):
             return False
     return True
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from congenial.errors import MandateError, StructureError
+from congenial.errors import FigureError, StructureError
 from congenial.figures import lattice
 from congenial.figures.connected import connected
 from congenial.figures.lattice import Ints
@@ -52,7 +52,7 @@ class ConformingTables:
                 remedy="Give one per cell, or one number for all.",
             )
         if np.any(self.lower > self.upper) or np.any(self.low > self.high):
-            raise MandateError(
+            raise FigureError(
                 "a lower bound is above its upper bound.", remedy="Correct the bounds."
             )
 
@@ -73,7 +73,7 @@ class ConformingTables:
     def given(cls, support: Support, lower: npt.ArrayLike | None = 0) -> ConformingTables:
         """The tables that have every sum published in `support`; impossible cells are zero."""
         if support.totals is None:
-            raise MandateError("the figures have no values yet.", remedy="Publish them first.")
+            raise FigureError("the figures have no values yet.", remedy="Publish them first.")
         labels = support.labels.reshape(-1)
         inside = np.flatnonzero(labels >= 0)
         groups = sp.csr_matrix(
@@ -170,7 +170,7 @@ class ConformingTables:
             return None
         totals = lattice.atom_totals(self.merged, self.low)
         if totals is None:
-            raise MandateError(
+            raise FigureError(
                 "no table of whole numbers agrees with the figures.",
                 remedy="Correct or leave out one of them.",
             )

@@ -18,7 +18,7 @@ import numpy as np
 
 from congenial.data.workload import Margin, Workload
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.support import Support, support
 from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.inverse import Inverse
@@ -134,7 +134,7 @@ def separable_part(measurements: Measurements) -> Measurements:
     Leaving out information cannot lower a variance. Starts from the finest measured tables; leaves
     out the figures only if no table separates beside them.
     """
-    for figures in (measurements.figures, Invariants(measurements.workload.schema)):
+    for figures in (measurements.figures, Figures(measurements.workload.schema)):
         found = _greedy(measurements, figures)
         if found is not None:
             return found
@@ -143,7 +143,7 @@ def separable_part(measurements: Measurements) -> Measurements:
     )
 
 
-def _greedy(measurements: Measurements, figures: Invariants) -> Measurements | None:
+def _greedy(measurements: Measurements, figures: Figures) -> Measurements | None:
     """Tables added from fine to coarse, as long as what is measured separates."""
     by_size = sorted(measurements.measured, key=lambda b: -measurements.margins[b].size)
     kept: list[int] = []
@@ -156,7 +156,7 @@ def _greedy(measurements: Measurements, figures: Invariants) -> Measurements | N
     return found
 
 
-def _only(measurements: Measurements, kept: Sequence[int], figures: Invariants) -> Measurements:
+def _only(measurements: Measurements, kept: Sequence[int], figures: Figures) -> Measurements:
     tables = tuple(measurements.workload.tables[b] for b in kept)
     work = Workload(measurements.workload.schema, measurements.workload.axes, tables)
     return Measurements(work, tuple(measurements.precisions[b] for b in kept), figures)

@@ -49,7 +49,7 @@ from congenial.data.argument_rules import (
 )
 from congenial.data.workload import Workload
 from congenial.errors import PlanError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.support import support
 from congenial.pairs.difference_types import DifferenceTypes
 from congenial.tables.aims import LargestRatio, Objective, PowerMean
@@ -155,7 +155,7 @@ class Design:
         invert = self.law == "gaussian"
         return tuple((1 / p if invert else p) if p else None for p in self.parameters)
 
-    def measurements(self, figures: Invariants) -> Measurements:
+    def measurements(self, figures: Figures) -> Measurements:
         """The tables with the precision of their noise given exact figures."""
         pairs = zip(self.workload.tables, self.scales, strict=True)
         precisions = (
@@ -255,7 +255,7 @@ def design_for_accuracy(
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"integers": [0, 2]}})
     >>> work = Workload.of(schema, [["sex", "age"], ["sex"]])
     >>> types = difference_types(ReplaceOne(schema), work)
-    >>> model = Information.of(work, Invariants(schema))
+    >>> model = Information.of(work, Figures(schema))
     >>> found = design_for_accuracy(work, types, model, {0: 4.0, 1: 1.0})
     >>> all(a <= b for a, b in zip(found.variances, (4.0, 1.0))), found.feasible()
     (True, True)

@@ -17,7 +17,7 @@ import numpy as np
 from congenial.data.rational import fraction
 from congenial.data.workload import Workload
 from congenial.errors import CongenialError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.summed_out import summed_out
 from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
@@ -34,7 +34,7 @@ APPROXIMATED = (
 )
 
 
-def variance_model(workload: Workload, figures: Invariants, types: DifferenceTypes) -> Information:
+def variance_model(workload: Workload, figures: Figures, types: DifferenceTypes) -> Information:
     """The variances that a design makes small; `approximate` where they have no closed form."""
     figures = summed_out(figures, workload.axes)
     kept, moved = figures.tells_total, tuple(map(any, zip(*types.squares, strict=True)))

@@ -14,7 +14,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from congenial.data.workload import Workload
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.pairs.difference_types import DifferenceTypes
 from congenial.tables.design import BITS, Design, design_for_accuracy
 from congenial.tables.information import Information
@@ -32,7 +32,7 @@ def design_for_cells(
     types: DifferenceTypes,
     model: Information,
     limits: Mapping[int, float],
-    figures: Invariants,
+    figures: Figures,
     law: Law = "gaussian",
 ) -> Design:
     """A design whose worst cell of table b has a variance of at most `limits[b]`."""
@@ -52,7 +52,7 @@ def design_for_cells(
     return _more(found, max(1.0, *_excess(found, limits, figures).values()))
 
 
-def _least(found: Design, limits: Mapping[int, float], figures: Invariants) -> Design:
+def _least(found: Design, limits: Mapping[int, float], figures: Figures) -> Design:
     """The same with the least multiple of its parameters that meets the limits, nearly."""
 
     def enough(factor: float) -> bool:
@@ -70,7 +70,7 @@ def _least(found: Design, limits: Mapping[int, float], figures: Invariants) -> D
     return _more(found, high)
 
 
-def _excess(found: Design, limits: Mapping[int, float], figures: Invariants) -> dict[int, float]:
+def _excess(found: Design, limits: Mapping[int, float], figures: Figures) -> dict[int, float]:
     """Worst variance of each table, relative to its limit."""
     together = JointEstimator(found.workload, found.family, found.scales, figures)
     tables = found.workload.tables

@@ -38,7 +38,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from congenial.data.workload import Margin
-from congenial.errors import MandateError, StructureError
+from congenial.errors import FigureError, StructureError
 from congenial.figures.integers import Ints
 from congenial.figures.statements import Statement
 from congenial.sampling.randomness import Randomness, SystemRandomness
@@ -207,7 +207,7 @@ def nearest_in(
 ) -> Ints:
     """The whole table of a set nearest to `values` (whole numbers), in least squares.
 
-    Exact, and ties are broken at random so that no cell is favoured. MandateError if the set is
+    Exact, and ties are broken at random so that no cell is favoured. FigureError if the set is
     empty. Parts of the table that conform already stay as they are; `every`, for rehearsals, solves
     for them too.
 
@@ -318,9 +318,9 @@ def _whole(values: npt.ArrayLike, cells: int) -> Ints:
     return y.astype(np.int64)
 
 
-def impossible() -> MandateError:
+def impossible() -> FigureError:
     """The error for figures that contradict each other."""
-    return MandateError(
+    return FigureError(
         "no whole table within the bounds satisfies the figures.",
         remedy="Correct or drop a figure.",
     )
@@ -341,7 +341,7 @@ class PublicProgramme:
 
     @classmethod
     def of(cls, measurements: Measurements) -> PublicProgramme:
-        """MandateError if nothing fits; StructureError if that cannot be settled."""
+        """FigureError if nothing fits; StructureError if that cannot be settled."""
         if measurements.size > LARGEST:
             raise StructureError(
                 f"whole counts of {measurements.size} cells need an integer programme of more than "
@@ -353,7 +353,7 @@ class PublicProgramme:
         nothing = np.zeros(conforming.cells)
         status, solution = search(nothing, conforming.rows, ends, limits, True, NODES)
         if status == INFEASIBLE:
-            raise MandateError(
+            raise FigureError(
                 "no whole counts agree with all published figures and bounds.",
                 remedy="Compute the figures from one dataset, or correct the bounds.",
             )

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from congenial.data.workload import Margin, Partition, Workload
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.pairs.figure_margins import figure_margins
 
 Floats = NDArray[np.float64]
@@ -200,7 +200,7 @@ class Information:
     def of(
         cls,
         workload: Workload,
-        figures: Invariants,
+        figures: Figures,
         *,
         people_kept: bool = True,
         approximate: bool = False,

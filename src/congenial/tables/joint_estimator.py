@@ -17,7 +17,7 @@ import numpy as np
 
 from congenial.data.workload import Ints, Workload
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.support import support
 from congenial.tables.covariance import Covariance, Deviations
 from congenial.tables.general_fit import as_near_tables
@@ -65,7 +65,7 @@ class JointEstimator:
     workload: Workload
     family: Family
     scales: tuple[Fraction | None, ...]
-    figures: Invariants
+    figures: Figures
     keep: tuple[str, ...] = ()
     printed: bool = True  # whether whole counts are
 
@@ -145,7 +145,7 @@ class JointEstimator:
     def why_no_counts(self) -> str:
         """Why no whole counts can be fitted; empty where they can. From public figures alone.
 
-        Raises MandateError where no whole counts have the figures at all.
+        Raises FigureError where no whole counts have the figures at all.
         """
         return self.rehearsal if isinstance(self.rehearsal, str) else ""
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from congenial.data.argument_rules import NUMBERS, check_fields
 from congenial.data.predicate import parse
 from congenial.data.workload import Ints, Margin, Partition, Workload
-from congenial.errors import MandateError, PlanError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.errors import FigureError, PlanError, StructureError
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.tables.row_space import RowSpace
 
@@ -51,10 +51,10 @@ class Measurements:
 
     workload: Workload
     precisions: tuple[float, ...]
-    figures: Invariants
+    figures: Figures
 
     def __post_init__(self) -> None:
-        check_fields(self, PlanError, workload=Workload, precisions=NUMBERS, figures=Invariants)
+        check_fields(self, PlanError, workload=Workload, precisions=NUMBERS, figures=Figures)
         tables = self.workload.tables
         if len(self.precisions) != len(tables):
             raise PlanError(
@@ -70,7 +70,7 @@ class Measurements:
         if not any(self.precisions):
             raise PlanError("no table is measured.", remedy="Give some table a precision above 0.")
         if self.figures.schema.digest != self.workload.schema.digest:
-            raise MandateError(
+            raise FigureError(
                 "the figures are about another schema than the tables.", remedy="Use one schema."
             )
 
@@ -189,7 +189,7 @@ class Measurements:
         """The i-th exact figure's values, with one axis per attribute of the cells."""
         figures = self.figures
         if figures.values is None:
-            raise MandateError("the figures have no values yet.", remedy="Publish them first.")
+            raise FigureError("the figures have no values yet.", remedy="Publish them first.")
         statement = figures.equalities[i]
         values = figures.values[figures.statements.index(statement)]
         assert values is not None
@@ -207,7 +207,7 @@ class Measurements:
         if not figures.equalities:
             return np.zeros((1,) * len(figures.bases))
         if figures.values is None:
-            raise MandateError("the figures have no values yet.", remedy="Publish them first.")
+            raise FigureError("the figures have no values yet.", remedy="Publish them first.")
         atoms = figures.atoms
         sizes = np.bincount(atoms[atoms > 0], minlength=int(atoms.max(initial=0)) + 1)[1:]
         scale = sp.diags(np.sqrt(sizes))

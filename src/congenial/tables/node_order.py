@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.workload import Ints, Margin, Partition
-from congenial.errors import MandateError, StructureError
+from congenial.errors import FigureError, StructureError
 from congenial.tables.measurements import Floats, Measurements, common_refinement, relative
 from congenial.tables.structure import figure_rows
 
@@ -345,7 +345,7 @@ def _refuse_impossible(atoms: Atoms) -> None:
     fixed = atoms.kernel is None
     bad = np.any(atoms.sums < 0) if fixed else np.any(atoms.high < atoms.low)
     if bad:
-        raise MandateError(
+        raise FigureError(
             "no whole counts agree with all published figures.",
             remedy="Compute the figures from one dataset.",
         )

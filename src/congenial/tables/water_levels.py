@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from congenial.errors import MandateError
+from congenial.errors import FigureError
 from congenial.figures.lattice import Ints
 from congenial.sampling.randomness import Randomness
 from congenial.tables.conforming_tables import FAR
@@ -95,7 +95,7 @@ class WaterLevels:
     def fill(self, totals: Ints, randomness: Randomness) -> Ints:
         """The nearest whole cells with these totals, in the order of `order`; ties at random."""
         if np.any(totals < self.least) or np.any(totals > self.most):
-            raise MandateError(
+            raise FigureError(
                 "the bounds of the cells cannot meet a total.",
                 remedy="Correct the figure or the bounds.",
             )

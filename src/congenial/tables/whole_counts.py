@@ -67,7 +67,7 @@ def rehearse(measurements: Measurements, keep: Sequence[str] = ()) -> FitMethod:
 
     From coarse to fine in compiled loops where sums nest (`transport_fit`), otherwise by quadratic
     and integer programmes (`general_fit`). With what it gives, a fit to any estimates has whole
-    nonnegative counts that have every figure. Raises StructureError or MandateError where there are
+    nonnegative counts that have every figure. Raises StructureError or FigureError where there are
     no whole counts, or none can be found.
     """
     for axis in keep:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from congenial.errors import BundleError, PlanError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.pairs.distributions import DistributionPairs, Origin
 from congenial.pairs.pairs import read_pairs
@@ -100,15 +100,15 @@ def test_pairs_survive_being_written_and_read():
         DistributionPairs.given(query(1), discrete, origin=Origin("empirical", 10, "assumed")),
     ):
         told = json.loads(json.dumps(pairs.to_dict()))
-        again = read_pairs(Invariants(SCHEMA), told)
+        again = read_pairs(Figures(SCHEMA), told)
         assert isinstance(again, DistributionPairs)
         assert again.same(pairs)
         assert again == pairs
     told["laws"][0]["masses"] = ["1/3"]
     with pytest.raises((BundleError, StructureError)):
-        read_pairs(Invariants(SCHEMA), told)
+        read_pairs(Figures(SCHEMA), told)
     with pytest.raises(BundleError):
-        read_pairs(Invariants(SCHEMA), {"metric": "pairs of distributions"})
+        read_pairs(Figures(SCHEMA), {"metric": "pairs of distributions"})
 
 
 def test_words_name_the_pairs():

@@ -16,7 +16,7 @@ from scipy import stats
 from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistic, Statistics, Vector
 from congenial.errors import BundleError, DataError, InferenceError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.inference import estimate
 from congenial.kinds.statistics_document import StatisticsReport
 from congenial.mechanisms.distribution.choose import calibrate_distribution
@@ -160,7 +160,7 @@ def test_payload_and_back(name):
     again = StatisticsRelease.from_payload(
         name="ward",
         description=release.description,
-        guarantee=Guarantee.from_dict(Invariants(SCHEMA), told),
+        guarantee=Guarantee.from_dict(Figures(SCHEMA), told),
         randomness=release.randomness,
         publishable=release.publishable,
         payload=files,

@@ -13,8 +13,8 @@ from scipy.stats import chi2
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import GuaranteeError, MandateError, StructureError
-from congenial.figures.invariants import publish
+from congenial.errors import FigureError, GuaranteeError, StructureError
+from congenial.figures.figures import publish
 from congenial.figures.statements import total
 from congenial.figures.support import support
 from congenial.mechanisms.wasserstein.base_measure import (
@@ -336,7 +336,7 @@ def test_refusals():
         prior_congenial(2**40, [((0, 1), 2)], [0, 1], alpha=1, kappa=1)
     with pytest.raises(StructureError, match="in no public sum"):
         congenial(3, [((0, 1), 2)], parts=[(0, 1)])
-    with pytest.raises(MandateError, match="public figures"):
+    with pytest.raises(FigureError, match="public figures"):
         TableLaw(congenial(2, [((0, 1), 2)]), [1, 2], F(1))
     with pytest.raises(GuaranteeError, match="without limit"):
         WassersteinExponential.assuming(cases.finite(), 2, 1, naive(2), loss="squared l2")

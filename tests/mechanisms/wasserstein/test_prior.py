@@ -12,7 +12,7 @@ import pytest
 from flint import arb, ctx
 from scipy.stats import chi2, dirichlet_multinomial
 
-from congenial.errors import GuaranteeError, MandateError
+from congenial.errors import FigureError, GuaranteeError
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.prior import prior, prior_kernels
 from congenial.sampling.prior.prior import CountCell, CountsGivenTotal
@@ -291,9 +291,9 @@ def test_edges():
     empty = CountsGivenTotal([CountCell(0, F(1)), CountCell(0, F(1), F(1, 2), 0)], 0)
     assert empty.draw_many(SeededRandomness(1), 1).tolist() == [[0, 0]]
     assert empty.log_density([0, 0]) == pytest.approx(0)
-    with pytest.raises(MandateError, match="negative"):
+    with pytest.raises(FigureError, match="negative"):
         CountsGivenTotal([CountCell(0, F(1))], -1)
-    with pytest.raises(MandateError, match="larger than the count"):
+    with pytest.raises(FigureError, match="larger than the count"):
         CountCell(1, F(1), below=2)
     with pytest.raises(GuaranteeError, match="shape"):
         CountCell(1, F(1), F(0))

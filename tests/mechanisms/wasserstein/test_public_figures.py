@@ -11,7 +11,7 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import GuaranteeError
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import at_most, count, total
 from congenial.figures.support import support
 from congenial.mechanisms.wasserstein.base_measure import congenial, naive, published_sums
@@ -120,8 +120,8 @@ def test_finite_scenarios_must_have_the_sums():
 
 # ---- published figures beside scenarios ----------------------------------------------------------
 
-BY_A = Invariants(SCHEMA, (total(by="a"),))
-PEOPLE = Invariants(SCHEMA, (total(),))
+BY_A = Figures(SCHEMA, (total(by="a"),))
+PEOPLE = Figures(SCHEMA, (total(),))
 
 
 def test_the_loss_of_independent_records_given_a_margin():
@@ -146,8 +146,8 @@ def test_the_loss_of_independent_records_given_a_margin():
     ("scenarios", "published"),
     [
         (IndependentRecords("replace-one"), BY_A),
-        (IndependentRecords("replace-one"), Invariants(SCHEMA, (total(), count("a = '0'")))),
-        (IndependentRecords("replace-one"), Invariants(SCHEMA, (at_most(count("a = '0'"), 9),))),
+        (IndependentRecords("replace-one"), Figures(SCHEMA, (total(), count("a = '0'")))),
+        (IndependentRecords("replace-one"), Figures(SCHEMA, (at_most(count("a = '0'"), 9),))),
         (IndependentRecords("presence"), PEOPLE),
         (BoundedCounts(5, k_anonymity(1)), BY_A),
         (DependentCounts(5, "1/4", "3/4"), BY_A),

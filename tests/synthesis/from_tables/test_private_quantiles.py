@@ -13,7 +13,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import chisquare
 
-from congenial import Invariants, Schema, SemiAdjacent, Table, total
+from congenial import Figures, Schema, SemiAdjacent, Table, total
 from congenial.data.attribute import Attribute
 from congenial.errors import CongenialError, SchemaError, StructureError
 from congenial.sampling.randomness import SeededRandomness
@@ -125,7 +125,7 @@ def test_outcomes_add_up_and_draws_follow_them(monkeypatch: pytest.MonkeyPatch) 
 SCHEMA = Schema.from_dict(
     {"x": {"levels": ["p", "q"]}, "y": {"integers": [1, 4]}, "z": {"levels": ["s", "t", "u"]}}
 )
-BY_X = Invariants(SCHEMA, (total(by="x"),), (np.array([1, 2]),))
+BY_X = Figures(SCHEMA, (total(by="x"),), (np.array([1, 2]),))
 HALVES = ColumnRules.of(quantiles={"y": 2})
 
 
@@ -187,7 +187,7 @@ def test_quantiles_and_tables_together_stay_below_the_promise() -> None:
     )
     assert 0.6 * epsilon < whole_losses(made, pair) <= epsilon
     wrong = TableRecords.calibrate(
-        SemiAdjacent(Invariants(SCHEMA)), SCHEMA.names, epsilon=epsilon, rules=HALVES, rounds=3
+        SemiAdjacent(Figures(SCHEMA)), SCHEMA.names, epsilon=epsilon, rules=HALVES, rounds=3
     )
     assert whole_losses(wrong, pair) > epsilon
 
@@ -195,7 +195,7 @@ def test_quantiles_and_tables_together_stay_below_the_promise() -> None:
 def test_a_run_measures_by_the_bins_it_drew() -> None:
     """One release: a cut inside the column, tables by its two bins, and checks that hold."""
     made = TableRecords.calibrate(
-        SemiAdjacent(Invariants(SCHEMA)), SCHEMA.names, epsilon=Fraction(60), rules=HALVES
+        SemiAdjacent(Figures(SCHEMA)), SCHEMA.names, epsilon=Fraction(60), rules=HALVES
     )
     table = people((0, 0, 0), (1, 0, 1), (1, 3, 2), (0, 3, 2))
     release = made.release(table, SeededRandomness(SEED))
@@ -259,7 +259,7 @@ def test_what_cannot_be_cut_or_written_is_refused(rules: dict[str, Any], says: s
 
 
 def test_figures_about_a_cut_column_are_refused() -> None:
-    figures = Invariants(SCHEMA, (total(by="y"),), (np.array([1, 2, 0, 0]),))
+    figures = Figures(SCHEMA, (total(by="y"),), (np.array([1, 2, 0, 0]),))
     with pytest.raises(CongenialError, match="could not keep it"):
         TableRecords.calibrate(
             SemiAdjacent(figures), SCHEMA.names, epsilon=Fraction(1), rules=HALVES

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from congenial import AddRemove, Invariants, Schema, SemiAdjacent, Table, margin, total
+from congenial import AddRemove, Figures, Schema, SemiAdjacent, Table, margin, total
 from congenial.errors import GuaranteeError
 from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.synthesis.from_tables import maximum_entropy, records_run
@@ -41,9 +41,9 @@ def people(*cells: tuple[int, int, int]) -> Table:
 NOBODY_MOVED = people((0, 0, 0), (1, 0, 0), (1, 0, 0))
 BOTH_MOVED = people((0, 2, 1), (1, 2, 1), (1, 0, 0))
 ONE_MOVED = people((0, 2, 1), (1, 0, 0), (1, 0, 0))
-BY_X = Invariants(THREE, (total(by="x"),), (np.array([1, 2]),))
+BY_X = Figures(THREE, (total(by="x"),), (np.array([1, 2]),))
 
-MARGINS = Invariants(TWO, (margin("x"), margin("y")), (np.array([2, 2]), np.array([1, 2, 1])))
+MARGINS = Figures(TWO, (margin("x"), margin("y")), (np.array([2, 2]), np.array([1, 2, 1])))
 CONFORMING = [
     Table(TWO, TWO.names, [[a, b, 2 - a - b], [1 - a, 2 - b, a + b - 1]])
     for a, b in product(range(2), range(3))
@@ -127,7 +127,7 @@ def test_pairs_by_coarser_names_stay_below_the_promise(
     """A coarser table moves no farther than a fine one; half of the promise would be exceeded."""
     y = {"integers": [1, 3], "within": {"half": ["low", "high", "high"]}}
     schema = Schema.from_dict({**THREE.to_dict(), "y": y})
-    figures = Invariants(schema, (total(by="x"),), (np.array([1, 2]),))
+    figures = Figures(schema, (total(by="x"),), (np.array([1, 2]),))
     made = TableRecords.calibrate(
         SemiAdjacent(figures),
         ("x", "y"),
@@ -263,6 +263,6 @@ def test_planted_number_of_people_from_the_data(monkeypatch: pytest.MonkeyPatch)
     """
     with pytest.raises(GuaranteeError, match="symmetric difference"):
         TableRecords.calibrate(AddRemove(THREE), THREE.names, PROMISE)
-    made = TableRecords.calibrate(SemiAdjacent(Invariants(THREE)), ("w",), PROMISE)
+    made = TableRecords.calibrate(SemiAdjacent(Figures(THREE)), ("w",), PROMISE)
     fewer = people((0, 0, 0), (1, 0, 0))
     assert not follows_from_outcomes(Procedure(made, [fewer, NOBODY_MOVED], 1, monkeypatch))

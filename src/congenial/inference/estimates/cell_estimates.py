@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from congenial.data.schema import Schema
 from congenial.errors import InferenceError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.limits import FAR
 from congenial.figures.sum_ranges import SumRanges, sum_ranges
 from congenial.figures.support import support
@@ -98,7 +98,7 @@ class CellEstimates(Protocol):
         """The axes of the finest cells."""
 
     @property
-    def published(self) -> Invariants:
+    def published(self) -> Figures:
         """The figures published exactly."""
 
     @property

@@ -21,7 +21,7 @@ from congenial.data.schema import Schema
 from congenial.data.table import cell_index
 from congenial.data.workload import Margin, Workload
 from congenial.errors import InferenceError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.summed_out import summed_out
 from congenial.inference.estimates.cell_estimates import (
     DRAWS,
@@ -113,7 +113,7 @@ class CombinedEstimates(IndependentTables):
         return tuple(found)
 
     @cached_property
-    def published(self) -> Invariants:
+    def published(self) -> Figures:
         """The figures of all tables."""
         joined = self.tables[0].published
         for one in self.tables[1:]:
@@ -127,7 +127,7 @@ class CombinedEstimates(IndependentTables):
         return Measurements(work, precisions, self._shown)
 
     @cached_property
-    def _shown(self) -> Invariants:
+    def _shown(self) -> Figures:
         """The exact figures about attributes of the tables."""
         bases = {axis.base for one in self.tables for axis in self.schema.axes(one.axes)}
         figures = summed_out(self.published, [*bases])
@@ -136,12 +136,12 @@ class CombinedEstimates(IndependentTables):
             for i, statement in enumerate(figures.statements)
             if figures.values is not None
             and figures.values[i] is not None
-            and {*Invariants(self.schema, (statement,)).bases} <= bases
+            and {*Figures(self.schema, (statement,)).bases} <= bases
             and statement in figures.equalities
         ]
         values = tuple((figures.values or ())[i] for i in kept)
         statements = tuple(figures.statements[i] for i in kept)
-        return Invariants(self.schema, statements, values if kept else None)
+        return Figures(self.schema, statements, values if kept else None)
 
     @cached_property
     def _inverse(self) -> Inverse:

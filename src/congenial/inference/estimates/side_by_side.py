@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from congenial.data.schema import Schema
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.inference.estimates.cell_estimates import (
     CellEstimates,
     Floats,
@@ -40,7 +40,7 @@ class SideBySide(IndependentTables):
         return self.tables[0].axes
 
     @property
-    def published(self) -> Invariants:
+    def published(self) -> Figures:
         """The first table's."""
         return self.tables[0].published
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from congenial.data.advance import one_by_one
 from congenial.data.schema import Schema
 from congenial.errors import InferenceError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.support import FROZEN, LOOSE
 from congenial.inference.estimates.cell_estimates import (
     DRAWS,
@@ -73,7 +73,7 @@ class SingleTableEstimates:
         return self.release.table
 
     @property
-    def published(self) -> Invariants:
+    def published(self) -> Figures:
         """The figures published exactly."""
         return self.release.published
 

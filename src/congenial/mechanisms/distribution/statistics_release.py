@@ -16,7 +16,7 @@ import numpy as np
 from congenial.data.arguments import expect
 from congenial.data.csv_text import rows_csv
 from congenial.errors import BundleError, InferenceError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.mechanisms.record_release import RecordRelease
 from congenial.mechanisms.released import FILE_LEVEL, LEVEL, Interval, check_level
@@ -252,7 +252,7 @@ class StatisticsRelease(RecordRelease):
         persons = None
         if told:
             schema = common["description"].schema
-            persons = Guarantee.from_dict(Invariants(schema), told)
+            persons = Guarantee.from_dict(Figures(schema), told)
         made = cls(**common, values=values, person_guarantee=persons)
         with np.errstate(all="ignore"):
             known = made.noise.total_covariance.diagonal()  # refuses a law that cannot be read

@@ -28,7 +28,7 @@ from congenial.data.argument_rules import (
 )
 from congenial.data.rational import fraction
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.support import FROZEN, Support, support
 from congenial.pairs.scenarios.statistic_laws import rational
 from congenial.sampling.inversion import Ints
@@ -224,7 +224,7 @@ def published_sums(known: Support) -> list[Total]:
     return [*groups, *(((int(i),), 0) for i in np.flatnonzero(labels == FROZEN))]
 
 
-def sums_published(base: Base, figures: Invariants, table: Sequence[str]) -> bool:
+def sums_published(base: Base, figures: Figures, table: Sequence[str]) -> bool:
     """Whether the sums of the base measure are those that published figures fix in a table."""
     known = support(figures, tuple(table))
     return not (known.ties or known.loose) and set(base.totals) == set(published_sums(known))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from congenial.errors import GuaranteeError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.scenarios.statistic_laws import rational
 from congenial.pairs.secrets import LEAKAGE, SecretPairs
@@ -81,7 +81,7 @@ def promise(
     return Guarantee(pairs, Pure(epsilon), basis, tuple(assumed), open_, CITATION)
 
 
-def person_promise(description: RecordDescription, figures: Invariants) -> Guarantee | None:
+def person_promise(description: RecordDescription, figures: Figures) -> Guarantee | None:
     """What the same release promises without any assumption about beliefs.
 
     The promise over databases that agree with the published figures: a* records apart, a*

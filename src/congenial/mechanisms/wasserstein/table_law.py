@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from congenial.errors import MandateError, StructureError
+from congenial.errors import FigureError, StructureError
 from congenial.mechanisms.wasserstein.base_measure import Base
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.inversion import Ints
@@ -44,12 +44,12 @@ class TableLaw:
                 f"{x.size} counts for {base.cells} cells.", remedy="Give one count per cell."
             )
         if any(value is None for _, value in base.totals):
-            raise MandateError(
+            raise FigureError(
                 "the sums of this base measure are not published yet.",
                 remedy="Publish them first.",
             )
         if not base.holds(x):
-            raise MandateError(
+            raise FigureError(
                 "the data do not agree with the public figures.",
                 remedy="Use the data from which the figures were computed.",
             )

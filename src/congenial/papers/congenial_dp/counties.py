@@ -18,7 +18,7 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import Statement, count, total
 from congenial.figures.support import support
 from congenial.pairs.adjacency import SemiAdjacent

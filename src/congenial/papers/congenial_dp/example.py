@@ -14,7 +14,7 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.lattice import Ints
 from congenial.figures.statements import count, total
 from congenial.figures.support import Support, support

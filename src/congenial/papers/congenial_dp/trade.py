@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import Statement, count, total
 from congenial.papers.congenial_dp.example import TABLE1, published
 from congenial.papers.item import Study

@@ -20,7 +20,7 @@ import numpy as np
 
 from congenial.data.table import Table
 from congenial.errors import StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.lattice import Ints
 from congenial.figures.support import Support, support
 from congenial.pairs.adjacency import SemiAdjacent
@@ -83,7 +83,7 @@ class Comparison:
 
 def compare(
     table: Table,
-    figures: Invariants,
+    figures: Figures,
     epsilon: Fraction | int | float,
     methods: Sequence[str] = ("plain", "project", "condition", "condition_project"),
     draws: int = 100,

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from congenial.errors import MandateError, StructureError
+from congenial.errors import FigureError, StructureError
 from congenial.tables.conforming_tables import FAR, ConformingTables
 from congenial.tables.measurements import Floats
 
@@ -24,7 +24,7 @@ def least_absolute(
 ) -> Floats:
     """A conforming real table of least ||m - values||_1, member beta of the family.
 
-    Assumes 0 <= beta <= 1. MandateError if no table conforms. Source: congenial-dp, Example 4.1.
+    Assumes 0 <= beta <= 1. FigureError if no table conforms. Source: congenial-dp, Example 4.1.
 
     >>> least_absolute([5, 4], ConformingTables.of([[1, 1]], [7]), beta=1.0).tolist()
     [5.0, 2.0]
@@ -64,7 +64,7 @@ def _moved(y: Floats, conforming: ConformingTables, weight: Floats, budget: floa
         np.concatenate([weight, weight]), bounds=Bounds(0.0, np.inf), constraints=constraints
     )
     if found.x is None:
-        raise MandateError(
+        raise FigureError(
             "no table within the bounds satisfies the figures.", remedy="Correct or drop a figure."
         )
     return np.asarray(found.x[: y.size] - found.x[y.size :], dtype=float)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.errors import MandateError
+from congenial.errors import FigureError
 from congenial.figures.lattice import Ints
 from congenial.figures.support import FROZEN, Support
 from congenial.papers.post_processing.least_absolute import least_absolute
@@ -45,7 +45,7 @@ class MethodSetting:
     def __post_init__(self) -> None:
         object.__setattr__(self, "truth", np.asarray(self.truth, dtype=np.int64).reshape(-1))
         if not self.support.agrees(self.truth):
-            raise MandateError(
+            raise FigureError(
                 "the table does not agree with the published figures.",
                 remedy="Use the table they were computed from.",
             )

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from congenial.data.schema import Schema
 from congenial.data.tabulate import tabulate
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import margin
 from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.papers.pseudo_posterior.expenditure import LEVELS, Sample

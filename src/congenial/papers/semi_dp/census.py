@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from congenial.data.schema import Schema
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import total
 from congenial.ledger.reassessment import reassess
 from congenial.pairs.adjacency import SemiAdjacent
@@ -131,9 +131,9 @@ def _queries(study: Study) -> list[Query]:
         return [(r["geolevel"], r["query"], Fraction(r["rho"])) for r in csv.DictReader(file)]
 
 
-def _figures(place: str) -> Invariants:
+def _figures(place: str) -> Figures:
     schema = Schema.from_dict({place: {"levels": ["A", "B"]}, "answer": {"levels": ["x", "y"]}})
-    return Invariants(schema, (total(by=place),))
+    return Figures(schema, (total(by=place),))
 
 
 def _changing(level: str, query: str, rho: Fraction) -> Fraction:

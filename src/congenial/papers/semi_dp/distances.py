@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.schema import Schema
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import count, margin
 from congenial.ledger.reassessment import suppose
 from congenial.pairs.adjacency import SemiAdjacent
@@ -69,8 +69,8 @@ def example1(study: Study) -> dict[str, Any]:  # noqa: ARG001 - nothing to vary
 # ---- section 7 -----------------------------------------------------------------------------------
 
 ANSWERS = tuple(product((1, 2), repeat=2))
-Figures = Callable[[Database], Any]
-PUBLISHED: dict[str, Figures] = {
+Published = Callable[[Database], Any]
+PUBLISHED: dict[str, Published] = {
     "nothing": lambda _: None,
     "margin of A1": lambda x: sum(a == 1 for a, _ in x),
     "margins of A1 and A2": lambda x: (sum(a == 1 for a, _ in x), sum(b == 1 for _, b in x)),
@@ -85,7 +85,7 @@ def answers_left(databases: Iterable[Database], known: Sequence[int]) -> dict[An
     return left
 
 
-def _line(people: int, words: str, figures: Figures, known: int) -> list[Any]:
+def _line(people: int, words: str, figures: Published, known: int) -> list[Any]:
     """Over all databases and all sets of `known` others: answers left to the first person."""
     groups: dict[Any, list[Database]] = {}
     for x in product(ANSWERS, repeat=people):
@@ -107,7 +107,7 @@ def section7(study: Study) -> dict[str, Any]:
         for known in range(people)
     ]
     schema = Schema.from_dict({"A1": {"levels": ["1", "2"]}, "A2": {"levels": ["1", "2"]}})
-    margins = Invariants(schema, (margin("A1"), margin("A2")))
+    margins = Figures(schema, (margin("A1"), margin("A2")))
     more = suppose(margins, count("A1 = '1' and A2 = '1'"))
     return {
         "columns": [

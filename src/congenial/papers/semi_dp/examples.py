@@ -12,7 +12,7 @@ import numpy as np
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.invariants import publish
+from congenial.figures.figures import publish
 from congenial.figures.statements import margin
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.papers.item import Study

@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 from congenial.data.argument_rules import COUNT, NAMES, listed, takes
 from congenial.data.schema import Schema
 from congenial.errors import GuaranteeError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement, margin, total
 from congenial.figures.support import FROZEN, Support, support
 from congenial.ledger.reassessment import by_distance
@@ -124,7 +124,7 @@ def proposition25(study: Study) -> dict[str, Any]:  # noqa: ARG001
     """Rank of the sensitivity space against the number of cells and the rank of the figures."""
     rows = []
     for words, schema, statements in _cases():
-        figures = Invariants(schema, statements)
+        figures = Figures(schema, statements)
         found = sensitivity(SemiAdjacent(figures), schema.names)
         rank = int(np.linalg.matrix_rank(figures.matrix.toarray()))
         rows.append([words, found.dimension, rank, int(found.rank.value)])
@@ -182,7 +182,7 @@ def subspace(adjacency: SemiAdjacent, names: Sequence[str]) -> Subspace:
     the figures on the released table.
 
     >>> schema = Schema.from_dict({"r": {"integers": [1, 3]}, "c": {"integers": [1, 3]}})
-    >>> both = Invariants(schema, (margin("r"), margin("c")))
+    >>> both = Figures(schema, (margin("r"), margin("c")))
     >>> found = subspace(SemiAdjacent(both), ["r", "c"])
     >>> round(found.projected, 4), int(found.semi.value)  # 2 / sqrt 3 against sqrt 6
     (1.1547, 6)
@@ -215,7 +215,7 @@ def definition10(study: Study) -> dict[str, Any]:  # noqa: ARG001
     """Delta_2 by subspace privacy and between look-alikes; its projection beside Algorithm 1's."""
     rows = []
     for words, schema, statements in _cases():
-        figures = Invariants(schema, statements)
+        figures = Figures(schema, statements)
         found = subspace(SemiAdjacent(figures), schema.names)
         matrix = _sums(schema, statements)
         theirs = np.eye(matrix.shape[1]) - np.linalg.pinv(matrix) @ matrix

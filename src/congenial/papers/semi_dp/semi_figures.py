@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.schema import Schema
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import margin
 from congenial.figures.support import support
 from congenial.mechanisms.kernel_gaussian import KernelProjection
@@ -54,7 +54,7 @@ def projection(k: int) -> KernelProjection:
     """The projection on k x k tables with zero margins."""
     levels = [str(i) for i in range(k)]
     schema = Schema.from_dict({"a": {"levels": levels}, "b": {"levels": levels}})
-    figures = Invariants(schema, (margin("a"), margin("b")))
+    figures = Figures(schema, (margin("a"), margin("b")))
     return KernelProjection(support(figures, ("a", "b")))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb
 
-from congenial.errors import MandateError, StructureError
+from congenial.errors import FigureError, StructureError
 from congenial.sampling.inversion import Floats, ball, positive_rational
 
 _WIDEST = 1 << 22
@@ -36,7 +36,7 @@ class CountCell:
         object.__setattr__(self, "rate", positive_rational("rate", self.rate))
         object.__setattr__(self, "shape", positive_rational("shape", self.shape))
         if self.centre < 0 or (self.below is not None and not 0 <= self.below <= self.centre):
-            raise MandateError(
+            raise FigureError(
                 "a count is negative, or larger than the count it is part of.",
                 remedy="Correct the table: counts are 0 or more, and a part is at most its whole.",
             )

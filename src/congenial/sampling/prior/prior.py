@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb
 
-from congenial.errors import MandateError, StructureError
+from congenial.errors import FigureError, StructureError
 from congenial.sampling.inversion import Floats, Ints, _bernoulli, ball
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.prior.count_cell import CountCell, WeightTable, tabulate
@@ -75,7 +75,7 @@ class CountsGivenTotal(IntegerLaw):
         if not self.cells:
             raise StructureError("a total of no cells.", remedy="Give at least one cell.")
         if self.total < 0:
-            raise MandateError("a total is negative.", remedy="Counts add up to 0 or more.")
+            raise FigureError("a total is negative.", remedy="Counts add up to 0 or more.")
         if len(self.cells) > 1 and self.total > 0:
             self._prepare()
 

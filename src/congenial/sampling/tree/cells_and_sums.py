@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from congenial.errors import MandateError, StructureError
+from congenial.errors import FigureError, StructureError
 from congenial.figures.limits import FAR
 from congenial.sampling.discrete import CellLaw, DoubleGeometric, Floats
 from congenial.sampling.inversion import Ints
@@ -46,7 +46,7 @@ class NoisyCells:
             if bound is not None:
                 side = np.broadcast_to(np.asarray(bound, dtype=np.int64), s.shape) - s
             if np.any(side * sign < 0):
-                raise MandateError(
+                raise FigureError(
                     "a count is outside its bounds.",
                     remedy="Give bounds that the confidential table satisfies.",
                 )

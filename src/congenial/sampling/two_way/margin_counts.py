@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from congenial.errors import MandateError, StructureError
+from congenial.errors import FigureError, StructureError
 from congenial.privacy.columns_error import columns_error, columns_fit
 from congenial.sampling.decide import pick_fast
 from congenial.sampling.inversion import Floats, Ints, ball, positive_rational
@@ -237,14 +237,14 @@ class _Reordered:
 
 
 def checked_counts(s: npt.ArrayLike) -> Ints:
-    """s as a two-way table of integers >= 0; MandateError or StructureError, no value shown."""
+    """s as a two-way table of integers >= 0; FigureError or StructureError, no value shown."""
     table = np.asarray(s)
     if table.ndim != 2 or table.size == 0 or not np.issubdtype(table.dtype, np.integer):
         raise StructureError(
             "a two-way table of integers is needed.", remedy="Give an array of shape (r, c)."
         )
     if (table < 0).any():
-        raise MandateError(
+        raise FigureError(
             "the table has a negative cell, which contradicts m >= 0.",
             remedy="Give counts, or use TwoWayNoise, which has no sign constraint.",
         )

@@ -10,7 +10,7 @@ from congenial.data.rational import exact
 from congenial.data.schema import Schema
 from congenial.errors import StructureError
 from congenial.figures.cells import Cells
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.synthesis.from_tables.made_up_columns import MadeUpColumn, read_made_up
 from congenial.synthesis.from_tables.private_quantiles import Cuts, QuantileBins
 from congenial.synthesis.from_tables.values_in_bins import StatedTail
@@ -63,7 +63,7 @@ class ColumnRules:
         """Choices of a cut that one record is part of: the steps of all columns."""
         return sum(one.steps for one in self.quantiles)
 
-    def refuse(self, figures: Invariants, names: Sequence[str]) -> None:
+    def refuse(self, figures: Figures, names: Sequence[str]) -> None:
         """Refuse rules that do not fit the columns, before any data are read."""
         schema: Schema = figures.schema
         for name, axis in self.coarse:
@@ -95,7 +95,7 @@ class ColumnRules:
                     remedy="Synthesise it, or give the made-up column another name.",
                 )
 
-    def _refuse_figures(self, cut: QuantileBins, figures: Invariants) -> None:
+    def _refuse_figures(self, cut: QuantileBins, figures: Figures) -> None:
         """Bins that are drawn could not keep what is published about a column."""
         for statement in figures.statements:
             if cut.name in Cells(figures.schema, (statement,)).bases:

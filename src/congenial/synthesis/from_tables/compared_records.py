@@ -22,7 +22,7 @@ import numpy as np
 
 from congenial.data.advance import one_by_one
 from congenial.data.tabulate import Microdata
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.randomness import Randomness
@@ -113,7 +113,7 @@ class ComparedRecords:
         amount = self.made.budget.amount * times
         if self.made.budget.law == "gaussian":  # pure epsilon implies rho = epsilon^2 / 2
             amount = Fraction(isqrt(int(2 * amount * GRID**2)), GRID)
-        pairs = SemiAdjacent(Invariants(self.made.schema))
+        pairs = SemiAdjacent(Figures(self.made.schema))
         columns = [Column(name) for name in self.made.names if self.made.sizes[name] > 1]
         return Synthesizer.calibrate(Guarantee.pure(amount, under=pairs), columns)
 

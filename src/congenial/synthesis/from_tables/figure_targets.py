@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from congenial.errors import StructureError
 from congenial.figures.cells import Cells
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.synthesis.columns import shown
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints, Reals
@@ -32,7 +32,7 @@ class KeptFigures:
     columns than the records have, its margin is kept.
     """
 
-    published: Invariants
+    published: Figures
     names: Axes
 
     def __post_init__(self) -> None:
@@ -81,7 +81,7 @@ class KeptFigures:
             )
 
     @cached_property
-    def seen(self) -> Invariants:
+    def seen(self) -> Figures:
         """The figures that records show."""
         return shown(self.published, self.names)
 
@@ -103,7 +103,7 @@ class KeptFigures:
 
     @cached_property
     def values(self) -> tuple[Ints, ...]:
-        """The values of `statements`, flat; MandateError before figures are published."""
+        """The values of `statements`, flat; FigureError before figures are published."""
         given = self.seen.values
         if given is None and self.seen.equalities:
             raise StructureError(

@@ -25,7 +25,7 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError, StructureError
-from congenial.figures.invariants import Invariants
+from congenial.figures.figures import Figures
 from congenial.figures.support import support
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.mechanism import Mechanism
@@ -187,14 +187,14 @@ class TableRecords:
         return self.figures.schema
 
     @cached_property
-    def figures(self) -> Invariants:
+    def figures(self) -> Figures:
         """What is published, over the levels that are counted."""
         told = self.adjacency.figures.of_rows
         if not self.rules.quantiles:
             return told
         cuts = dict(self.cuts) or self.rules.evenly(told.schema)
         counted = binned_schema(told.schema, self.rules.quantiles, cuts)
-        return Invariants(counted, told.statements, told.values)
+        return Figures(counted, told.statements, told.values)
 
     @cached_property
     def counted_adjacency(self) -> Adjacency:

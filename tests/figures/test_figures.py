@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import CongenialError, MandateError
+from congenial.errors import CongenialError, FigureError
 from congenial.figures import lattice
 from congenial.figures.cells import Cells
-from congenial.figures.invariants import Invariants, publish
+from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import (
     Statement,
     at_least,
@@ -111,14 +111,14 @@ def test_published_values_are_the_sums_they_say():
     ],
 )
 def test_structure_and_rank(statements, structure, rank):
-    invariants = Invariants(SCHEMA, statements)
-    assert invariants.structure == structure
-    assert invariants.rank == rank
+    figures = Figures(SCHEMA, statements)
+    assert figures.structure == structure
+    assert figures.rank == rank
 
 
 def test_redundant_statements_are_named():
-    invariants = Invariants(SCHEMA, (margin("sex"), total(), count("sex = 'f'"), total(by="state")))
-    assert invariants.redundant == ("Population", "Count of sex = 'f'")
+    figures = Figures(SCHEMA, (margin("sex"), total(), count("sex = 'f'"), total(by="state")))
+    assert figures.redundant == ("Population", "Count of sex = 'f'")
 
 
 @given(st.data())
@@ -150,9 +150,9 @@ def test_rank_equals_exact_elimination(data):
 )
 def test_groups_are_exactly_the_sums_that_follow(statements, names):
     """A direction of the released table is free iff it is orthogonal to the implied figures."""
-    invariants = Invariants(SCHEMA, statements).evaluate(TABLE)
-    groups = support(invariants, names)
-    cells = invariants.schema.size(SCHEMA.names)
+    figures = Figures(SCHEMA, statements).evaluate(TABLE)
+    groups = support(figures, names)
+    cells = figures.schema.size(SCHEMA.names)
     full = np.zeros((0, cells), dtype=np.int64)
     for statement in statements:
         row, weight = Cells(SCHEMA, (*statements, margin(*SCHEMA.names))).column(statement)
@@ -206,27 +206,27 @@ def test_a_million_cells_are_no_problem():
             "age": {"integers": [0, 49]},
         }
     )
-    invariants = Invariants(schema, (total(by="tract"), count("age >= 18", by="tract")))
-    assert invariants.rank == 40_000
-    assert support(invariants, ("tract", "age")).groups == 40_000
-    crossed = Invariants(schema, (margin("tract"), margin("age")))
+    figures = Figures(schema, (total(by="tract"), count("age >= 18", by="tract")))
+    assert figures.rank == 40_000
+    assert support(figures, ("tract", "age")).groups == 40_000
+    crossed = Figures(schema, (margin("tract"), margin("age")))
     assert crossed.structure == "two-way"
     assert crossed.rank == 20_049
 
 
 def test_writing_and_reading_back():
     public = publish(TABLE, total(by="county").named("People", "statute 7"), total())
-    again = Invariants.from_dict(SCHEMA, public.to_dict())
+    again = Figures.from_dict(SCHEMA, public.to_dict())
     assert again == public
     assert again.statements[0].because == "statute 7"
-    assert Invariants(SCHEMA, (total(),)) != public
+    assert Figures(SCHEMA, (total(),)) != public
 
 
 def test_joining():
     left, right = publish(TABLE, total()), publish(TABLE, total(), total(by="sex"))
     assert [s.label for s in left.join(right).statements] == ["Population", "Population by sex"]
     other = Table(SCHEMA, SCHEMA.names, COUNTS + 1)
-    with pytest.raises(MandateError, match="other values"):
+    with pytest.raises(FigureError, match="other values"):
         left.join(publish(other, total()))
 
 
@@ -239,9 +239,9 @@ def test_joining():
         lambda: linear({}),
         lambda: total(by=("sex", "sex")),
         lambda: margin(),
-        lambda: Invariants(SCHEMA, (total(), margin("sex").named("Population"))),
-        lambda: Invariants(SCHEMA, (total(by="nowhere"),)).structure,
-        lambda: Invariants(SCHEMA, (count("age >= 17"),)).structure,
+        lambda: Figures(SCHEMA, (total(), margin("sex").named("Population"))),
+        lambda: Figures(SCHEMA, (total(by="nowhere"),)).structure,
+        lambda: Figures(SCHEMA, (count("age >= 17"),)).structure,
         lambda: publish(TABLE, structural_zeros("sex = 'f'")),
         lambda: publish(TABLE, at_least(count("sex = 'f'"), 10**6)),
         lambda: publish(TABLE, at_most(count("sex = 'f'"), 3)),
@@ -270,20 +270,20 @@ def test_bad_mandates_say_what_and_what_to_do(make):
     ],
 )
 def test_contradictions_are_named(statements, clashing):
-    assert Invariants(SCHEMA, statements).clash == clashing
+    assert Figures(SCHEMA, statements).clash == clashing
 
 
 def test_figures_that_no_table_has_are_refused_on_reading():
     data = publish(TABLE, total(by="county"), total()).to_dict()
     data["statements"][1]["values"] += 1
-    with pytest.raises(MandateError, match="'Population by county' and 'Population' together"):
-        Invariants.from_dict(SCHEMA, data)
+    with pytest.raises(FigureError, match="'Population by county' and 'Population' together"):
+        Figures.from_dict(SCHEMA, data)
 
 
 def test_large_figures_and_weights_are_settled_exactly():
     big = Table(SCHEMA, SCHEMA.names, np.full((3, 2, 4), 10**15))
     data = publish(big, total(by="county"), total()).to_dict()
-    assert Invariants.from_dict(SCHEMA, data).clash == ()
+    assert Figures.from_dict(SCHEMA, data).clash == ()
     weighted = publish(
         Table(SCHEMA, SCHEMA.names, np.full((3, 2, 4), 10**9)),
         linear({"age >= 18": 10**7, "age < 18": 10**7 + 1}),
@@ -296,16 +296,16 @@ def test_a_statement_given_twice_is_kept_once():
     once = publish(TABLE, total(), count("age >= 18", by="state"))
     twice = publish(TABLE, total(), count("age >= 18", by=("state",)), total(by=[]))
     assert twice == once
-    assert Invariants(SCHEMA, (total(), total())).statements == (total(),)
+    assert Figures(SCHEMA, (total(), total())).statements == (total(),)
     figures = (np.array(3), np.array(3))
-    assert Invariants(SCHEMA, (total(), total()), figures).values == figures[:1]
-    with pytest.raises(MandateError, match="two different values"):
-        Invariants(SCHEMA, (total(), total()), (np.array(3), np.array(4)))
-    with pytest.raises(MandateError, match="called 'people'"):
-        Invariants(SCHEMA, (total().named("people"), margin("sex").named("people")))
+    assert Figures(SCHEMA, (total(), total()), figures).values == figures[:1]
+    with pytest.raises(FigureError, match="two different values"):
+        Figures(SCHEMA, (total(), total()), (np.array(3), np.array(4)))
+    with pytest.raises(FigureError, match="called 'people'"):
+        Figures(SCHEMA, (total().named("people"), margin("sex").named("people")))
 
 
 @pytest.mark.parametrize("wrong", ["age >= 18", None, [total()], 3.5])
 def test_what_is_no_mandate_is_refused_in_words(wrong):
-    with pytest.raises(MandateError, match="is not a figure"):
+    with pytest.raises(FigureError, match="is not a figure"):
         publish(TABLE, wrong)

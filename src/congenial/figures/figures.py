@@ -1,4 +1,4 @@
-"""Invariants: the published statistics A s = a (and bounds B s >= b) with their structure worked
+"""Figures: the published statistics A s = a (and bounds B s >= b) with their structure worked
 out (`figure_structure`).
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from congenial.data.arguments import expect
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import MandateError
+from congenial.errors import FigureError
 from congenial.figures import lattice
 from congenial.figures.blocks import BlockKind
 from congenial.figures.figure_structure import FigureStructure
@@ -26,18 +26,18 @@ from congenial.figures.statements import Statement, without_repeats
 
 
 @dataclass(frozen=True)
-class Invariants(FigureStructure):
+class Figures(FigureStructure):
     """What is published exactly about a population: statements, and their values once published.
 
     `values[i]` holds statement i's figures as an array over its `by` axes; `values` is None while
     the plan is only being checked. Bounds and structural zeros carry no value. A statement given
     twice is kept once. `statements` count rows; those about units that own several rows are kept
-    apart in `of_units`, where they count units (`Invariants.of` sorts them, `told` has them all).
+    apart in `of_units`, where they count units (`Figures.of` sorts them, `told` has them all).
 
     Source: semi-dp, section 3 (invariants T(X) = t); congenial-dp, section 2 (A s = a, B s >= b).
 
     >>> from congenial import Schema, total
-    >>> planned = Invariants(Schema.from_dict({"sex": {"levels": ["f", "m"]}}), (total(by="sex"),))
+    >>> planned = Figures(Schema.from_dict({"sex": {"levels": ["f", "m"]}}), (total(by="sex"),))
     >>> planned.values is None
     True
     >>> planned.evaluate(Table(planned.schema, ["sex"], [14, 11])).values
@@ -45,10 +45,10 @@ class Invariants(FigureStructure):
     """
 
     values: tuple[Ints | None, ...] | None = field(default=None, repr=False)
-    of_units: Invariants | None = None
+    of_units: Figures | None = None
 
     def __post_init__(self) -> None:
-        expect(self.schema, Schema, "the schema", "Give a Schema.", MandateError)
+        expect(self.schema, Schema, "the schema", "Give a Schema.", FigureError)
         if self.values is not None:
             _check_figures(self.values)
         statements, values = without_repeats(self.statements, self.values)
@@ -57,7 +57,7 @@ class Invariants(FigureStructure):
         self._refuse_misplaced()
         for label, times in Counter(s.label for s in self.told).items():
             if times > 1:
-                raise MandateError(
+                raise FigureError(
                     f"two figures are called '{label}'.", remedy="Give each its own name."
                 )
         if self.values is not None:
@@ -71,7 +71,7 @@ class Invariants(FigureStructure):
         refuse_misplaced(self)
 
     @classmethod
-    def of(cls, schema: Schema, statements: Sequence[Statement]) -> Invariants:
+    def of(cls, schema: Schema, statements: Sequence[Statement]) -> Figures:
         """Statements about rows and about units, each in its place; without values."""
         marked = [one for one in statements if isinstance(one, Statement) and one.units]
         rows = tuple(one for one in statements if one not in marked)
@@ -79,7 +79,7 @@ class Invariants(FigureStructure):
         return cls(schema, rows, None, cls(schema, units) if units else None)
 
     @property
-    def of_rows(self) -> Invariants:
+    def of_rows(self) -> Figures:
         """The figures about rows alone."""
         return self if self.of_units is None else replace(self, of_units=None)
 
@@ -128,28 +128,28 @@ class Invariants(FigureStructure):
 
     # ---- values ----------------------------------------------------------------------------
 
-    def evaluate(self, table: Table, units: Table | None = None) -> Invariants:
+    def evaluate(self, table: Table, units: Table | None = None) -> Figures:
         """The same statements with their values, computed from the confidential tables of rows and,
         where there are figures about them, of units.
 
-        Raises MandateError, without a count, when the data break a structural zero or a bound.
+        Raises FigureError, without a count, when the data break a structural zero or a bound.
         """
         values: list[Ints | None] = []
         for statement, figures in zip(self.statements, self._figures(table), strict=True):
             if not statement.allows(figures):
                 bound = ", change the bound" if statement.relation in (">=", "<=") else ""
-                raise MandateError(
+                raise FigureError(
                     f"the data contradict '{statement.label}'.",
                     remedy=f"Correct the data{bound} or leave out the figure.",
                 )
             values.append(figures if statement.relation == "=" else None)
-        return Invariants(self.schema, self.statements, tuple(values), self._evaluate_units(units))
+        return Figures(self.schema, self.statements, tuple(values), self._evaluate_units(units))
 
-    def _evaluate_units(self, units: Table | None) -> Invariants | None:
+    def _evaluate_units(self, units: Table | None) -> Figures | None:
         if self.of_units is None:
             return None
         if units is None:
-            raise MandateError(
+            raise FigureError(
                 "figures about units need a table of units.",
                 remedy="Give what Microdata.tabulate_units returns, as units=.",
             )
@@ -165,7 +165,7 @@ class Invariants(FigureStructure):
         if not self.statements:
             return True
         if self.values is None:
-            raise MandateError("the figures have no values yet.", remedy="Publish them first.")
+            raise FigureError("the figures have no values yet.", remedy="Publish them first.")
         return all(
             statement.allows(fresh) and (told is None or np.array_equal(told, fresh))
             for statement, told, fresh in zip(
@@ -174,9 +174,9 @@ class Invariants(FigureStructure):
         )
 
     def refuse_other_data(self, table: Table) -> None:
-        """MandateError, without a number, where a table does not agree with what is published."""
+        """FigureError, without a number, where a table does not agree with what is published."""
         if not self.holds_for(table):
-            raise MandateError(
+            raise FigureError(
                 "the data do not agree with the published figures and rules.",
                 remedy="Use the data from which the figures were computed.",
             )
@@ -222,7 +222,7 @@ class Invariants(FigureStructure):
 
     def _check_values(self, values: Sequence[Ints | None]) -> None:
         if len(values) != len(self.statements):
-            raise MandateError(
+            raise FigureError(
                 f"{len(self.statements)} figures came with {len(values)} values.",
                 remedy="Publish them again.",
             )
@@ -244,9 +244,9 @@ class Invariants(FigureStructure):
         return smallest_clash(self)
 
     def refuse_clash(self) -> None:
-        """Raise MandateError, naming the statements, when no table of counts satisfies them all."""
+        """Raise FigureError, naming the statements, when no table of counts satisfies them all."""
         if self.clash:
-            raise MandateError(
+            raise FigureError(
                 f"no table of counts satisfies {' and '.join(repr(label) for label in self.clash)}"
                 f"{' together' if len(self.clash) > 1 else ''}.",
                 remedy="Correct or leave out one of them.",
@@ -254,10 +254,10 @@ class Invariants(FigureStructure):
 
     # ---- joining and writing ---------------------------------------------------------------
 
-    def join(self, other: Invariants) -> Invariants:
+    def join(self, other: Figures) -> Figures:
         """Both sets of statements as one; a statement in both is kept once if its figures agree."""
         if other.schema.digest != self.schema.digest:
-            raise MandateError(
+            raise FigureError(
                 "figures with two different schemas cannot be combined.",
                 remedy="Use one schema per population.",
             )
@@ -267,7 +267,7 @@ class Invariants(FigureStructure):
             if statement in statements:
                 mine = values[statements.index(statement)] if values else None
                 if mine is not None and theirs is not None and not np.array_equal(mine, theirs):
-                    raise MandateError(
+                    raise FigureError(
                         f"figure '{statement.label}' is already published with other values.",
                         remedy="If the data are of a new population, use a new ledger.",
                     )
@@ -281,9 +281,9 @@ class Invariants(FigureStructure):
         if self.of_units is not None and other.of_units is not None:
             units = self.of_units.join(other.of_units)
         kept = tuple(values) if published else None
-        return Invariants(self.schema, tuple(statements), kept, units)
+        return Figures(self.schema, tuple(statements), kept, units)
 
-    def implies(self, other: Invariants) -> bool:
+    def implies(self, other: Figures) -> bool:
         """Whether every statement of `other` is among these, with the same figures."""
         mine = dict(zip(self.statements, self.to_dict()["statements"], strict=True))
         told = zip(other.statements, other.to_dict()["statements"], strict=True)
@@ -306,7 +306,7 @@ class Invariants(FigureStructure):
         }
 
     @classmethod
-    def from_dict(cls, schema: Schema, data: Mapping[str, Any]) -> Invariants:
+    def from_dict(cls, schema: Schema, data: Mapping[str, Any]) -> Figures:
         """Inverse of `to_dict`."""
         statements = tuple(Statement.from_dict(s) for s in data["statements"])
         values = tuple(
@@ -325,34 +325,34 @@ class Invariants(FigureStructure):
         return hashlib.sha256(text.encode()).hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Invariants) and self.digest == other.digest
+        return isinstance(other, Figures) and self.digest == other.digest
 
     def __hash__(self) -> int:
         return hash(self.digest)
 
 
-def in_place(figures: Invariants, units: bool) -> Invariants:
+def in_place(figures: Figures, units: bool) -> Figures:
     """Figures that a table was drawn given, beside those about rows: as they are, or, for a table
     of units, in their own place.
     """
-    return Invariants(figures.schema, (), None, figures) if units else figures
+    return Figures(figures.schema, (), None, figures) if units else figures
 
 
 def _check_figures(values: object) -> None:
-    expect(values, (tuple, list), "the figures", "Give one entry per figure.", MandateError)
+    expect(values, (tuple, list), "the figures", "Give one entry per figure.", FigureError)
     for one in values:  # type: ignore[attr-defined]
         if one is not None:
-            expect(one, (np.ndarray, np.generic), "a figure", "Give an array.", MandateError)
+            expect(one, (np.ndarray, np.generic), "a figure", "Give an array.", FigureError)
 
 
-def publish(table: Table, *statements: Statement, units: Table | None = None) -> Invariants:
+def publish(table: Table, *statements: Statement, units: Table | None = None) -> Figures:
     """Compute statistics exactly from the confidential table; they are public from here on.
 
     `units` is the table of units, for statements about units (`Microdata.tabulate_units`).
 
     CONFIDENTIAL input, public output: the figures carry no noise, and neither they nor what follows
     from them is protected. Nothing is recorded: `congenial publish` does that, in the ledger.
-    Raises MandateError where the data break a bound or a structural zero.
+    Raises FigureError where the data break a bound or a structural zero.
 
     >>> from congenial import Schema, count, total
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 18, 65]}})
@@ -360,5 +360,5 @@ def publish(table: Table, *statements: Statement, units: Table | None = None) ->
     >>> publish(table, total(by="sex"), count("age >= 18")).values
     (array([14, 11]), array(16))
     """
-    expect(table, Table, "the table", "Give what tabulate(data, schema) returns.", MandateError)
-    return Invariants.of(table.schema, statements).evaluate(table, units)
+    expect(table, Table, "the table", "Give what tabulate(data, schema) returns.", FigureError)
+    return Figures.of(table.schema, statements).evaluate(table, units)
