@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
 from congenial.pairs.scenarios.statistic_laws import StatedDiscrete, pmf, sample
-from congenial.transport.flow import Edges, largest
+from congenial.transport.several import Edges, largest
 from congenial.transport.wasserstein import distance
 
 SEED = 20_240_607

@@ -91,10 +91,10 @@ def test_an_unknown_name_is_an_attribute_error(package: str) -> None:
 
 def test_a_name_that_is_also_a_module_stays_the_name() -> None:
     program = (
-        "from congenial.transport.distance import Distance\n"
+        "from congenial.transport.certificates import Distance\n"
         "import congenial.transport.delta_z\n"
         "from congenial.transport import delta_z, distance\n"
-        "print(callable(distance), callable(delta_z), callable(congenial.transport.distance))\n"
+        "print(callable(distance), callable(delta_z), callable(congenial.transport.delta_z))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.split() == ["True"] * 3, done.stderr

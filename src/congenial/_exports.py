@@ -41,7 +41,7 @@ class LazyPackage(ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # Importing a submodule binds it to its package; a public name of that spelling stays itself
-        # (`congenial.transport.distance` is the function, also once its module is loaded).
+        # (`congenial.transport.delta_z` is the function, also once its module is loaded).
         if not (isinstance(value, ModuleType) and name in self.__dict__["__all__"]):
             super().__setattr__(name, value)
 

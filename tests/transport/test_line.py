@@ -22,8 +22,8 @@ from congenial.pairs.scenarios.statistic_laws import (
     pmf,
     sample,
 )
-from congenial.transport import line, line_cells
-from congenial.transport.line_cells import UNIT, whole_masses
+from congenial.transport import line
+from congenial.transport.line import UNIT, whole_masses
 from congenial.transport.sorted_kernels import _beyond, _up
 from congenial.transport.wasserstein import distance
 from tests.transport.lp import least_w, random_law
@@ -147,7 +147,7 @@ def test_long_masses_of_many_cells_are_shortened(monkeypatch):
     """Rounded where delta pays for it, bracketed; never for W_inf."""
     laws = StatedBinomial(150, Fraction(1, 7)), StatedBinomial(160, Fraction(2, 11), shift=1)
     told = [distance(*laws, delta=delta) for delta in (0, "1/1000")]
-    monkeypatch.setattr(line_cells, "_LONG", 10)
+    monkeypatch.setattr(line, "_LONG", 10)
     whole, near = (distance(*laws, delta=delta) for delta in (0, "1/1000"))
     assert whole.value == told[0].value
     assert near.at_least <= told[1].value <= near.value <= told[1].value + 1
@@ -290,7 +290,7 @@ def test_bad_requests_are_refused():
 
 def cells(low, masses):
     at = np.array(low, dtype=float)
-    return line_cells.LineCells(at, at, np.array(masses), 12)
+    return line.LineCells(at, at, np.array(masses), 12)
 
 
 def test_ties_of_masses_and_of_distances():

@@ -10,9 +10,9 @@ import pytest
 
 from congenial.errors import GuaranteeError, StructureError
 from congenial.pairs.scenarios.statistic_laws import StatedNormal, pmf, sample
-from congenial.transport import threshold
+from congenial.transport import several
 from congenial.transport.certificates import Side, lengths
-from congenial.transport.flow import Edges, largest
+from congenial.transport.several import Edges, largest
 from congenial.transport.wasserstein import distance
 from tests.transport.lp import apart, least_w, matched, random_law
 
@@ -58,7 +58,7 @@ def test_neighbours_are_enough(monkeypatch):
     rng = np.random.default_rng(22)
     laws = sample(rng.normal(size=(60, 2))), sample(rng.normal(size=(45, 2)) + 0.3)
     told = [distance(*laws, delta=delta, norm="l2").value for delta in DELTAS]
-    monkeypatch.setattr(threshold, "_NEAREST", 1)
+    monkeypatch.setattr(several, "_NEAREST", 1)
     assert [distance(*laws, delta=delta, norm="l2").value for delta in DELTAS] == told
     assert distance(*laws).basis == "estimate"
 
@@ -154,7 +154,7 @@ def test_only_discrete_laws():
 
 
 def test_too_many_databases(monkeypatch):
-    monkeypatch.setattr(threshold, "_MOST_PAIRS", 5)
+    monkeypatch.setattr(several, "_MOST_PAIRS", 5)
     with pytest.raises(StructureError, match="level 'query'"):
         distance(
             pmf([[0, 1], [1, 0], [1, 1]], [1] * 3), pmf([[0, 0], [1, 1]], [1] * 2), norm="hamming"

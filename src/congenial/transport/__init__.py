@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from congenial.transport.certificates import (
         Certificate,
         Coupling,
+        Distance,
         Dominance,
         ShiftedNormal,
         Translation,
+        empirical,
     )
     from congenial.transport.delta_z import DistanceBound, conditioned_epsilon, delta_z
-    from congenial.transport.distance import Distance, empirical
     from congenial.transport.wasserstein import distance
 
 __all__ = [

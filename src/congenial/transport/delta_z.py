@@ -19,8 +19,7 @@ from congenial.pairs.scenarios.statistic_laws import probability
 from congenial.pairs.secrets import SecretPairs, belief_gap, event_gap
 from congenial.privacy.guarantee import BASES, Basis
 from congenial.privacy.numbers import above, odds, small
-from congenial.transport.certificates import Certificate, Norm
-from congenial.transport.distance import Distance
+from congenial.transport.certificates import Certificate, Distance, Norm
 from congenial.transport.wasserstein import distance
 
 

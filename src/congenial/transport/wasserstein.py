@@ -23,11 +23,22 @@ from congenial.pairs.scenarios.statistic_laws import (
     StatedNormal,
     probability,
 )
-from congenial.transport import tails
-from congenial.transport.certificates import NORMS, Dominance, Norm, Translation
-from congenial.transport.distance import Distance, empirical
-from congenial.transport.line import on_the_line, subtracted
-from congenial.transport.line_cells import OneDimensional, law_dimension
+from congenial.transport.certificates import (
+    NORMS,
+    Distance,
+    Dominance,
+    Norm,
+    Translation,
+    empirical,
+)
+from congenial.transport.line import (
+    OneDimensional,
+    law_dimension,
+    levels,
+    on_the_line,
+    subtracted,
+    w_infinity,
+)
 
 
 def distance(
@@ -94,7 +105,7 @@ def _on_log_scale(a: OneDimensional, b: OneDimensional, norm: Norm) -> Distance:
             "W_inf between a rounded pmf and a continuous law cannot be certified.",
             remedy="Give the masses as fractions, or ask for (W, delta)-closeness.",
         )
-    f, g = tails.levels(a), tails.levels(b)
-    value, at_least = tails.w_infinity(f, g)
+    f, g = levels(a), levels(b)
+    value, at_least = w_infinity(f, g)
     proof = Dominance(f[:2], g[:2], value, f[2] + g[2])
     return Distance(value, at_least, Fraction(0), norm, empirical(a, b), lambda: proof)

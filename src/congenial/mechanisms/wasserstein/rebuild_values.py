@@ -22,9 +22,8 @@ from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
-from congenial.transport.certificates import Norm
+from congenial.transport.certificates import Distance, Norm
 from congenial.transport.delta_z import DistanceBound, delta_z
-from congenial.transport.distance import Distance
 
 
 def rebuild(
