@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shlex
@@ -148,3 +149,13 @@ def sections(page: Path) -> dict[str, str]:
 def first_column(text: str) -> list[str]:
     """The code in the first column of every table row."""
     return re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
+
+
+def hooks() -> Any:
+    """The module that completes pages while the site is built."""
+    spec = importlib.util.spec_from_file_location("hooks", DOCS / "hooks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
