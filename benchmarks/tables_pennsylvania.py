@@ -12,7 +12,7 @@ table out has no TopDown beside it. "seconds" are the processor's: both designs,
 estimates and fit of one release.
 
 Race totals improve less under pure epsilon, and no split of it among these tables would change
-that: `docs/adr/0037-what-pure-epsilon-leaves-for-coarse-tables.md`.
+that: `docs/adr/0007-several-tables-are-one-description.md`.
 """
 
 from __future__ import annotations

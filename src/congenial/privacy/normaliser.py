@@ -27,7 +27,7 @@ better proof than the factor 2.
 stays among conforming tables (cell by cell it lies between s and s'): its price is at most the
 largest sum of steps' prices over the ways to write ||s - s'||_1 as a sum of norms. It is never
 above eps_cell ||s - s'||_1, the paper's factor 2, which holds for any set of tables whatever.
-docs/explanation/what-a-mandate-costs.md has this in full; tests/privacy/test_normaliser.py
+docs/explanation/what-an-exact-figure-costs.md has this in full; tests/privacy/test_normaliser.py
 enumerates it.
 """
 

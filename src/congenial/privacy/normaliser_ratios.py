@@ -2,7 +2,7 @@
 
 p_s(m) = a^||m - s||_1 / Z(s) on the conforming tables, a = exp(-eps_cell). One person who moves
 from cell j to cell i of a group makes s' = s + e_i - e_j; write r = a^2, c for the group's cells
-and n for its total. docs/explanation/what-a-mandate-costs.md proves what is used here:
+and n for its total. docs/explanation/what-an-exact-figure-costs.md proves what is used here:
 
 - **any step** of l1 norm N (`any_step`): at most 1 + a^(2 - N) - a^2;
 - **one line** (`line_steps`): the conforming tables are m + t g, t whole between two ends. With
