@@ -25,6 +25,7 @@ import pytest
 from congenial.data import tabulate as tabulate_module
 from congenial.data.engines.duckdb_source import DuckDBSource
 from congenial.data.schema import Schema, Unit
+from congenial.data.sql import ColumnType, tabulation
 from congenial.data.tabulate import Microdata, tabulate
 from congenial.errors import DataError, SchemaError
 
@@ -419,3 +420,35 @@ def test_thousands_of_levels_with_any_text_are_found() -> None:
     assert coarse.counts.sum() == len(picked)
     with pytest.raises(DataError, match="values that are not in the schema"):
         tabulate(pa.table({"area": ["area 1", "area 1500"]}), schema)
+
+
+def test_parquet_files_whose_types_differ(tmp_path: Path) -> None:
+    """Decimals, unsigned 64 bits, a column that some files lack, types that differ."""
+    schema = Schema.from_dict({"x": {"edges": [0, 2, 5], "missing": "none"}})
+    stored = [pa.decimal128(9, 2), pa.uint64(), pa.float64()]
+    for kind in stored:
+        pq.write_table(pa.table({"x": pa.array([1, 3], kind)}), tmp_path / "a.parquet")
+        pq.write_table(pa.table({"x": pa.array([4], pa.int8())}), tmp_path / "b.parquet")
+        assert tabulate(tmp_path, schema).counts.tolist() == [1, 2, 0]
+    pq.write_table(pa.table({"y": [1]}), tmp_path / "b.parquet")
+    assert tabulate(tmp_path, schema).counts.tolist() == [1, 1, 1]
+
+
+def test_dictionaries_and_plain_pages_of_parquet(tmp_path: Path) -> None:
+    schema = Schema.from_dict({"c": {"levels": ["a", "b"], "missing": "none", "other": "else"}})
+    values = pa.array(["a", "b", None, "q", "a"] * 500)
+    ways = [
+        (values.dictionary_encode(), {}),
+        (values, {"use_dictionary": False}),
+        (values.cast(pa.large_string()), {"row_group_size": 300}),
+    ]
+    for column, options in ways:
+        pq.write_table(pa.table({"c": column}), tmp_path / "a.parquet", **options)
+        assert tabulate(tmp_path, schema).counts.tolist() == [1_000, 500, 500, 500]
+
+
+def test_text_is_read_as_a_number_once() -> None:
+    """A code compares a number several times; reading it each time took half of a count."""
+    axes = SCHEMA.axes(["age", "rate", "size"])
+    types = dict.fromkeys(SCHEMA.names, ColumnType("text"))
+    assert tabulation(axes, SCHEMA, types, "people").count("TRY_CAST") == len(axes)

@@ -72,6 +72,26 @@ def test_rows_of_one_unit_that_disagree_are_refused_in_words(column: str) -> Non
             assert rows["household"][at] not in str(told.value)
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("household", None, "unit column 'household' has missing values"),
+        ("household", "h0", "more than 4 rows"),
+        ("tenure", "lease", "not in the schema"),
+        ("rooms", None, "missing values"),
+    ],
+)
+def test_units_that_cannot_be_counted(column: str, value: Any, words: str, tmp_path: Path) -> None:
+    rows, _ = households()
+    many = [i for i, home in enumerate(rows["household"]) if home not in ("h0", "h1")][:5]
+    for at in many:
+        rows[column][at] = value
+    pq.write_table(pa.table(rows), tmp_path / "rows.parquet", row_group_size=97)
+    with Microdata.open(tmp_path / "rows.parquet", SCHEMA, UNIT) as data:
+        with pytest.raises(DataError, match=words):
+            data.tabulate_units(["tenure", "rooms"])
+
+
 def test_units_are_not_counted_by_what_their_rows_may_differ_in() -> None:
     rows, _ = households()
     for unit, names, words in (

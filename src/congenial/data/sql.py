@@ -32,6 +32,7 @@ ColumnKind = Literal["whole", "decimal", "float", "double", "text", "boolean", "
 
 _LISTED = 1000  # labels that are written one by one
 _BETWEEN = "\x1f"  # the unit separator
+_NUMBER = "congenial_number_"  # the number that a text is read as, one for each axis
 # As long as no number of this form is too large or too small for double precision.
 _DIGITS = r"([0-9]{1,150}\.?[0-9]{0,150}|\.[0-9]{1,150})(e[-+]?[0-9]{1,2})?"
 _A_NUMBER = rf"^\s*[-+]?(inf|infinity|nan|{_DIGITS})\s*$"
@@ -238,17 +239,27 @@ def coded(
     dialect: Dialect = DUCKDB,
     beside: Sequence[str] = (),
 ) -> str:
-    """The rows of `source` with one code per axis, c0, c1, ..., and the expressions `beside` it."""
-    select, joins = list(beside), []
+    """The rows of `source` with one code per axis, c0, c1, ..., and the expressions `beside` it.
+
+    Text is read as a number once, in a query of its own below: a code compares it several times.
+    """
+    select, joins, numbers = list(beside), [], []
     for at, axis in enumerate(axes):
-        attribute = schema.attribute(axis.base)
+        attribute, stored = schema.attribute(axis.base), types[axis.base]
         column = f"src.{dialect.identifier(axis.base)}"
         if attribute.kind == "categorical":
-            code, join = _label_code(attribute, axis, column, types[axis.base], at, dialect)
+            code, join = _label_code(attribute, axis, column, stored, at, dialect)
         else:
-            code, join = _number_code(attribute, axis, column, types[axis.base], at, dialect)
+            value = column
+            if stored.kind == "text":
+                number = dialect.identifier(f"{_NUMBER}{at}")
+                numbers.append(f"{dialect.read_number(column)} AS {number}")
+                value = f"src.{number}"
+            code, join = _number_code(attribute, axis, column, value, stored, at, dialect)
         joins.append(join)
         select.append(f"CAST({code} AS INTEGER) AS c{at}")
+    if numbers:
+        source = f"(SELECT src.*, {', '.join(numbers)} FROM {source} AS src)"
     return f"SELECT {', '.join(select)} FROM {source} AS src {' '.join(joins)}"
 
 
@@ -305,15 +316,15 @@ def _number_code(
     attribute: Attribute,
     axis: Axis,
     column: str,
+    value: str,
     stored: ColumnType,
     at: int,
     dialect: Dialect,
 ) -> tuple[str, str]:
     missing = rule_code(attribute.missing, attribute, axis, Refusal.MISSING)
     other = rule_code(attribute.other, attribute, axis, Refusal.OUTSIDE)
-    value, first, join = column, "", ""
+    first, join = "", ""
     if stored.kind == "text":
-        value = dialect.read_number(column)
         label, join = _label_beside(attribute, axis, dialect.text_form(column, stored), at, dialect)
         first = f"WHEN {value} IS NULL THEN {label} "
     if stored.kind in dialect.with_nan:

@@ -1,18 +1,17 @@
 """From confidential records to a confidential table of counts.
 
 One pass over the data per table, inside the engine that holds them; what comes back has at most
-one row per cell. Large Parquet files are counted without SQL (`parquet_count.py`), with equal
-results.
+one row per cell.
 No message carries a value, a count or a level found in the data.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from congenial.data.arguments import expect
 from congenial.data.attribute import Attribute, Axis
 from congenial.data.schema import Schema, Unit
-from congenial.data.source import Source, guarded, open_source
+from congenial.data.source import Source, open_source
 from congenial.data.sql import (
     Refusal,
     check_type,
@@ -32,9 +31,6 @@ from congenial.data.sql import (
 from congenial.data.table import Table
 from congenial.errors import CongenialError, DataError
 
-if TYPE_CHECKING:
-    from congenial.data.engines.parquet_count import Counted, ParquetCount, Progress
-
 MAX_CELLS = 2**30
 SPILT = 10_000_000  # cells of a table above which a query's groups may go to disk
 UnitClasses = tuple[tuple[str, ...], tuple[Any, ...], NDArray[np.int64]]
@@ -42,8 +38,6 @@ NO_NUMBER = (
     "`congenial data` lists it. Labels of the schema, such as the one in top, are allowed; "
     "recode other text in [derive]."
 )
-_UNREADABLE = "the records cannot be read to the end."
-_REREAD = "Check that every file is complete."
 
 
 class Microdata:
@@ -114,18 +108,11 @@ class Microdata:
         """CONFIDENTIAL: the opened source, for those who work where the data are."""
         return _open(self._source)
 
-    def tabulate(
-        self,
-        names: Sequence[str] | None = None,
-        *,
-        progress: Callable[[Progress], object] | None = None,
-    ) -> Table:
+    def tabulate(self, names: Sequence[str] | None = None) -> Table:
         """Count the records over the axes `names` (all attributes if None; () is the total).
 
         The unit of protection is checked first, once. Raises DataError for empty data, and for
         missing values or values outside the schema where the schema refuses them.
-
-        `progress` is told how many rows are counted, where it takes long enough (Parquet files).
         """
         axes = self.schema.axes(self.schema.names if names is None else names)
         shape = tuple(axis.size for axis in axes)
@@ -137,11 +124,7 @@ class Microdata:
                 remedy="Use fewer or coarser axes.",
             )
         self.check_unit()
-        plan = self._plan_count(axes)
-        if plan is None:
-            flat = self._count_by_sql(axes, shape)
-        else:
-            flat = self._count_files(plan, progress)
+        flat = self._counted(axes, shape)
         return Table(self.schema, tuple(axis.name for axis in axes), flat.reshape(shape))
 
     def source_for(self, axes: Sequence[Axis]) -> Source:
@@ -155,7 +138,7 @@ class Microdata:
         steps = [RowsOfUnit(name, unit) for name in wanted]
         return source.under(*derived(source.name, source.types, steps, source.dialect))
 
-    def _count_by_sql(self, axes: tuple[Axis, ...], shape: tuple[int, ...]) -> NDArray[Any]:
+    def _counted(self, axes: tuple[Axis, ...], shape: tuple[int, ...]) -> NDArray[Any]:
         source = self.source_for(axes)
         if math.prod(shape) > SPILT:
             source.spill()
@@ -172,32 +155,6 @@ class Microdata:
             # Each combination of codes is one row, so assignment loses nothing.
             flat[np.ravel_multi_index(codes, shape) if axes else slice(None)] = some["n"].to_numpy()
         return flat
-
-    def _plan_count(self, axes: tuple[Axis, ...]) -> ParquetCount | None:
-        """How to count Parquet files without SQL; None where that is not possible or not faster."""
-        files = getattr(self.source_for(axes), "parquet", ())
-        plan = None
-        if files:
-            from congenial.data.engines import parquet_count
-
-            types = self.source.types
-            plan = guarded(
-                lambda: parquet_count.ParquetCount.plan(files, axes, self.schema, types),
-                _UNREADABLE,
-            )
-            if plan is not None and plan.rows < parquet_count.MIN_ROWS:
-                return None
-        return plan
-
-    def _count_files(
-        self, plan: ParquetCount, progress: Callable[[Progress], object] | None
-    ) -> NDArray[np.int64]:
-        counted: Counted = guarded(lambda: plan.run(progress), _UNREADABLE, _REREAD)
-        for axis, codes in zip(plan.axes, counted.refusals, strict=True):
-            refuse(axis, codes, self.schema)
-        if not counted.counts.any():
-            raise no_records()
-        return counted.counts
 
     def check_unit(self) -> None:
         """Check the unit of protection; without a unit column there is nothing to check.
@@ -275,9 +232,6 @@ class Microdata:
         self, axes: Sequence[Axis], source: Source
     ) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
         """CONFIDENTIAL: combinations of levels and their units; checks that a unit's rows agree."""
-        counted = self._units_of_files(axes, source)
-        if counted is not None:
-            return counted
         column = str(self.unit.column)
         own = f"src.{source.dialect.identifier(column)}"
         rows = coded(axes, self.schema, source.types, source.name, source.dialect, (own,))
@@ -293,26 +247,6 @@ class Microdata:
                     remedy='Correct the file, or leave of = "unit" out.',
                 )
         return codes, found["n"].to_numpy()
-
-    def _units_of_files(
-        self, axes: Sequence[Axis], source: Source
-    ) -> tuple[tuple[Any, ...], NDArray[np.int64]] | None:
-        """CONFIDENTIAL: the same without SQL; None for small files, and where SQL is to refuse."""
-        files = getattr(source, "parquet", ())
-        if not files:
-            return None
-        from congenial.data.engines.parquet_count import ParquetCount
-        from congenial.data.engines.parquet_units import UnitsFound, units_found
-
-        def count() -> UnitsFound | None:
-            plan = ParquetCount.plan(files, tuple(axes), self.schema, source.types)
-            return units_found(plan, str(self.unit.column))
-
-        found = guarded(count, _UNREADABLE, _REREAD)
-        if found is None or (not self.unit.truncate and found.largest > self.unit.rows):
-            return None
-        shape = tuple(axis.size for axis in axes)
-        return np.unravel_index(found.classes, shape), found.units
 
     def close(self) -> None:
         """Let go of the source; a connection of the caller stays open."""

@@ -493,10 +493,5 @@ def tabulate(data: Microdata, names: Sequence[str], progress: Tell) -> Table:
     from congenial.data.advance import Advance
 
     step = "counting the records"
-
-    def tell(now: Any) -> None:
-        detail = f"{now.rows:,} of {now.total:,} rows"
-        progress(Advance(step, now.rows / now.total if now.total else 0, detail))
-
     with data.source.watched(lambda share: progress(Advance(step, share))):
-        return data.tabulate(names, progress=tell)
+        return data.tabulate(names)

@@ -1,1 +1,1 @@
-"""Where records are counted: DuckDB, PostgreSQL, Spark, large Parquet files."""
+"""Where records are counted: DuckDB, PostgreSQL, Spark."""

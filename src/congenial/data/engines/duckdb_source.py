@@ -47,8 +47,6 @@ class DuckDBSource(Source):
     types: dict[str, ColumnType]
     # Ours if we made it: it must outlive the relation, and its folder goes when it does.
     connection: duckdb.DuckDBPyConnection | None = None
-    # The files behind the relation, where they are Parquet and can be counted without SQL.
-    parquet: tuple[Path, ...] = ()
     size: int = 0  # bytes of the files that are read, where they are files
 
     dialect: ClassVar[Dialect] = DUCKDB
@@ -115,8 +113,8 @@ class DuckDBSource(Source):
         """Nothing to do: a connection of ours goes with the last reference to it."""
 
     def under(self, name: str, types: Mapping[str, ColumnType]) -> DuckDBSource:
-        """The same records under another name; what is derived is counted by SQL."""
-        return replace(self, name=name, types=dict(types), parquet=())
+        """The same records under another name."""
+        return replace(self, name=name, types=dict(types))
 
 
 def open_duckdb(source: object, columns: Sequence[str]) -> DuckDBSource:
@@ -291,8 +289,7 @@ def open_files(
         opened = _without_blank_rows(opened, columns)
     if kind == "csv":
         return replace(opened, types=dict.fromkeys(columns, ColumnType("text")))
-    # what is filtered is counted by SQL
-    return opened if file_format.skip_blank_rows else replace(opened, parquet=tuple(files))
+    return opened
 
 
 def files_at(path: Path) -> list[Path]:

@@ -99,4 +99,4 @@ def _joined(
         f"LEFT JOIN {_UNITS} AS u ON {right} = {left})"
     )
     types = opened.types | {name: kept.types[name] for name in about}
-    return replace(opened, name=query, types=types, parquet=())
+    return replace(opened, name=query, types=types)
