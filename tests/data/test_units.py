@@ -87,9 +87,9 @@ def test_units_that_cannot_be_counted(column: str, value: Any, words: str, tmp_p
     for at in many:
         rows[column][at] = value
     pq.write_table(pa.table(rows), tmp_path / "rows.parquet", row_group_size=97)
-    with Microdata.open(tmp_path / "rows.parquet", SCHEMA, UNIT) as data:
-        with pytest.raises(DataError, match=words):
-            data.tabulate_units(["tenure", "rooms"])
+    data = Microdata.open(tmp_path / "rows.parquet", SCHEMA, UNIT)
+    with data, pytest.raises(DataError, match=words):
+        data.tabulate_units(["tenure", "rooms"])
 
 
 def test_units_are_not_counted_by_what_their_rows_may_differ_in() -> None:
