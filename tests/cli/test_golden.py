@@ -85,7 +85,10 @@ def messy(row: dict[str, Any]) -> None:
         row["id"] = 8
 
 
-def test_from_a_plan_to_a_bundle(say: Say, golden: Callable[..., None]) -> None:
+def test_from_a_plan_to_a_bundle(
+    say: Say, golden: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "ann")
     write_people(Path("people.csv"))
     Path("plan.toml").write_text(PLAN)
     Path("other.toml").write_text(PLAN.replace("epsilon = 0.5", "epsilon = 0.25"))
@@ -123,6 +126,25 @@ def test_from_a_plan_to_a_bundle(say: Say, golden: Callable[..., None]) -> None:
     golden("audit", say("audit", "plan.toml", *attack))
     golden("export", say("export", "bundles/detail", "--to", "datapackage", "--out", "package"))
     golden("reassess", say("reassess", "plan.toml"), say("reassess", "plan.toml", "--rho", "0.5"))
+    golden(
+        "ledger",
+        say("ledger", "show", "plan.toml"),
+        say("ledger", "pending", "plan.toml"),
+        say("ledger", "finish", "plan.toml"),
+        say("ledger", "unit", "plan.toml"),
+        say("ledger", "repair", "plan.toml"),
+        say("ledger", "grant", "plan.toml", "ben", "reviewer"),
+        say("ledger", "require", "plan.toml"),
+        say("propose", "plan.toml"),
+        say("ledger", "show", "plan.toml"),
+    )
+    monkeypatch.setenv("LOGNAME", "ben")
+    golden(
+        "approve",
+        say("approve", "plan.toml"),
+        say("approve", "plan.toml", "--withdraw"),
+        say("ledger", "budget", "plan.toml", "--epsilon", 4),
+    )
     golden(
         "convert",
         say("convert", "--epsilon", 1),

@@ -364,7 +364,7 @@ def test_job_and_bundle_are_accessible(desk: Served, monkeypatch: pytest.MonkeyP
     desk.go("/plan/plan.toml/bundle/people")
     expect(page.get_by_text("Verified: all")).to_be_visible()
     check_page(page, "bundle")
-    page.get_by_text("All checks").click()
+    page.get_by_text("Every check").click()
     check_page(page, "bundle, all checks")
     desk.go("/plan/plan.toml/budget")
     check_page(page, "budget with a release")

@@ -199,7 +199,7 @@ def test_labels_are_shown_in_place_of_codes(folder: Path) -> None:
     assert "<b>Population</b>" in me.get("/plan/plan.toml").text
     assert "sex (Sex &amp; gender)" in me.get("/plan/plan.toml").text
     assert "county x Sex &amp; gender" in me.get("/plan/plan.toml/price").text
-    assert "Population by Sex &amp; gender" in me.get("/plan/plan.toml/review").text
+    assert "Population (by Sex &amp; gender" in me.get("/plan/plan.toml/review").text
 
 
 def test_keys_come_from_the_json_schema(folder: Path) -> None:

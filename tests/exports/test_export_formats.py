@@ -16,7 +16,7 @@ import yaml
 
 import congenial as cg
 from congenial.errors import BundleError
-from congenial.exports.export_formats import FORMATS, format_called
+from congenial.exports.export_formats import FORMATS, export_bundle
 from congenial.exports.exported_tables import exported_bundle
 from congenial.exports.registry_entry import FILL_IN, yaml_lines
 from congenial.publication import bundle
@@ -156,7 +156,7 @@ def test_yaml_is_read_back_as_it_was():
 
 def test_what_cannot_be_exported_is_refused(exported):
     with pytest.raises(BundleError, match="datapackage, sdmx, xlsx, registry"):
-        format_called("pdf")
+        export_bundle(Path(), "pdf", Path(), 0.9)
 
     class Records:
         kind = "synthetic records"

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from congenial.cli import publish, release, verify
+from congenial.cli import publish, release
 from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import Document, emit, heading, paragraph, show, working
+from congenial.cli.verify import FAILED
 from congenial.errors import PlanError
 
 FIRST_SEED = 20200401
@@ -56,6 +57,7 @@ def demo(
     with working("generating a population"):
         from congenial.publication.check_document import examine, words
         from congenial.publication.plan import Plan
+        from congenial.publication.verification import verification_document
 
         plan = Plan.load(_written(out, seed_data, areas, engine))
     document: Document = {"folder": str(out), "check": examine(plan)}
@@ -70,13 +72,15 @@ def demo(
         publish.show(document["publish"], plan.schema)
         _title(f"congenial release {out}/plan.toml")
     document["releases"] = [release.carry_out(plan, one.name) for one in plan.release]
-    document["verify"] = [verify.examine(Path(one["folder"])) for one in document["releases"]]
+    document["verify"] = [
+        verification_document(Path(one["folder"])) for one in document["releases"]
+    ]
     if as_json:
         emit(document)
     else:
         _finish(document)
     if not all(one["holds"] for one in document["verify"]):
-        raise typer.Exit(verify.FAILED)
+        raise typer.Exit(FAILED)
 
 
 def _written(out: Path, seed: int, areas: int | None, engine: Engine) -> Path:

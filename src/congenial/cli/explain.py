@@ -47,7 +47,8 @@ def for_reader(folder: Path, reader: str) -> Document:
     from congenial.publication.bundle import read
     from congenial.report.explained_for import explained_for
 
-    parts = [{"heading": h, "text": t} for h, t in explained_for(read(folder), reader)]
+    texts = explained_for(read(folder), reader)
+    parts = [{"heading": heading, "text": text} for heading, text in texts.items()]
     return {"reader": reader, "parts": parts}
 
 

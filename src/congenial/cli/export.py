@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from congenial.cli.command_options import BundleFolder, Json, with_examples
-from congenial.cli.output import Document, emit, line, paragraph, working
-from congenial.errors import BundleError, InferenceError
+from congenial.cli.output import answer, working
+from congenial.errors import InferenceError
 
 
 @with_examples(
@@ -37,48 +37,7 @@ def export(
     if not 0 < level < 1:
         raise InferenceError(f"level {level:g} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
     with working("reading the bundle") as tell:
-        from congenial.exports.export_formats import format_called
-        from congenial.exports.exported_tables import exported_bundle
-        from congenial.publication.bundle import DIGEST, read, read_index, read_text
+        from congenial.exports.export_formats import export_bundle
 
-        chosen = format_called(to)
-        digest = read_text(bundle / DIGEST).strip()
-        release = read(bundle)
-        tell("working out intervals")
-        told = exported_bundle(release, read_index(bundle), digest, level, part)
-        files = chosen.files(told, tell)
-        written = _write(files, out)
-    document: Document = {
-        "bundle": str(bundle),
-        "format": to,
-        "files": [str(path) for path in written],
-        "left_open": chosen.left_open(told),
-        "publishable": told.release.publishable,
-    }
-    emit(document) if as_json else _show(document)
-
-
-def _write(files: dict[str, bytes], out: Path) -> list[Path]:
-    """The files, none of them in place of another."""
-    paths = {out / name: content for name, content in files.items()}
-    there = [path for path in paths if path.exists()]
-    if there:
-        raise BundleError(f"'{there[0]}' already exists.", remedy="Choose another --out.")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for path, content in paths.items():
-            path.write_bytes(content)
-    except OSError as reason:
-        raise BundleError(
-            f"cannot write to '{out}': {reason.strerror}.", remedy="Choose another --out."
-        ) from None
-    return list(paths)
-
-
-def _show(document: Document) -> None:
-    for path in document["files"]:
-        line("Wrote", path)
-    for what in document["left_open"]:
-        line("Fill in", what)
-    if not document["publishable"]:
-        paragraph("NOT FOR PUBLICATION: the bundle was drawn with a seed.", style="bold red")
+        document = export_bundle(bundle, to, out, level, part, tell)
+    answer("export.txt", as_json, export=document)

@@ -1,4 +1,4 @@
-"""`congenial init`: a first plan from the columns of a file."""
+"""`congenial init`, a first plan from the columns of a file, and `congenial schema`, its keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from congenial.cli.command_options import Json, with_examples
-from congenial.cli.output import emit, line, paragraph, warn, working
+from congenial.cli.output import answer, emit, warn, working
 
 DISCLOSURE = (
     "the categories were read from the data, so the plan and every release show which values "
@@ -53,13 +53,18 @@ def init(
         columns = write_draft(file, out, unit, levels_from_data=levels_from_data)
     if levels_from_data:
         warn(DISCLOSURE)
-    if as_json:
-        emit({"plan": str(out), "columns": columns, "levels_from_data": levels_from_data})
-        return
-    line("Plan", out)
-    paragraph("Fill in the places marked FILL IN, then run `congenial check`.")
-    if file.suffix.lower() != ".parquet":
-        paragraph(
-            "The column names come from the first row of the file. If that row is a record, "
-            "delete the plan: it shows that record."
-        )
+    document = {
+        "plan": str(out),
+        "columns": columns,
+        "levels_from_data": levels_from_data,
+        "first_row_names": file.suffix.lower() != ".parquet",
+    }
+    answer("init.txt", as_json, draft=document)
+
+
+@with_examples("congenial schema > plan.schema.json")
+def schema() -> None:
+    """Print the JSON Schema of plans, for editors that check keys."""
+    from congenial.publication.json_schema import plan_schema
+
+    emit(plan_schema())

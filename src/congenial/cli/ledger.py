@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from congenial.cli.command_options import Json, examples
-from congenial.cli.output import Document, emit, facts, heading, line, paragraph, table
+from congenial.cli.output import answer, emit
 from congenial.ledger import ledger_document as documents
 
 if TYPE_CHECKING:
@@ -59,40 +59,13 @@ def _open_or_start(where: str) -> Ledger:
 @app.command(epilog=examples("congenial ledger show plan.toml"))
 def show(where: Where, as_json: Json = False) -> None:
     """Show releases, published figures and what is spent of the budget."""
-    document = documents.ledger_document(_open(where))
-    if as_json:
-        emit(document)
-        return
-    _show_facts(document, "ledger", "budget", "spent", "left")
-    if document["published"]:
-        heading("Published exactly")
-        rows = [
-            (one["at"][:19], one["who"], "; ".join(one["labels"])) for one in document["published"]
-        ]
-        table(("when (UTC)", "who", "figures"), rows)
-    heading("Releases")
-    _show_entries(document["releases"])
-    _show_prices(document)
-    _show_unreadable(document["unreadable"])
-    _show_approvals(document["approvals"])
-    if document["roles"]:
-        heading("Roles")
-        table(("who", "role"), list(document["roles"].items()))
+    answer("ledger.txt", as_json, ledger=documents.ledger_document(_open(where)))
 
 
 @app.command(epilog=examples("congenial ledger pending ledger.sqlite"))
 def pending(where: Where, as_json: Json = False) -> None:
     """List releases that were reserved or drawn and never finished, as after a crash."""
-    entries = [documents.entry_document(entry) for entry in _open(where).pending()]
-    if as_json:
-        emit({"pending": entries})
-        return
-    _show_entries(entries)
-    if entries:
-        paragraph(
-            "Reserved ones are refunded by `congenial ledger abandon`. Drawn ones are spent: "
-            "`congenial ledger finish PLAN` writes the bundle of what was kept."
-        )
+    answer("ledger.txt", as_json, ledger={"pending": documents.pending(_open(where))})
 
 
 @app.command(
@@ -114,23 +87,16 @@ def finish(
 
     ledger = _open(where)
     folder = Path(where if "://" not in where else ".").parent / "bundles" if out is None else out
-    done = finish_all(ledger, folder)
-    left = [documents.entry_document(entry) for entry in ledger.pending()]
-    if as_json:
-        finished = [
-            {"name": one.name, "folder": str(one.folder), "digest": one.digest} for one in done
-        ]
-        emit({"finished": finished, "pending": left})
-        return
-    for one in done:
-        heading(f"Finished '{one.name}'")
-        line("Bundle", str(one.folder))
-        line("Digest", one.digest)
-    if not done:
-        paragraph(f"Nothing that was drawn is kept in '{folder}'.")
-    if left:
-        heading("Still pending")
-        _show_entries(left)
+    finished = [
+        {"name": release.name, "folder": str(release.folder), "digest": release.digest}
+        for release in finish_all(ledger, folder)
+    ]
+    document = {
+        "finished": finished,
+        "folder": str(folder),
+        "pending": documents.pending(ledger),
+    }
+    answer("ledger.txt", as_json, ledger=document)
 
 
 @app.command(epilog=examples("congenial ledger abandon ledger.sqlite 0123456789ab"))
@@ -144,13 +110,8 @@ def abandon(
     ledger.abandon(release)
     entry = ledger.find(release)
     assert entry is not None  # it was abandoned just now
-    document = documents.summary(ledger) | {"release": documents.entry_document(entry)}
-    if as_json:
-        emit(document)
-        return
-    fate = "stays spent: its noise was drawn" if entry.counted else "is refunded"
-    paragraph(f"Release '{entry.name}' ({release}) is {entry.status}; it {fate}.")
-    _show_facts(document, "budget", "spent", "left")
+    document = documents.summary(ledger) | {"abandoned": documents.entry_document(entry)}
+    answer("ledger.txt", as_json, ledger=document)
 
 
 @app.command(
@@ -173,11 +134,7 @@ def budget(
         from congenial.ledger.budget import Budget
 
         ledger.set_budget(Budget(epsilon, delta, rho))
-    document = documents.summary(ledger)
-    if as_json:
-        emit(document)
-    else:
-        _show_facts(document, "budget", "spent", "left")
+    answer("ledger.txt", as_json, ledger=documents.summary(ledger))
 
 
 @app.command(
@@ -208,11 +165,8 @@ def unit(
     if (kind, max_rows) != (None, None):
         asked, now = kind or ledger.unit.kind, ledger.unit.max_rows
         ledger.change_unit(asked, max_rows or now or 1, accept_weaker=accept_weaker)
-    document = {"unit": ledger.unit.words} | documents.summary(ledger)
-    if as_json:
-        emit(document)
-    else:
-        _show_facts(document, "unit", "budget", "spent", "left")
+    document = documents.summary(ledger) | {"unit": ledger.unit.words}
+    answer("ledger.txt", as_json, ledger=document)
 
 
 @app.command(
@@ -239,10 +193,7 @@ def grant(
     """
     ledger = _open(where)
     ledger.grant(who, role)
-    if as_json:
-        emit({"ledger": ledger.where, "roles": ledger.roles})
-    else:
-        table(("who", "role"), list(ledger.roles.items()))
+    answer("ledger.txt", as_json, ledger={"ledger": ledger.where, "roles": ledger.roles})
 
 
 @app.command(
@@ -266,10 +217,8 @@ def require(
     """
     ledger = _open_or_start(where)
     ledger.require_approval(not no_approval)
-    if as_json:
-        emit({"ledger": ledger.where, "approval_required": ledger.approvals.required})
-    else:
-        line("Plans need an approval", "yes" if ledger.approvals.required else "no")
+    document = {"ledger": ledger.where, "approval_required": ledger.approvals.required}
+    answer("ledger.txt", as_json, ledger=document)
 
 
 @app.command(
@@ -304,15 +253,9 @@ def repair(
     ledger = _open(where)
     if event is not None:
         ledger.repair(event, digest, because, nothing_drawn=nothing_drawn)
-    found = [documents.malformed_document(one) for one in ledger.malformed()]
-    if as_json:
-        emit(documents.summary(ledger) | {"unreadable": found})
-        return
-    if not found:
-        paragraph("Every event can be read.")
-    _show_unreadable(found)
-    document = documents.summary(ledger)
-    _show_facts(document, "budget", "spent", "left")
+    unreadable = [documents.malformed_document(event) for event in ledger.malformed()]
+    document = documents.summary(ledger) | {"unreadable": unreadable}
+    answer("ledger.txt", as_json, ledger=document)
 
 
 @app.command(epilog=examples("congenial ledger export ledger.sqlite --to csv > ledger.csv"))
@@ -343,78 +286,3 @@ def export(
     columns = [name for name in events[0] if name != "payload"]
     rows = [[event[name] for name in columns] for event in events]
     typer.echo(rows_csv([columns, *rows]), nl=False)
-
-
-# ---- for people --------------------------------------------------------------------------------
-
-
-def _show_facts(document: Document, *names: str) -> None:
-    """Some of what a ledger's summary says, a line each."""
-    facts({name.capitalize(): document[name] for name in names})
-
-
-def _show_entries(entries: list[Document]) -> None:
-    """Releases as a table."""
-    if not entries:
-        paragraph("None.")
-        return
-    rows = [
-        (one["id"], one["name"], one["at"][:19], one["who"], one["status"], _promised(one))
-        for one in entries
-    ]
-    table(("id", "release", "when (UTC)", "who", "status", "promise"), rows)
-
-
-def _promised(release: Document) -> str:
-    """What a release promised, and what it was about where not about persons."""
-    words: str = release["promise"]
-    return words if release["persons"] else f"{words}, not about persons"
-
-
-def _show_prices(document: Document) -> None:
-    """What each counted release cost and costs, where figures published since changed that."""
-    counted = [one for one in document["releases"] if one["counted"]]
-    if any(one["repriced"] or one["outdated"] for one in counted):
-        heading("Price of each release")
-        rows = [(one["id"], one["name"], one["then"], one["now"]) for one in counted]
-        rows.append(("", "sum", document["sum_then"], document["sum_now"]))
-        table(("id", "release", "when reserved", "now"), rows)
-    names = ", ".join(f"'{one['name']}' ({one['id']})" for one in counted if one["outdated"])
-    if names:
-        paragraph(
-            f"Outdated texts: the bundles of {names} state what was promised before later figures. "
-            "Pass on what holds now (`congenial reassess`)."
-        )
-    if document["sum_now"] != document["together"]:
-        paragraph(
-            f"One by one the releases cost {document['sum_now']}, together {document['together']}: "
-            "the two datasets that one of them distinguishes best are not the same for all."
-        )
-
-
-def _show_unreadable(events: list[Document]) -> None:
-    """Events that cannot be read, and the command that voids each."""
-    if not events:
-        return
-    heading("Events that cannot be read")
-    rows = [
-        (str(one["event"]), one["kind"], one["at"][:19], one["who"], one["counts"] or "not voided")
-        for one in events
-    ]
-    table(("event", "kind", "when (UTC)", "who", "counts as"), rows)
-    for one in events:
-        if one["counts"] is None:
-            what = f"congenial ledger repair LEDGER {one['event']} {one['digest'][:16]}"
-            line("An owner voids it", f"{what} --because REASON")
-
-
-def _show_approvals(document: Document) -> None:
-    """Whether plans need an approval and which were proposed, where there is anything to say."""
-    if not document["required"] and not document["plans"]:
-        return
-    heading("Plans proposed" + (" (approval is required)" if document["required"] else ""))
-    rows = [
-        (one["plan_digest"][:12], ", ".join(one["proposed_by"]), one["at"][:19], one["standing"])
-        for one in document["plans"]
-    ]
-    table(("plan digest", "by", "when (UTC)", "standing"), rows)

@@ -60,6 +60,12 @@ def console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
 
 
+def answer(template: str, as_json: bool, **named: Any) -> None:
+    """Print a document: as JSON, or what a template says of it. The template knows it by name."""
+    (document,) = named.values()
+    emit(document) if as_json else say(template, **named)
+
+
 def say(template: str, **shown: Any) -> None:
     """Print what a template of `report/words` says."""
     from congenial.report.words import blocks
@@ -123,9 +129,8 @@ def table(
     columns: Sequence[str],
     rows: Sequence[Sequence[object]],
     numbers: Collection[str] = (),
-    whole: Collection[str] = (),
 ) -> None:
-    """A table; columns named in `numbers` are set flush right, those in `whole` are not wrapped.
+    """A table; columns named in `numbers` are set flush right.
 
     No word is broken. Columns that do not fit side by side follow below, each time with the first
     columns that tell the rows apart.
@@ -139,8 +144,7 @@ def table(
     texts = [list(column) for column in zip(*cells, strict=True)]
     lines = [[cell_len(max(text.split("\n"), key=cell_len)) for text in column] for column in texts]
     full, body = [max(one) for one in lines], [max(one[1:], default=0) for one in lines]
-    words = [max(map(cell_len, _unbroken(column)), default=0) for column in texts]
-    least = [f if n in whole else w for n, f, w in zip(columns, full, words, strict=True)]
+    least = [max(map(cell_len, _unbroken(column)), default=0) for column in texts]
     for number, part in enumerate(_side_by_side(cells[1:], least, out.width)):
         widths = [least[i] for i in part]
         for wanted in (body, full):  # a heading rather takes two lines than a cell

@@ -18,7 +18,6 @@ from typer.core import TyperGroup
 
 from congenial._version import __version__
 from congenial.cli import ledger
-from congenial.cli.approve import approve
 from congenial.cli.audit import audit
 from congenial.cli.check import check
 from congenial.cli.command_options import add_to, examples
@@ -32,14 +31,13 @@ from congenial.cli.estimate import estimate
 from congenial.cli.explain import explain
 from congenial.cli.export import export
 from congenial.cli.infer import infer
-from congenial.cli.init import init
+from congenial.cli.init import init, schema
 from congenial.cli.output import complain
-from congenial.cli.plan_schema import schema
-from congenial.cli.propose import propose
 from congenial.cli.publish import publish
 from congenial.cli.reassess import reassess
 from congenial.cli.release import release
 from congenial.cli.reproduce import reproduce
+from congenial.cli.review import approve, propose
 from congenial.cli.sign import sign
 from congenial.cli.utility import utility
 from congenial.cli.verify import verify

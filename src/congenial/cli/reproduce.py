@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from congenial.cli.command_options import Json, with_examples
-from congenial.cli.output import Document, emit, heading, line, paragraph, table, working
+from congenial.cli.output import Document, emit, say, working
 from congenial.errors import CongenialError
 
 _MOST_ROWS = 40  # rows of a result shown on the screen
@@ -57,7 +57,7 @@ def reproduce(
 
     if listed:
         rows = catalogue.listing([paper] if paper else catalogue.PAPERS)
-        emit({"items": rows}) if as_json else _list(rows)
+        emit({"items": rows}) if as_json else _say(listed=_by_paper(rows))
         return
     if paper is None:
         raise CongenialError(
@@ -71,54 +71,35 @@ def reproduce(
     for name in names:
         with working(f"{paper} {name}") as tell:
             try:
-                found = catalogue.run(paper, name, Study(data, seed, quick, tell))
+                result = catalogue.run(paper, name, Study(data, seed, quick, tell))
             except CongenialError as error:
                 if item is not None:
                     raise
                 failed.append({"item": name, "error": str(error)})
                 continue
         if out is not None and not page:
-            found["files"] = [str(path) for path in catalogue.write(found, out)]
-        results.append(found)
+            result["files"] = [str(path) for path in catalogue.write(result, out)]
+        results.append(result)
         if not as_json and not page:
-            _show(found)
+            _say(result=result, rows=[[_cell(value) for value in row] for row in result["rows"]])
+    written = ""
     if page:
-        _write_page(paper, results, out)
-    if as_json:
-        emit({"results": results, "failed": failed})
-    for one in failed if not as_json else ():
-        line(f"left out: {one['item']}", one["error"])
+        from congenial.papers.printed_pages import write_page
+
+        written = str(write_page(paper, results, out or Path()))
+    document = {"results": results, "failed": failed}
+    emit(document) if as_json else _say(failed=failed, page=written)
 
 
-def _write_page(paper: str, results: list[Document], out: Path | None) -> None:
-    """The paper's page and its pictures, in the folder asked for or the current one."""
-    from congenial.papers.printed_pages import write_page
-
-    line("Wrote", str(write_page(paper, results, out or Path())))
-
-
-def _list(rows: list[dict[str, str]]) -> None:
-    """What there is, paper by paper; names that are typed or looked for are never broken."""
-    for paper in dict.fromkeys(row["paper"] for row in rows):
-        heading(paper)
-        own = [row for row in rows if row["paper"] == paper]
-        listed = [(row["item"], row["title"], row["source"]) for row in own]
-        table(("item", "title", "source"), listed, whole=("item",))
-        for row in own:
-            if row["files"]:
-                line(f"{row['item']} reads", row["files"])
+def _say(**shown: Any) -> None:
+    """Some of what there is to say."""
+    nothing: Document = {"listed": (), "result": None, "rows": (), "failed": (), "page": ""}
+    say("reproduce.txt", **nothing | shown, most=_MOST_ROWS)
 
 
-def _show(result: Document) -> None:
-    heading(f"{result['paper']} {result['item']}: {result['title']} ({result['source']})")
-    rows = result["rows"]
-    table(result["columns"], [[_cell(value) for value in row] for row in rows[:_MOST_ROWS]])
-    if len(rows) > _MOST_ROWS:
-        paragraph(f"... {len(rows) - _MOST_ROWS} more rows; --out or --json has them all.")
-    for note in result.get("notes", ()):
-        paragraph(f"- {note}")
-    for path in result.get("files", ()):
-        line("Wrote", path)
+def _by_paper(rows: list[dict[str, str]]) -> list[tuple[str, list[dict[str, str]]]]:
+    papers = dict.fromkeys(row["paper"] for row in rows)
+    return [(paper, [row for row in rows if row["paper"] == paper]) for paper in papers]
 
 
 def _cell(value: object) -> object:

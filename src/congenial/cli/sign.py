@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from congenial.cli.command_options import BundleFolder, Json, with_examples
-from congenial.cli.output import emit, line
+from congenial.cli.output import answer
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -30,8 +30,8 @@ def sign(
     """Sign a bundle, so that `verify --signer` detects a forged one."""
     from congenial.publication import signature
 
-    made = str(signature.sign(bundle, open_key(key, passphrase_file)))
-    emit({"bundle": str(bundle), "signature": made}) if as_json else line("Signature", made)
+    written = signature.sign(bundle, open_key(key, passphrase_file))
+    answer("sign.txt", as_json, signed={"bundle": str(bundle), "signature": str(written)})
 
 
 def open_key(path: Path, passphrase_file: Path | None) -> Ed25519PrivateKey:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from congenial.cli.command_options import Json, with_examples
-from congenial.cli.output import Document, Tell, complain, emit, heading, say, working
+from congenial.cli.output import Document, complain, emit, heading, say, working
 from congenial.errors import BundleError, CongenialError
 
 FAILED = 1
@@ -47,8 +47,10 @@ def verify(
     if len(bundles) > 1:
         return _verify_each(bundles, digest, signer, part, as_json)
     with working("checking the bundle") as tell:
-        document = examine(bundles[0], digest, signer, part, tell)
-    emit(document) if as_json else show(document)
+        from congenial.publication.verification import verification_document
+
+        document = verification_document(bundles[0], digest, signer, part, tell)
+    emit(document) if as_json else _show(document)
     return _leave(0 if document["holds"] else FAILED)
 
 
@@ -61,13 +63,15 @@ def _verify_each(
             f"--digest belongs to one bundle, but {len(bundles)} are given.",
             remedy="Give one bundle, or ask for signatures with --signer.",
         )
+    from congenial.publication.verification import verification_document
+
     documents, worst = [], 0
     for bundle in bundles:
         if not silent:
             heading(str(bundle))
         try:
             with working(f"checking {bundle.name}") as tell:
-                document = examine(bundle, None, signer, part, tell)
+                document = verification_document(bundle, None, signer, part, tell)
             code = 0 if document["holds"] else FAILED
         except CongenialError as error:
             document = {"bundle": str(bundle), "holds": False, "error": str(error)}
@@ -75,7 +79,7 @@ def _verify_each(
         documents.append(document)
         worst = max(worst, code)
         if not silent:
-            show(document)
+            _show(document)
     if silent:
         emit(documents)
     _leave(worst)
@@ -86,34 +90,8 @@ def _leave(code: int) -> None:
         raise typer.Exit(code)
 
 
-def examine(
-    bundle: Path,
-    digest: str | None = None,
-    signer: Path | None = None,
-    part: str | None = None,
-    progress: Tell = lambda _: None,
-) -> Document:
-    """The checks as plain data."""
-    from congenial.publication.verification import verify
-
-    checks = verify(bundle, digest, signer, part, progress)
-    return {
-        "bundle": str(bundle),
-        "holds": all(check.holds for check in checks),
-        "digest_given": digest is not None,
-        "signer_given": signer is not None,
-        "checks": [
-            {"what": check.what, "holds": check.holds, "detail": check.detail} for check in checks
-        ],
-    }
-
-
-def show(document: Document) -> None:
-    """The checks for people."""
-    from congenial.publication.verification import ADDED
-
+def _show(document: Document) -> None:
     if "error" in document:
         complain(document["error"])
-        return
-    failed = [one["what"] for one in document["checks"] if not one["holds"]]
-    say("verify.txt", verification=document, failed=failed, only_added=failed == [ADDED])
+    else:
+        say("verify.txt", verification=document)

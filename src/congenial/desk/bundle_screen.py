@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from starlette.responses import FileResponse, Response
 
@@ -11,7 +12,8 @@ from congenial.desk.visit import NotHereError, Visit
 from congenial.errors import CongenialError
 from congenial.ledger.budget import in_words
 from congenial.publication.bundle import DIGEST, INDEX, read, read_index
-from congenial.publication.verification import verify
+from congenial.publication.verification import verification_document
+from congenial.report.words import blocks
 
 # A report is ours, yet bundles travel: it runs nothing, and reaches nothing of the desk.
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
@@ -40,9 +42,10 @@ def _files(folder: Path) -> list[str]:
 def show_bundle(visit: Visit) -> Response:
     """The bundle of one release."""
     folder = _folder(visit)
-    checks, in_short, problem = [], {}, ""
+    verified: dict[str, Any] = {"holds": False, "checks": []}
+    in_short, problem = {}, ""
     try:
-        checks = verify(folder, progress=visit.tell)
+        verified = verification_document(folder, progress=visit.tell)
         in_short = read(folder).guarantee.in_short
     except CongenialError as error:
         problem = str(error)
@@ -55,8 +58,8 @@ def show_bundle(visit: Visit) -> Response:
         now=_now(visit, folder.name),
         publishable=index.get("publishable") is True,
         digest=(folder / DIGEST).read_text(encoding="utf-8").strip(),
-        checks=checks,
-        holds=bool(checks) and all(one.holds for one in checks),
+        verified=verified,
+        written=blocks("verify.txt", verification=verified) if verified["checks"] else [],
         problem=problem,
         files=[{"name": one, "size": (folder / one).stat().st_size} for one in _files(folder)],
     )

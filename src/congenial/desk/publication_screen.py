@@ -13,6 +13,7 @@ from congenial.ledger.ledger_document import ledger_document
 from congenial.publication import workflow
 from congenial.publication.number_of_people import PEOPLE, figures_beside
 from congenial.publication.plan_ledger import standing
+from congenial.report.words import blocks
 
 
 def show_release(visit: Visit) -> Response:
@@ -95,7 +96,7 @@ def show_budget(visit: Visit) -> Response:
     return visit.page(
         "budget.html",
         limit=visit.plan.budget.budget().words,
-        ledger=None if ledger is None else ledger_document(ledger),
+        ledger=blocks("ledger.txt", ledger=ledger_document(ledger)) if ledger else None,
         place=visit.plan.ledger,
         in_a_file=ledger is None or not ledger.where.startswith("postgresql"),
     )

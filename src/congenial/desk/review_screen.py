@@ -14,8 +14,9 @@ from congenial.desk.workspace import changed_lines
 from congenial.errors import CongenialError, LedgerError
 from congenial.ledger.approvals import Word
 from congenial.publication import plan_ledger, table_audit
-from congenial.publication.check_document import examine
+from congenial.publication.check_document import examine, words
 from congenial.publication.plan import DIGEST_OF
+from congenial.report.words import sections
 
 USUAL = 200_000  # draws of each pair of neighbours
 EFFORTS = {
@@ -30,9 +31,9 @@ def show_review(visit: Visit) -> Response:
     ledger = visit.ledger
     stands = plan_ledger.standing(visit.plan, ledger)
     before = None if ledger is None else ledger.approvals.last_approved(but=stands.digest)
-    problem, document = "", None
+    problem, check = "", []
     try:
-        document = examine(visit.plan, progress=visit.tell)
+        check = sections(words(examine(visit.plan, progress=visit.tell)))
     except CongenialError as error:
         problem = str(error)
     me = visit.name if ledger is None else ledger.who
@@ -44,7 +45,7 @@ def show_review(visit: Visit) -> Response:
         digest_of=DIGEST_OF,
         before=before,
         changes=[] if before is None else changed_lines(before.text, visit.text),
-        document=document,
+        check=check,
         problem=problem,
         may_propose=visit.may("propose") and not stands.proposers,  # who proposes cannot approve
         may_review=visit.may("approve") and stands.standing != "not proposed",
@@ -52,7 +53,6 @@ def show_review(visit: Visit) -> Response:
         said=next((one for one in stands.reviews if one.who == me), None),
         may_require=visit.may("require"),
         in_a_file=ledger is None or not ledger.where.startswith("postgresql"),
-        shown=visit.plan.schema.shown,
         role=visit.role,
         audits=table_audit.audit_results(visit.plan),
         may_audit=_may_audit(visit) and bool(table_audit.attacked(visit.plan)),

@@ -62,6 +62,11 @@ def entry_document(entry: Entry) -> Document:
     }
 
 
+def pending(ledger: Ledger) -> list[Document]:
+    """Releases that were reserved or drawn and never finished."""
+    return [entry_document(entry) for entry in ledger.pending()]
+
+
 def malformed_document(event: MalformedEvent) -> Document:
     """One event that cannot be read."""
     return {

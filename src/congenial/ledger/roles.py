@@ -76,7 +76,7 @@ def check_role(roles: Mapping[str, Role], who: str, kind: str) -> None:
     has = "has no role in this ledger" if role == "none" else f"is a {role} of this ledger"
     owners = ", ".join(f"'{name}'" for name, held in roles.items() if held == "owner")
     raise LedgerError(
-        f"'{who}' {has}: to {deed} needs the role {needed}.",
+        f"'{who}' {has}, but whoever wants to {deed} needs the role {needed}.",
         remedy=f"Ask an owner ({owners}) for it: `congenial ledger grant LEDGER WHO {needed}`.",
     )
 

@@ -182,7 +182,7 @@ def refuse_other(
     if budget is not None and budget != state.budget:
         now = state.budget.words if state.budget else "not set"
         raise LedgerError(
-            f"the budget in '{where}' is {now}; the request says {budget.words}.",
+            f"the budget in '{where}' is {now}; the plan says {budget.words}.",
             remedy="Write the same under [budget], or change the ledger's: "
             "`congenial ledger budget` records it.",
         )

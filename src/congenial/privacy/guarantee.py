@@ -273,7 +273,8 @@ class Guarantee:
     def _exact_figures_by(self) -> list[str]:
         """The same with the groups for which each is known: "Population (by county, statute)"."""
         figures = [s for s in self.adjacency.everything.told if s.relation == "="]
-        by = [f"by {', '.join(s.by)}" if s.by else "" for s in figures]
+        shown = self.adjacency.schema.shown
+        by = [f"by {', '.join(map(shown, s.by))}" if s.by else "" for s in figures]
         notes = [", ".join(filter(None, (b, s.because))) for s, b in zip(figures, by, strict=True)]
         named = [f"{s.label} ({n})" if n else s.label for s, n in zip(figures, notes, strict=True)]
         return [*named, *self._exact_figures[len(figures) :]]

@@ -121,6 +121,27 @@ def verify(
     return checks
 
 
+def verification_document(
+    folder: Path,
+    digest: str | None = None,
+    signer: Path | None = None,
+    part: str | None = None,
+    progress: Tell = lambda _: None,
+) -> dict[str, Any]:
+    """The checks of `verify` as plain data, for `congenial verify` and the desk."""
+    checks = verify(folder, digest, signer, part, progress)
+    return {
+        "bundle": str(folder),
+        "holds": all(check.holds for check in checks),
+        "only_added": [check.what for check in checks if not check.holds] == [ADDED],
+        "digest_given": digest is not None,
+        "signer_given": signer is not None,
+        "checks": [
+            {"what": check.what, "holds": check.holds, "detail": check.detail} for check in checks
+        ],
+    }
+
+
 def _folders(
     folder: Path, index: Mapping[str, Any], part: str | None, progress: Tell
 ) -> list[Check]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 LARGEST_TABLE = 200  # rows of one table that the page carries; the rest is in the bundle's files
 FIRST_ROWS = 8  # in sight before a longer table is opened
@@ -53,6 +54,7 @@ class PageColumn:
 class PageTable:
     """A table with a heading row; `rows` are texts, as shown."""
 
+    kind: ClassVar = "table"
     columns: tuple[PageColumn, ...]
     rows: tuple[tuple[str, ...], ...]
     caption: str = ""

@@ -26,12 +26,14 @@ _SECTION_OPENS = '<section id="'
 def environment(package: str, **shown: Any) -> Environment:
     """The templates of a package: every value is escaped, an unknown one is an error.
 
-    `shown` are values that every template of it may use.
+    `shown` are values that every template of it may use. Those of other packages find the ones of
+    this room under "report/".
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined
 
+    ours = PrefixLoader({"report": PackageLoader("congenial.report")})
     made = Environment(
-        loader=PackageLoader(package),
+        loader=ChoiceLoader([PackageLoader(package), ours]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

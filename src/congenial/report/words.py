@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from congenial.privacy.numbers import number
 from congenial.report.page import PageColumn, PageTable, counted, table
@@ -35,6 +35,7 @@ _VALUE, _BAR, _COLONS = "\ue000", "\ue001", "\ue002"  # private use: no terminal
 class Heading:
     """Begins a section."""
 
+    kind: ClassVar = "heading"
     text: str
 
 
@@ -42,6 +43,7 @@ class Heading:
 class Paragraph:
     """Sentences; `warns`: the reader must not miss them."""
 
+    kind: ClassVar = "paragraph"
     text: str
     warns: bool = False
 
@@ -50,6 +52,7 @@ class Paragraph:
 class UnbrokenLine:
     """A line that is not broken."""
 
+    kind: ClassVar = "line"
     text: str
 
 
@@ -57,6 +60,7 @@ class UnbrokenLine:
 class Facts:
     """Names and values in two columns."""
 
+    kind: ClassVar = "facts"
     rows: tuple[tuple[str, str], ...]
 
 

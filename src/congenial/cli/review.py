@@ -1,4 +1,4 @@
-"""`congenial approve`: approve or refuse a plan of somebody else, or take that back."""
+"""`congenial propose` and `approve`: put a plan up for review; approve it, refuse it, withdraw."""
 
 from __future__ import annotations
 
@@ -8,12 +8,24 @@ import typer
 
 from congenial.cli.check import next_command
 from congenial.cli.command_options import Json, PlanFile, with_examples
-from congenial.cli.output import emit, paragraph, say
-from congenial.cli.propose import show
+from congenial.cli.output import Document, emit, say
 from congenial.errors import PlanError
 
 if TYPE_CHECKING:
     from congenial.ledger.approvals import Word
+
+
+@with_examples("congenial propose plan.toml")
+def propose(plan: PlanFile, as_json: Json = False) -> None:
+    """Put a plan up for review: its text, its digest and those of the files it names are recorded.
+
+    A reviewer then runs `congenial approve`. Whoever proposed a plan cannot approve it, and a
+    change to the plan or to a file it names needs a new proposal.
+    """
+    from congenial.publication import plan_ledger
+
+    command = f"a reviewer runs `congenial approve {plan}`"
+    _answer(plan_ledger.propose(plan).to_dict(), command, as_json)
 
 
 @with_examples(
@@ -48,11 +60,15 @@ def approve(
     ledger = opened_or_made(loaded)
     drawn = ledger.drawn_from(loaded.digest) if withdraw else ()
     document = standing.to_dict() | {"drawn_before": list(drawn)}
+    approved = standing.standing == "approved"
+    command = next_command(loaded, plan, ledger) if approved and not as_json else ""
+    _answer(document, command, as_json)
+
+
+def _answer(document: Document, command: str, as_json: bool) -> None:
+    from congenial.publication.plan import DIGEST_OF
+
     if as_json:
         emit(document)
-        return
-    show(document)
-    if drawn:
-        paragraph(f"Drawn before, so it stays: {', '.join(drawn)}.")
-    if standing.standing == "approved":
-        say("next.txt", command=next_command(loaded, plan, ledger))
+    else:
+        say("standing.txt", plan=document, digest_of=DIGEST_OF, command=command)
