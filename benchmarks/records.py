@@ -25,7 +25,7 @@ from congenial.figures.figures import Figures
 from congenial.figures.statements import total
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.sampling.randomness import SeededRandomness
-from congenial.synthesis.from_tables.counted_records import CountedRecords
+from congenial.synthesis.from_tables.records_run import CountedRecords
 from congenial.synthesis.from_tables.table_records import TableRecords
 from congenial.synthesis.records_from_models_release import level_numbers
 from congenial.tables.promise import law_and_promise

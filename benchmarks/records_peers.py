@@ -24,9 +24,8 @@ from congenial.data.tabulate import Microdata
 from congenial.figures.figures import Figures
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.sampling.randomness import SeededRandomness
-from congenial.synthesis.from_tables.counted_records import CountedRecords
 from congenial.synthesis.from_tables.maximum_entropy import fit
-from congenial.synthesis.from_tables.records_run import measured_target
+from congenial.synthesis.from_tables.records_run import CountedRecords, measured_target
 from congenial.synthesis.from_tables.table_records import TableRecords
 from congenial.synthesis.from_tables.whole_records import draw_records
 from congenial.tables.promise import law_and_promise

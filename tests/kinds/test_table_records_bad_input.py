@@ -12,7 +12,7 @@ import pytest
 import congenial
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
-from congenial.synthesis.from_tables import pair_axes, record_repair, records_run
+from congenial.synthesis.from_tables import figure_targets, pair_axes, records_run
 from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
 from congenial.synthesis.from_tables.whole_records import draw_records
 from tests.commands import refused, run, write_plan
@@ -156,7 +156,7 @@ def test_figures_that_no_solver_meets_in_time(
     )
     path = write_plan(folder, PLAN, ("\n[[release]]", figures))
     run("publish", path)
-    monkeypatch.setattr(record_repair, "milp", lambda *_, **__: SimpleNamespace(x=None, status=1))
+    monkeypatch.setattr(figure_targets, "milp", lambda *_, **__: SimpleNamespace(x=None, status=1))
     monkeypatch.setattr(  # records that miss a figure, so that they must be repaired
         records_run,
         "draw_records",

@@ -19,8 +19,8 @@ from congenial.errors import BundleError, CongenialError, FigureError, PlanError
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
+from congenial.synthesis.from_tables.column_rules import StatedTail, tilts, values_in_bins
 from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
-from congenial.synthesis.from_tables.values_in_bins import StatedTail, tilts, values_in_bins
 from tests.commands import run
 from tests.kinds.test_table_records_plan import PLAN, SEED, released, written
 

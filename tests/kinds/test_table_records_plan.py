@@ -19,8 +19,10 @@ from congenial.publication import verification, workflow
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
 from congenial.publication.verification import SYSTEM
-from congenial.synthesis.from_tables.measured_file import MEASURED
-from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
+from congenial.synthesis.from_tables.records_from_tables_release import (
+    MEASURED,
+    TableRecordsRelease,
+)
 from tests.commands import run
 from tests.kinds.table_records_plan import PEOPLE
 from tests.publication.forging import altered

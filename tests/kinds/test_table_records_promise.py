@@ -15,11 +15,10 @@ from congenial import Figures, Schema, SemiAdjacent, Table, margin, structural_z
 from congenial.errors import CongenialError, StructureError
 from congenial.inference.estimates.asked_tests import carry_out_test
 from congenial.sampling.randomness import SeededRandomness
-from congenial.synthesis.from_tables.predicted_error import predicted_errors
+from congenial.synthesis.from_tables.private_quantiles import choose
 from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
 from congenial.synthesis.from_tables.records_run import RecordsRun
-from congenial.synthesis.from_tables.table_choice import choose
-from congenial.synthesis.from_tables.table_records import TableRecords
+from congenial.synthesis.from_tables.table_records import TableRecords, predicted_errors
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 

@@ -171,8 +171,7 @@ def test_other_data_and_other_plans_are_refused(finished, tmp_path):
 def test_the_papers_weights_stand_beside_the_certified_ones(finished, document):
     """Local weights by column, recomputed from counts; labelled, and never in the bundle."""
     from congenial.synthesis.certified import Synthesizer
-    from congenial.synthesis.local import LABEL, min_max, risks
-    from congenial.synthesis.local_levels import _log_laws, local_column
+    from congenial.synthesis.local import LABEL, _log_laws, local_column, min_max, risks
 
     assert {one["column"] for one in document["local"]} == {
         one["column"] for one in document["risk"]

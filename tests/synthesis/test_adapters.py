@@ -11,9 +11,8 @@ from congenial.errors import DataError, GuaranteeError
 from congenial.sampling.convergence import split_r_hat
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.adapters import NumpyroModel, _weighted, log_likelihood_of
-from congenial.synthesis.convergence_refusal import refuse_unconverged
 from congenial.synthesis.local import min_max, risks, synthesize_locally
-from congenial.synthesis.record_model import RecordModel
+from congenial.synthesis.record_model import RecordModel, refuse_unconverged
 
 # ---- NumPyro -------------------------------------------------------------------------------------
 

@@ -24,8 +24,13 @@ from congenial.synthesis.combine import combine
 from congenial.synthesis.local import LABEL
 from congenial.synthesis.models import MultinomialColumn, NormalColumn, PoissonColumn
 from congenial.synthesis.record_model import Grid
-from congenial.synthesis.risk import record_risk
-from congenial.synthesis.risk_utility import Measure, level_quantile, risk_utility_curve, summary
+from congenial.synthesis.risk_utility import (
+    Measure,
+    level_quantile,
+    record_risk,
+    risk_utility_curve,
+    summary,
+)
 from congenial.synthesis.utility_report import NOTE, CoefficientRow, utility_report
 
 # ---- combining rules -----------------------------------------------------------------------------

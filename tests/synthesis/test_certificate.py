@@ -18,7 +18,7 @@ from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.pairs.universe import Universe
 from congenial.sampling.ball_precision import working_precision
 from congenial.sampling.randomness import SeededRandomness
-from congenial.synthesis.certified import Synthesizer
+from congenial.synthesis.certified import Synthesizer, certified_law
 from congenial.synthesis.column_kernels import kernel_of
 from congenial.synthesis.columns import Column
 from congenial.synthesis.local import min_max, risks
@@ -30,7 +30,6 @@ from congenial.synthesis.models import (
     PoissonColumn,
     Spike,
 )
-from congenial.synthesis.raw import certified_law
 from congenial.synthesis.record_model import Grid
 from congenial.synthesis.record_scores import FULL, oscillation, scores_of, weights_of
 from congenial.synthesis.weighted_posterior import Finite

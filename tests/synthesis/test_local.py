@@ -12,6 +12,7 @@ from congenial.data.schema import Schema
 from congenial.errors import DataError, GuaranteeError
 from congenial.pairs.adjacency import ReplaceOne
 from congenial.sampling.randomness import SeededRandomness
+from congenial.synthesis.certified import certified_law
 from congenial.synthesis.local import (
     LABEL,
     LocalEstimate,
@@ -28,7 +29,6 @@ from congenial.synthesis.local import (
     weight_spread,
 )
 from congenial.synthesis.models import LinearRegression, NormalColumn, PoissonColumn
-from congenial.synthesis.raw import certified_law
 from congenial.synthesis.record_model import Grid
 
 RISK = np.array([1.0, 2.0, 5.0, np.inf])

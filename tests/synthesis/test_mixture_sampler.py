@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
-from congenial.synthesis.mixture import gibbs_kernels, step_kernels
+from congenial.synthesis.mixture import gibbs_kernels
 from congenial.synthesis.mixture.gibbs_chains import (
     as_parameters,
     compress,
@@ -327,7 +327,7 @@ def test_calibration_notices_a_wrong_likelihood():
 )
 def test_truncated_gamma(shape, rate, top):
     rng = np.random.default_rng(41)
-    drawn = np.array([step_kernels.truncated_gamma(shape, rate, top, rng) for _ in range(4000)])
+    drawn = np.array([gibbs_kernels.truncated_gamma(shape, rate, top, rng) for _ in range(4000)])
 
     def law(g):
         if rate == 0:
@@ -342,7 +342,7 @@ def test_truncated_gamma(shape, rate, top):
 
 def test_log_gamma_draws_of_tiny_shapes_do_not_underflow():
     rng = np.random.default_rng(42)
-    drawn = np.array([step_kernels.log_gamma_draw(0.004, rng) for _ in range(4000)])
+    drawn = np.array([gibbs_kernels.log_gamma_draw(0.004, rng) for _ in range(4000)])
     assert np.isfinite(drawn).all()
     assert drawn.min() < -745  # exp of it is 0
     assert stats.kstest(drawn, lambda x: stats.loggamma.cdf(x, 0.004)).pvalue > ALPHA

@@ -11,6 +11,7 @@ from scipy import stats
 
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError, SchemaError
+from congenial.synthesis.certified import certified_law
 from congenial.synthesis.models import (
     BinomialColumn,
     LinearRegression,
@@ -21,7 +22,6 @@ from congenial.synthesis.models import (
     read_model,
 )
 from congenial.synthesis.models.level_columns import numbers, values_within
-from congenial.synthesis.raw import certified_law
 from congenial.synthesis.record_model import Grid, RecordModel, product_of
 from congenial.synthesis.record_scores import oscillation, score_table, weights_of
 

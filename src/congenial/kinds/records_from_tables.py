@@ -46,7 +46,7 @@ from congenial.synthesis.from_tables.records_from_tables_release import (
     TableRecordsRelease,
     files_of_records,
 )
-from congenial.synthesis.from_tables.rows_of_records import rows_apart
+from congenial.synthesis.from_tables.table_records import rows_apart
 from congenial.synthesis.records_from_models_release import (
     DICTIONARY,
     DICTIONARY_TITLES,
@@ -274,7 +274,7 @@ class RecordsFromTables(Kind[TableRecordsSection]):
 
     def examine(self, checked: RecordsCheck) -> Document:
         """The check of one section as plain data; from public parameters alone."""
-        from congenial.synthesis.from_tables.predicted_error import (
+        from congenial.synthesis.from_tables.table_records import (
             needed_people,
             predicted_errors,
         )

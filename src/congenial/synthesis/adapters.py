@@ -15,8 +15,7 @@ import numpy as np
 from congenial.data.argument_rules import CALL, COUNT, SEVERAL, TEXT, check_fields, optional, takes
 from congenial.data.arguments import numbers
 from congenial.errors import DataError, GuaranteeError, some_of
-from congenial.synthesis.convergence_refusal import refuse_unconverged
-from congenial.synthesis.record_model import Floats
+from congenial.synthesis.record_model import Floats, refuse_unconverged
 
 
 @dataclass(frozen=True, eq=False)

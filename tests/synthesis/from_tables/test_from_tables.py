@@ -12,9 +12,9 @@ from scipy.optimize import minimize
 
 from congenial.data.schema import Schema
 from congenial.errors import StructureError
+from congenial.synthesis.from_tables.figure_targets import FigureCells, repair
 from congenial.synthesis.from_tables.junction_tree import JunctionTree
 from congenial.synthesis.from_tables.maximum_entropy import LAMBDA, FitTarget, fit
-from congenial.synthesis.from_tables.record_repair import FigureCells, repair
 from congenial.synthesis.from_tables.records_from_tables_release import MeasuredTable
 from congenial.synthesis.from_tables.records_run import class_link, measured_target
 from congenial.synthesis.from_tables.whole_records import Strata, draw_records

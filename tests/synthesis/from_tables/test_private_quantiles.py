@@ -19,13 +19,13 @@ from congenial.errors import CongenialError, SchemaError, StructureError
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.from_tables import private_quantiles
 from congenial.synthesis.from_tables.column_rules import ColumnRules
-from congenial.synthesis.from_tables.counted_records import CountedRecords
 from congenial.synthesis.from_tables.private_quantiles import (
     QuantileBins,
     bin_of_level,
     cuts_from_plain,
     cuts_to_plain,
 )
+from congenial.synthesis.from_tables.records_run import CountedRecords
 from congenial.synthesis.from_tables.table_records import TableRecords
 from tests.synthesis.from_tables.enumerated_procedure import Script, Undecided
 

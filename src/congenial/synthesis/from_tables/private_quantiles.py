@@ -11,7 +11,7 @@ choice whose scores move by d has a bounded range d epsilon and squares of d add
 With a records replaced they move by a together: a epsilon, a^2 rho. Cutting at other shares than
 one half would cost more: F(c) - n' / 3 moves by 2/3 in each of two parts.
 
-What is drawn is exact (`table_choice`). Parts of one level are not cut: a value that many people
+What is drawn is exact (`choose`). Parts of one level are not cut: a value that many people
 share ends up alone. `spikes` are values that stand alone from the start, as open levels do.
 """
 
@@ -29,9 +29,37 @@ from congenial.data.attribute import Attribute
 from congenial.data.rational import Number, exact, written
 from congenial.data.schema import Schema
 from congenial.errors import SchemaError, StructureError
-from congenial.sampling.randomness import Randomness
+from congenial.sampling.inversion import bernoulli_exp
+from congenial.sampling.randomness import Randomness, uniform_below
 from congenial.synthesis.from_tables.junction_tree import Ints
-from congenial.synthesis.from_tables.table_choice import choose
+
+# ---- Table choice ----
+# Which table to measure next: the exponential mechanism on rational scores, drawn exactly.
+#
+# P(c) ~ exp(epsilon q_c / (2 D)), where one replaced record moves every score q by at most D.
+# That keeps epsilon per record, and because every ratio of two probabilities moves by at most
+# epsilon, zero-concentrated rho = epsilon^2 / 8 (Cesar and Rogers 2021). With k records replaced
+# scores move by k D: k epsilon, k^2 rho.
+
+
+def choose(
+    scores: Sequence[int | Fraction], epsilon: Fraction, moves: int, randomness: Randomness
+) -> int:
+    """The index of a score, drawn with P(c) ~ exp(epsilon q_c / (2 moves)), exactly.
+
+    A score is proposed at random and kept with probability exp(-epsilon (best - q) / (2 moves)):
+    the best one is always kept, so about as many proposals as there are scores are enough.
+
+    >>> from congenial.sampling.randomness import SeededRandomness
+    >>> choose([3, 900, 5], Fraction(4), 2, SeededRandomness(1))
+    1
+    """
+    best = max(scores)
+    while True:
+        at = uniform_below(len(scores), randomness)
+        if bernoulli_exp(epsilon * (best - scores[at]) / (2 * moves), randomness):
+            return at
+
 
 MOST_BINS = 256
 MOST_LEVELS = 1_000_000  # of a column that is cut: all of them are candidates

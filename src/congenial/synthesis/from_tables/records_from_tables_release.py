@@ -7,26 +7,32 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from math import prod, sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from congenial._exports import public
-from congenial.data.csv_text import table_csv
+from congenial.data.csv_text import rows_csv, table_csv
 from congenial.data.engines.checked_parquet import Expected, as_parquet
 from congenial.data.predicate import parse
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.errors import BundleError
 from congenial.figures.support import support
+from congenial.mechanisms.cell_labels import label_names
 from congenial.mechanisms.record_release import Made
 from congenial.mechanisms.released import LEVEL, Interval, check_level
-from congenial.mechanisms.tables_release import TablesRelease
-from congenial.synthesis.from_tables.column_rules import ColumnRules
+from congenial.mechanisms.tables_release import ERRORS, TablesRelease
+from congenial.synthesis.from_tables.column_rules import (
+    INSIDE,
+    LONGEST,
+    ColumnRules,
+    MadeUpColumn,
+    with_made_up,
+)
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints
-from congenial.synthesis.from_tables.made_up_columns import LONGEST, MadeUpColumn, with_made_up
-from congenial.synthesis.from_tables.measured_file import MEASURED, OFF, measured_csv
 from congenial.synthesis.from_tables.measuring_budget import FAMILY, SCALE, variance_of
 from congenial.synthesis.from_tables.private_quantiles import (
     Cuts,
@@ -34,7 +40,6 @@ from congenial.synthesis.from_tables.private_quantiles import (
     cuts_from_plain,
     cuts_to_plain,
 )
-from congenial.synthesis.from_tables.values_in_bins import INSIDE
 from congenial.synthesis.records_from_models_release import (
     DICTIONARY,
     RecordCopies,
@@ -44,6 +49,45 @@ from congenial.synthesis.records_from_models_release import (
     expected_copy,
     level_numbers,
 )
+
+# ---- measured.csv: all measured tables cell by cell, and how far each value may be off ----
+# One row for each cell of each table: `table` names its columns, every column of the records (and
+# every coarser name that was counted by) holds a label, or nothing where the table does not have
+# it; then the value as drawn, its standard deviation, and the ends of a 90 % interval for the
+# true count.
+
+MEASURED = "measured.csv"
+OFF = dict.fromkeys(ERRORS, 1e-6)  # standard deviations by which other machines may round
+TABLE, ESTIMATE = "table", "estimate"
+
+
+def measured_csv(tables: Sequence[TablesRelease]) -> bytes:
+    """The file."""
+    rows: list[Sequence[Any]] = [_header(tables)]
+    for one in tables:
+        errors = [column.reshape(-1).tolist() for column in one.cell_errors()]
+        rows += [(*told, *ends) for told, *ends in zip(_cells(tables, one), *errors, strict=True)]
+    return rows_csv(rows).encode()
+
+
+def _header(tables: Sequence[TablesRelease]) -> list[str]:
+    numbers = (TABLE, ESTIMATE, *ERRORS)
+    return [TABLE, *label_names(_axes(tables), numbers), ESTIMATE, *ERRORS]
+
+
+def _axes(tables: Sequence[TablesRelease]) -> list[str]:
+    """All columns of the tables, in the order in which they come."""
+    return list(dict.fromkeys(name for one in tables for name in one.tables[0]))
+
+
+def _cells(tables: Sequence[TablesRelease], one: TablesRelease) -> Iterator[list[Any]]:
+    """What stands before the errors in each row of a table."""
+    axes, name = _axes(tables), " x ".join(one.tables[0])
+    levels = [axis.levels for axis in one.schema.axes(one.tables[0])]
+    for labels, value in zip(product(*levels), one.drawn[0].reshape(-1).tolist(), strict=True):
+        shown = dict(zip(one.tables[0], labels, strict=True))
+        yield [name, *(shown.get(axis, "") for axis in axes), value]
+
 
 MEASUREMENTS = "measurements.json"
 NAMED = 6  # measured tables that a message names

@@ -2,30 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.records import codes, fetch
 from congenial.data.schema import Schema
+from congenial.data.table import Table
+from congenial.data.tabulate import Microdata, refuse
 from congenial.sampling.randomness import Randomness
-from congenial.synthesis.from_tables.counted_records import CountedRecords
+from congenial.synthesis.from_tables.figure_targets import repair
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints
 from congenial.synthesis.from_tables.maximum_entropy import STEPS, FitTarget, Fitted, fit
-from congenial.synthesis.from_tables.record_repair import repair
+from congenial.synthesis.from_tables.private_quantiles import bin_of_level, choose
 from congenial.synthesis.from_tables.records_from_tables_release import (
     MeasuredTable,
     TableRecordsRelease,
 )
-from congenial.synthesis.from_tables.table_choice import choose
 from congenial.synthesis.from_tables.whole_records import draw_records
 from congenial.synthesis.record_model import generator_of
 
 if TYPE_CHECKING:
     from congenial.synthesis.from_tables.table_records import TableRecords
+
+# ---- CONFIDENTIAL records by their levels, for columns whose bins are only drawn later ----
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRecords:
+    """CONFIDENTIAL: the level of every record in each column, and how many people a row is."""
+
+    levels: Mapping[str, Ints] = field(repr=False)
+    times: Ints = field(repr=False)
+
+    @classmethod
+    def read(cls, data: Table | Microdata, names: Sequence[str]) -> CountedRecords:
+        """All records, as far as these columns go."""
+        if isinstance(data, Table):
+            counts = data.marginal(names).counts
+            places = np.nonzero(counts)
+            return cls(dict(zip(names, places, strict=True)), counts[places])
+        data.check_unit()
+        found, _ = fetch(data, names)
+        levels = {}
+        for name in names:
+            levels[name] = codes(data.schema.attribute(name), found[name])
+            refuse(data.schema.axis(name), levels[name], data.schema)
+        return cls(levels, np.ones(found.num_rows, dtype=np.int64))
+
+    def counts(self, name: str, size: int) -> Ints:
+        """People by level of one column."""
+        return np.bincount(self.levels[name], self.times, size).astype(np.int64)
+
+    def tables(self, made: TableRecords) -> dict[Axes, Ints]:
+        """Every table that may be measured, by the bins that were drawn."""
+        fine, schema, cuts = made.adjacency.schema, made.schema, dict(made.cuts)
+        levels = dict(self.levels)
+        for one in made.rules.quantiles:
+            binned = bin_of_level(one, fine.attribute(one.name), cuts[one.name])
+            levels[one.name] = binned[levels[one.name]]
+        found = {}
+        for axes in made.scales:
+            told = [schema.axis(name) for name in axes]
+            counts = np.zeros(made.shape(axes), dtype=np.int64)
+            np.add.at(counts, tuple(axis.of_base[levels[axis.base]] for axis in told), self.times)
+            found[axes] = counts
+        return found
+
 
 BETWEEN = 60  # steps of the fit between two rounds
 LEAST = 1e-6  # deviation of a measurement: none is an exact figure

@@ -2,7 +2,7 @@
 
 Columns that ask for it are cut into bins at private quantiles. All one-way tables are measured
 first. Then, round by round, a pair of columns that the fit so far
-gets most wrong is chosen (`table_choice`) and measured with exact integer noise given the figures
+gets most wrong is chosen (`choose`) and measured with exact integer noise given the figures
 it shows. A distribution of maximum entropy is fitted to all measurements, keeping every figure, and
 whole records are made of it that keep them too. Fit and records use nothing but what was measured.
 
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
+from statistics import median
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,8 +38,7 @@ from congenial.privacy.description import Description
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
-from congenial.synthesis.from_tables.column_rules import ColumnRules
-from congenial.synthesis.from_tables.counted_records import CountedRecords
+from congenial.synthesis.from_tables.column_rules import ColumnRules, values_by
 from congenial.synthesis.from_tables.figure_targets import KeptFigures
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints
 from congenial.synthesis.from_tables.measuring_budget import (
@@ -54,11 +54,44 @@ from congenial.synthesis.from_tables.records_from_tables_release import (
     MeasuredTable,
     TableRecordsRelease,
 )
-from congenial.synthesis.from_tables.records_run import Confidential, RecordsRun, Tell
-from congenial.synthesis.from_tables.rows_of_records import refuse_unknown_number, rows_apart
-from congenial.synthesis.from_tables.values_in_bins import values_by
+from congenial.synthesis.from_tables.records_run import (
+    Confidential,
+    CountedRecords,
+    RecordsRun,
+    Tell,
+)
 from congenial.synthesis.record_model import generator_of
 from congenial.synthesis.records_from_models_release import records_table
+
+# ---- Of what records from tables are made: people, or rows of units that own several ----
+# Everything they are made from is a function of the table of rows, whoever a row belongs to.
+# Where the figures tell the number of rows, the tables of look-alike datasets differ as if so
+# many rows were replaced (`pairs/several_rows`), so that the loss per replaced row is all that is
+# needed. Records say nothing about which rows belong to one unit.
+
+
+def rows_apart(pairs: Adjacency | SensitiveValues, names: Axes) -> int:
+    """How many replaced rows the tables of look-alikes over these columns are apart."""
+    return pairs.rows_apart(names) if isinstance(pairs, Adjacency) else pairs.records
+
+
+def refuse_unknown_number(pairs: Adjacency | SensitiveValues, names: Axes) -> None:
+    """Refuse pairs for which the number of records is not public, and what is no column of rows."""
+    known = isinstance(pairs, SensitiveValues) or pairs.metric == "replace-one"
+    if not known and not (isinstance(pairs, SeveralRows) and pairs.people_kept):
+        raise GuaranteeError(
+            "records from tables are as many as there are rows, so the number of rows must be "
+            f"public; the promise is about {pairs.metric}.",
+            remedy='Publish it ("Rows" = { total = true } under [publish]), or use one row per '
+            "person (unit without max_rows).",
+        )
+    for name in names:
+        if name in pairs.schema.sizes:
+            raise StructureError(
+                f"{name!r} is the number of rows of a unit, and a record is one row.",
+                remedy="Leave it out of the columns to synthesise.",
+            )
+
 
 MOST_LEVELS = 5_000  # of one column
 CITATION = {
@@ -402,3 +435,55 @@ class TableRecords:
 
 def _margin(data: Table | Microdata, names: Sequence[str]) -> Table:
     return data.marginal(names) if isinstance(data, Table) else data.tabulate(names)
+
+
+# ---- How far measured tables will be off, before any data are read ----
+# A table of k cells with noise z is off by sum |z| / 2 records: so many would have to move for it
+# to be right. Its mean follows from the law of the noise alone. Figures that are kept and the
+# fit, which combines all tables, leave less; pairs that are not measured have an error of their
+# own, which depends on the data.
+
+WEAK = 10  # a table is weak where noise misplaces more than one in so many people
+
+
+@dataclass(frozen=True)
+class PredictedError:
+    """One table: its cells, the standard deviation of a count, records misplaced by the noise."""
+
+    axes: Axes
+    cells: int
+    deviation: float
+    misplaced: float
+
+    @property
+    def needed(self) -> int:
+        """People for whom the noise misplaces a tenth."""
+        return round(WEAK * self.misplaced)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "table": list(self.axes),
+            "cells": self.cells,
+            "deviation": self.deviation,
+            "misplaced": self.misplaced,
+        }
+
+
+def predicted_errors(made: TableRecords) -> list[PredictedError]:
+    """Every table that may be measured, columns first; those that figures settle are not."""
+    return [
+        _predicted(made.budget, axes, prod(made.shape(axes)), scale)
+        for axes, scale in made.scales.items()
+    ]
+
+
+def _predicted(budget: MeasuringBudget, axes: Axes, cells: int, scale: Fraction) -> PredictedError:
+    misplaced = budget.absolute(scale) * cells / 2
+    return PredictedError(axes, cells, budget.deviation(scale), misplaced)
+
+
+def needed_people(errors: list[PredictedError]) -> int | None:
+    """People for whom the noise of a pair of median size misplaces a tenth; None without pairs."""
+    pairs = [one.needed for one in errors if len(one.axes) == 2]
+    return round(median(pairs)) if pairs else None

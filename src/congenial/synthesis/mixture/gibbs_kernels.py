@@ -15,18 +15,319 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 
-from congenial.synthesis.mixture.covariance_kernels import stretch_column, update_column
-from congenial.synthesis.mixture.step_kernels import (
-    backward,
-    cholesky,
-    fast,
-    forward,
-    log_gamma_draw,
-    slice_step,
-    truncated_gamma,
-)
+# ---- Step kernels ----
+# Compiled one-dimensional draws and small linear algebra for the Gibbs sampler of the mixture.
+#
+# Everything here is exact given its generator: a slice step leaves its density invariant, the
+# truncated gamma is a rejection, the triangular solves are plain loops (37 x 37 matrices are too
+# small for LAPACK calls to pay).
+
+fast = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+
+
+def slice_step(log_density: Any) -> Any:
+    """A compiled step of the slice sampler with stepping out (Neal 2003) for a compiled density:
+    step(x, width, given, rng) leaves exp(log_density(x, given)) invariant.
+    """
+
+    @fast
+    def step(x: float, width: float, given: Any, rng: Any) -> Any:
+        level = log_density(x, given) - rng.standard_exponential()
+        low = x - width * rng.random()
+        high = low + width
+        while log_density(low, given) > level:
+            low -= width
+        while log_density(high, given) > level:
+            high += width
+        while True:
+            y = low + (high - low) * rng.random()
+            if log_density(y, given) > level or high - low < 1e-13 * (1 + abs(x)):
+                return y
+            if y < x:
+                low = y
+            else:
+                high = y
+
+    return step
+
+
+@fast
+def truncated_gamma(shape: float, rate: float, top: float, rng: Any) -> Any:
+    """Draw g in (0, top] with density ~ g^(shape-1) e^(-rate g), shape >= 1; top may be inf.
+
+    Where the mode lies inside, plain rejection keeps about half; where it lies beyond the top, the
+    log-concave density is below its tangent there, and an exponential from the top is thinned.
+    """
+    if not (shape - 1 > rate * top):
+        while True:
+            g = rng.standard_gamma(shape) / rate
+            if g <= top:
+                return g
+    slope = (shape - 1) / top - rate
+    while True:
+        back = rng.standard_exponential() / slope
+        g = top - back
+        if g <= 0:
+            continue
+        gap = (shape - 1) * math.log(g / top) + rate * back + slope * back
+        if -rng.standard_exponential() < gap:
+            return g
+
+
+@fast
+def log_gamma_draw(shape: float, rng: Any) -> Any:
+    """log of a Gamma(shape, 1) variable; shapes near 0 do not underflow."""
+    return math.log(rng.standard_gamma(shape + 1)) + math.log(1 - rng.random()) / shape
+
+
+@fast
+def cholesky(a: Any) -> None:
+    """Replace the lower triangle of a positive definite matrix by its Cholesky factor."""
+    n = len(a)
+    for i in range(n):
+        for j in range(i + 1):
+            s = a[i, j]
+            for k in range(j):
+                s -= a[i, k] * a[j, k]
+            if i == j:
+                a[i, i] = math.sqrt(s)
+            else:
+                a[i, j] = s / a[j, j]
+
+
+@fast
+def forward(lower: Any, b: Any) -> None:
+    """b <- L^-1 b."""
+    for i in range(len(b)):
+        s = b[i]
+        for k in range(i):
+            s -= lower[i, k] * b[k]
+        b[i] = s / lower[i, i]
+
+
+@fast
+def backward(lower: Any, b: Any) -> None:
+    """b <- L^-T b."""
+    for i in range(len(b) - 1, -1, -1):
+        b[i] /= lower[i, i]
+        for k in range(i):
+            b[k] -= lower[i, k] * b[i]
+
+
+# ---- Covariance kernels ----
+# Compiled draw of the covariance of the coefficients under a uniform correlation matrix.
+#
+# Sigma = diag(sd) Omega diag(sd), Omega uniform over correlation matrices, sd_j ~ half-t(3), and
+# m coefficient vectors b_k ~ N(0, Sigma). A uniform Omega of size R is the Gram matrix of R
+# independent uniform directions in R + 1 dimensions. So Sigma is the Gram matrix of v_j = sd_j
+# u_j, and given the others v_j matters only by its part w in their span (R - 1 whitened
+# coordinates) and the length s of the rest (2 coordinates): prior ~ h(rho) rho^-R s dw ds, rho^2
+# = sd_j^2 = |w|^2 + s^2, and b_j ~ N(T w, s^2) with T the whitened coefficients of the others.
+#
+# The half-t radius is a scale mixture of normals, v_j ~ N(0, tau^2 I) with tau^2 = sd_j^2 / Q and
+# Q = lambda sd_j^2 + chi2_R, lambda ~ Gamma(2, (3 + sd_j^2)/2). Given tau, w is integrated out, s
+# is drawn by a slice step, w from its normal law. No matrix is inverted: F with F F' = Sigma^-1
+# and E = B F are carried along by one Householder reflection per column.
+
+
+@fast
+def log_half_t(x: float) -> float:
+    """log density of |t_3| at x > 0, up to a constant."""
+    return -2 * math.log1p(x * x / 3)
+
+
+@fast
+def _reflect(M: Any, u: Any, scale: float) -> None:
+    """M <- M (I - 2 u u' / scale)."""
+    for r in range(len(M)):
+        s = 0.0
+        for i in range(len(u)):
+            s += M[r, i] * u[i]
+        s *= 2 / scale
+        for i in range(len(u)):
+            M[r, i] -= s * u[i]
+
+
+@fast
+def reflect_row(F: Any, E: Any, j: int) -> None:
+    """Rotate the columns of F and E so that row j of F is zero except in the last column."""
+    R = len(F)
+    u, norm = np.empty(R), 0.0
+    for i in range(R):
+        u[i] = F[j, i]
+        norm += u[i] * u[i]
+    last = u[R - 1]
+    u[R - 1] += math.copysign(math.sqrt(norm), last)
+    scale = norm - last * last + u[R - 1] * u[R - 1]
+    _reflect(F, u, scale)
+    _reflect(E, u, scale)
+
+
+@fast
+def _log_rest(x: float, given: Any) -> Any:
+    """log density of x = log s^2 given tau, w integrated out: s^2 ~ tau^2 chi2_2 and
+    b_j ~ N(0, s^2 I + gram), gram = tau^2 T T'.
+    """
+    gram, b, tau2, lower, y = given
+    s2 = math.exp(x)
+    for k in range(len(b)):
+        y[k] = b[k]
+        for r in range(k):
+            lower[k, r] = gram[k, r]
+        lower[k, k] = gram[k, k] + s2
+    cholesky(lower)
+    forward(lower, y)
+    total = x - s2 / (2 * tau2)
+    for k in range(len(b)):
+        total -= math.log(lower[k, k]) + 0.5 * y[k] * y[k]
+    return total
+
+
+_step_rest = slice_step(_log_rest)
+
+
+@fast
+def _log_radius(x: float, given: Any) -> float:
+    """log density of x = log c for v_j -> c v_j, its direction and b_j fixed."""
+    b, along, sd, s = given
+    c = math.exp(x)
+    total = (1 - len(b)) * x + log_half_t(c * sd)
+    for k in range(len(b)):
+        r = (b[k] / c - along[k]) / s
+        total -= 0.5 * r * r
+    return total
+
+
+_step_radius = slice_step(_log_radius)
+
+
+@fast
+def _gram(T: Any, tau2: float) -> Any:
+    """tau^2 T T' without the last column of T, lower triangle."""
+    m = len(T)
+    gram = np.empty((m, m))
+    for k in range(m):
+        for r in range(k + 1):
+            t = 0.0
+            for i in range(T.shape[1] - 1):
+                t += T[k, i] * T[r, i]
+            gram[k, r] = tau2 * t
+    return gram
+
+
+@fast
+def _span(T: Any, b: Any, gram: Any, tau: float, s: float, rng: Any) -> Any:
+    """Draw w ~ N(0, tau^2 I) given b = T w + s e: a prior draw, corrected by what it misses."""
+    m, q = len(b), T.shape[1] - 1
+    w = np.empty(q)
+    for i in range(q):
+        w[i] = tau * rng.standard_normal()
+    miss = np.empty(m)
+    for k in range(m):
+        t = b[k] - s * rng.standard_normal()
+        for i in range(q):
+            t -= T[k, i] * w[i]
+        miss[k] = t
+        gram[k, k] += s * s
+    cholesky(gram)
+    forward(gram, miss)
+    backward(gram, miss)
+    for k in range(m):
+        for i in range(q):
+            w[i] += tau * tau * T[k, i] * miss[k]
+    return w
+
+
+@fast
+def _times(M: Any, w: Any) -> Any:
+    """M w without the last column of M."""
+    out = np.empty(len(M))
+    for r in range(len(M)):
+        t = 0.0
+        for i in range(len(w)):
+            t += M[r, i] * w[i]
+        out[r] = t
+    return out
+
+
+@fast
+def update_column(F: Any, E: Any, B: Any, sd: Any, j: int, informed: Any, rng: Any) -> None:
+    """Draw column j of Sigma, and B[k, j] where the data say nothing about it.
+
+    Given: the other columns, the rest of B, and B[k, j] of those with informed[j, k] (the others
+    are integrated out, then drawn). E = B F is kept current.
+    """
+    R = len(F)
+    q = R - 1
+    reflect_row(F, E, j)  # F without row j and column q is a factor of the others' precision
+    sd2 = sd[j] * sd[j]
+    chi2 = sd2 * rng.standard_gamma(2.0) * 2 / (3 + sd2) + 2 * rng.standard_gamma(R / 2)
+    tau2 = sd2 / chi2
+    T, b = _chosen(E, B, j, informed)
+    gram, work = _gram(T, tau2), (np.empty((len(b), len(b))), np.empty(len(b)))
+    now = -2 * math.log(abs(F[j, q]))
+    s = math.exp(0.5 * _step_rest(now, 2.0, (gram, b, tau2, work[0], work[1]), rng))
+    w = _span(T, b, gram, math.sqrt(tau2), s, rng)
+    rho = s * s
+    for i in range(q):
+        rho += w[i] * w[i]
+    rho = math.sqrt(rho)
+    c = math.exp(_step_radius(0.0, 0.5, (b, _times(T, w), rho, s), rng))
+    sd[j] = c * rho
+    column, along = _times(F, w), _times(E, w)
+    for r in range(R):  # F <- [G, G w / s; 0, -1 / (c s)]
+        F[r, q] = column[r] / s
+        F[j, r] = 0.0
+    F[j, q] = -1 / (c * s)
+    for k in range(len(B)):
+        if not informed[j, k]:
+            B[k, j] = c * (along[k] + s * rng.standard_normal())
+        E[k, q] = along[k] / s - B[k, j] / (c * s)
+
+
+@fast
+def _chosen(E: Any, B: Any, j: int, informed: Any) -> Any:
+    """Rows of E and of column j of B that the data speak about."""
+    m = 0
+    for k in range(len(B)):
+        m += informed[j, k]
+    T, b = np.empty((m, E.shape[1])), np.empty(m)
+    m = 0
+    for k in range(len(B)):
+        if informed[j, k]:
+            b[m] = B[k, j]
+            for i in range(E.shape[1]):
+                T[m, i] = E[k, i]
+            m += 1
+    return T, b
+
+
+@fast
+def _log_stretch(x: float, given: Any) -> Any:
+    """log density of x = log c for (sd_j, b_j) -> (c sd_j, c b_j), the data moving with it."""
+    sd, linear, square = given
+    c = math.exp(x)
+    return x + log_half_t(c * sd) + c * linear - 0.5 * c * c * square
+
+
+_step_stretch = slice_step(_log_stretch)
+
+
+@fast
+def stretch_column(F: Any, sd: Any, j: int, linear: float, square: float, rng: Any) -> float:
+    """Scale sd_j and the coefficients b_j together; return c, by which the caller scales b_j.
+
+    log likelihood of c b_j: c linear - c^2 square / 2. Where the data say little about b_j this
+    moves the scale freely; `update_column` moves it where they say much.
+    """
+    c = math.exp(_step_stretch(0.0, 1.0, (sd[j], linear, square), rng))
+    sd[j] *= c
+    for i in range(len(F)):
+        F[j, i] /= c
+    return c
 
 
 class GibbsRecords(NamedTuple):
@@ -362,3 +663,36 @@ def run(
             stretch(s, t, rng)
             draw_empty(s, t, h, rng)
         keep(s, t, out, i)
+
+
+# ---- Compiled log likelihood of the mixture, one row per draw and one column per record ----
+
+_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+
+
+@fast
+def log_likelihood(r: GibbsRecords, log_pi: Any, beta: Any, sigma: Any) -> Any:
+    """log sum_k pi_k N(y_i | x_i' beta_k, sigma_k)^{w_i}, shape (draws, records)."""
+    S, K, R = beta.shape
+    n = len(r.y)
+    out = np.empty((S, n))
+    across, offset, half = np.empty((R, K)), np.empty(K), np.empty(K)
+    mean, term = np.empty(K), np.empty(K)
+    for s in range(S):
+        for k in range(K):
+            for c in range(R):
+                across[c, k] = beta[s, k, c]
+            offset[k] = math.log(sigma[s, k]) + _HALF_LOG_2PI
+            half[k] = 0.5 / (sigma[s, k] * sigma[s, k])
+        for i in range(n):
+            fitted(r, i, across, mean)
+            top = -np.inf
+            for k in range(K):
+                gap = r.y[i] - mean[k]
+                term[k] = log_pi[s, k] - r.w[i] * (offset[k] + half[k] * gap * gap)
+                top = max(top, term[k])
+            total = 0.0
+            for k in range(K):
+                total += math.exp(term[k] - top)
+            out[s, i] = top + math.log(total)
+    return out

@@ -36,7 +36,7 @@ from congenial.data.argument_rules import (
 )
 from congenial.errors import DataError, GuaranteeError
 from congenial.synthesis.local import LocalEstimate, synthesize_locally
-from congenial.synthesis.mixture import likelihood_kernels
+from congenial.synthesis.mixture import gibbs_kernels
 from congenial.synthesis.mixture.gibbs_chains import (
     MixtureFit,
     Run,
@@ -155,7 +155,7 @@ class MixtureRegression:
         known = np.isfinite(z)
         w = np.asarray(weights, dtype=float)
         r = compress(design, np.where(known, z, 0.0), w)
-        found = np.asarray(likelihood_kernels.log_likelihood(r, p.log_pi, p.beta, p.sigma))
+        found = np.asarray(gibbs_kernels.log_likelihood(r, p.log_pi, p.beta, p.sigma))
         found[:, ~known] = -np.inf
         found[:, w == 0] = 0.0  # and not a rounding error of log sum_k pi_k
         return found
