@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from congenial.audit.exact_audit import ALPHAS, audit_laws, exact_audit, outputs
-from congenial.audit.law_audits import LAWS
-from congenial.audit.summary import AuditRow, audit_every_mechanism, table_cases
+from congenial.audit.summary import LAWS, AuditRow, audit_every_mechanism, table_cases
 from congenial.audit.universes import FURTHER, UNIVERSES
 from congenial.mechanisms.mechanism import REGISTRY
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, ZeroConcentrated

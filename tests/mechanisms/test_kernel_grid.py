@@ -12,9 +12,13 @@ from congenial.figures.figures import publish
 from congenial.figures.integers import kernel
 from congenial.figures.statements import count, linear, margin, total
 from congenial.figures.support import FROZEN, support
-from congenial.mechanisms import kernel_grid
-from congenial.mechanisms.kernel_gaussian import KernelGaussian, KernelProjection
-from congenial.mechanisms.kernel_grid import KernelGrid, short_basis
+from congenial.mechanisms import kernel_gaussian
+from congenial.mechanisms.kernel_gaussian import (
+    KernelGaussian,
+    KernelGrid,
+    KernelProjection,
+    short_basis,
+)
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.randomness import SeededRandomness
@@ -103,7 +107,7 @@ def test_margins_of_a_large_table_need_no_basis(monkeypatch):
     known = support(large, ("a", "b"))
     rounded = KernelGrid(known, STEP).apply(on_the_kernel(known, np.random.default_rng(SEED), 3))
     assert broken(known, rounded) == 0
-    monkeypatch.setattr(kernel_grid, "LARGEST_TIE", 20)
+    monkeypatch.setattr(kernel_gaussian, "LARGEST_TIE", 20)
     with pytest.raises(StructureError, match="congenial_gaussian"):
         KernelGrid(support(FIGURES["all two-way margins"], ("a", "b", "c")), STEP)
 

@@ -54,13 +54,13 @@ PRICES: tuple[Mutation, ...] = (
         "tests/privacy/test_composition.py tests/synthesis/test_release.py",
     ),
     Mutation(
-        "privacy/normaliser_ratios.py",
+        "privacy/normaliser.py",
         "return (1 + (1 - r) * (1 - (1 + last)",
         "return (1 + Decimal('0.8') * (1 - r) * (1 - (1 + last)",
         "tests/privacy/test_normaliser_ratios.py",
     ),
     Mutation(
-        "privacy/normaliser_ratios.py",
+        "privacy/normaliser.py",
         "return (1 + q - q ** (steps + 1)).ln()",
         "return Decimal('0.8') * (1 + q - q ** (steps + 1)).ln()",
         "tests/privacy/test_normaliser_ratios.py",
@@ -78,7 +78,7 @@ PRICES: tuple[Mutation, ...] = (
         "tests/privacy/test_normaliser_formulas.py",
     ),
     Mutation(
-        "privacy/normaliser_ratios.py",
+        "privacy/normaliser.py",
         "power(eps_cell, norm - 2) - power(eps_cell, -2)).ln()",
         "power(eps_cell, norm - 2) - power(eps_cell, -1)).ln()",
         "tests/privacy/test_normaliser.py",
@@ -186,13 +186,13 @@ PRICES: tuple[Mutation, ...] = (
         "tests/papers/test_sensitivity_spaces.py",
     ),
     Mutation(
-        "privacy/enumerated_normaliser.py",
+        "privacy/normaliser.py",
         "lambda apart: float(eps_cell) * apart",
         "lambda apart: 0.8 * float(eps_cell) * apart",
         "tests/privacy/test_enumerated.py",
     ),
     Mutation(
-        "privacy/enumerated_normaliser.py",
+        "privacy/normaliser.py",
         "np.exp(-float(eps_cell) * np.arange(",
         "np.exp(-1.2 * float(eps_cell) * np.arange(",
         "tests/privacy/test_enumerated.py",

@@ -13,7 +13,6 @@ from congenial.errors import GuaranteeError
 from congenial.privacy import accounting
 from congenial.privacy.accounting import INTERVAL, compose
 from congenial.privacy.conversions import zcdp_epsilon
-from congenial.privacy.piecewise import tradeoff_between
 from congenial.privacy.tradeoff import (
     Approximate,
     Gaussian,
@@ -21,6 +20,7 @@ from congenial.privacy.tradeoff import (
     Pure,
     Tradeoff,
     ZeroConcentrated,
+    tradeoff_between,
 )
 
 UNLIKE = [Pure(0.3), Approximate(0.5, 1e-3), tradeoff_between([0.2, 0.3, 0.5], [0.3, 0.3, 0.4])]

@@ -10,8 +10,14 @@ import pytest
 from congenial.errors import GuaranteeError
 from congenial.privacy.conversion_table import convert
 from congenial.privacy.conversions import pure_to_gdp
-from congenial.privacy.piecewise import tradeoff_between
-from congenial.privacy.tradeoff import Approximate, Gaussian, Nothing, Pure, ZeroConcentrated
+from congenial.privacy.tradeoff import (
+    Approximate,
+    Gaussian,
+    Nothing,
+    Pure,
+    ZeroConcentrated,
+    tradeoff_between,
+)
 
 
 def test_convert_rows() -> None:

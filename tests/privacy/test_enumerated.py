@@ -13,8 +13,7 @@ from congenial.data.table import Table
 from congenial.figures.figures import Figures, publish
 from congenial.figures.limits import conforming_tables
 from congenial.figures.statements import at_most, count, linear, margin, total
-from congenial.privacy.enumerated_normaliser import MOST_TABLES, enumerate_pairs
-from congenial.privacy.normaliser import Conditions, largest_eps_cell
+from congenial.privacy.normaliser import MOST_TABLES, Conditions, enumerate_pairs, largest_eps_cell
 
 FOUR = Schema.from_dict({"x": {"levels": list("abcd")}})
 SQUARE = Schema.from_dict({"a": {"levels": list("12")}, "b": {"levels": list("345")}})

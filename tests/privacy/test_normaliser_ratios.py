@@ -14,8 +14,7 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.figures.figures import publish
 from congenial.figures.statements import at_least, count, linear, margin, total
-from congenial.privacy import enumerated_normaliser
-from congenial.privacy import normaliser_ratios as ratios
+from congenial.privacy import normaliser as ratios
 from congenial.privacy.normaliser import (
     A_BOUND,
     IN_A_GROUP,
@@ -156,7 +155,7 @@ BEYOND = {
 @pytest.mark.parametrize("eps", EPS, ids=str)
 @pytest.mark.parametrize("name", BEYOND)
 def test_losses_do_not_jump_where_tables_are_too_many_to_list(name, eps, monkeypatch):
-    monkeypatch.setattr(enumerated_normaliser, "MOST_TABLES", 300)
+    monkeypatch.setattr(ratios, "MOST_TABLES", 300)
     few, many, statements, distance, basis = BEYOND[name]
     listed = conditions(few, *statements, distance=distance)
     beyond = conditions(many, *statements, distance=distance)
@@ -170,7 +169,7 @@ def test_losses_do_not_jump_where_tables_are_too_many_to_list(name, eps, monkeyp
 @pytest.mark.parametrize("eps", EPS, ids=str)
 def test_margins_of_two_rows_hardly_jump(eps, monkeypatch):
     """A bound takes over from the list: 5 % more here, where the general one is 50 % above."""
-    monkeypatch.setattr(enumerated_normaliser, "MOST_TABLES", 300)
+    monkeypatch.setattr(ratios, "MOST_TABLES", 300)
     listed, beyond = (
         conditions(np.full((2, 3), n), margin("a"), margin("b"), distance=4) for n in (9, 10)
     )

@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from congenial.errors import GuaranteeError
-from congenial.privacy.piecewise import PiecewiseLinear, tradeoff_between
 from congenial.privacy.tradeoff import (
     Approximate,
     Gaussian,
     Nothing,
+    PiecewiseLinear,
     Pure,
     Tradeoff,
     ZeroConcentrated,
+    tradeoff_between,
 )
 
 few = settings(max_examples=30, deadline=None)

@@ -9,8 +9,14 @@ import pytest
 from scipy import stats
 
 from congenial.errors import GuaranteeError
-from congenial.privacy.piecewise import tradeoff_between
-from congenial.privacy.tradeoff import Approximate, Gaussian, Nothing, Pure, ZeroConcentrated
+from congenial.privacy.tradeoff import (
+    Approximate,
+    Gaussian,
+    Nothing,
+    Pure,
+    ZeroConcentrated,
+    tradeoff_between,
+)
 from congenial.sampling import SeededRandomness
 from congenial.sampling.canonical import CanonicalNormal, Constructed, Tulap, canonical_noise
 from tests.sampling.conftest import ALPHA

@@ -18,7 +18,6 @@ from congenial.figures.statements import margin
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.tables.aims import LargestRatio, PowerMean
-from congenial.tables.certificate import DesignCertificate, certify
 from congenial.tables.design import (
     Even,
     Keep,
@@ -29,7 +28,7 @@ from congenial.tables.design import (
     loss_of,
 )
 from congenial.tables.information import Information
-from congenial.tables.optimise import Problem, solve
+from congenial.tables.optimise import DesignCertificate, Problem, certify, solve
 from tests.pairs.test_difference_types import COUNTY_FIGURES, COUNTY_TABLES, counties, schema_of
 
 HALF = Fraction(1, 2)

@@ -52,8 +52,16 @@ from congenial.mechanisms.tables_calibration import TablesProblem
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.guarantee import Guarantee
-from congenial.tables.design import Aim, Design, Even, Keep, Largest, Weighted, design
-from congenial.tables.design_for_cells import design_for_cells
+from congenial.tables.design import (
+    Aim,
+    Design,
+    Even,
+    Keep,
+    Largest,
+    Weighted,
+    design,
+    design_for_cells,
+)
 from congenial.tables.joint_estimator import NOT_YET, JointEstimator
 from congenial.tables.promise import Law, law_and_promise
 

@@ -188,7 +188,8 @@ class CongenialCounts(Conditioned):
     holds for every table, so no interval; `congenial infer` uses the density instead. The time a
     draw takes depends on the data too (docs/known-limits).
 
-    Source: congenial-dp, section 2; the price is ours (docs/explanation/what-an-exact-figure-costs).
+    Source: congenial-dp, section 2; the price is ours
+    (docs/explanation/what-an-exact-figure-costs).
     """
 
     name = "congenial_counts"

@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     )
     from congenial.privacy.guarantee import Guarantee
     from congenial.privacy.normaliser import Conditions, Price, largest_eps_cell, normaliser_price
-    from congenial.privacy.piecewise import PiecewiseLinear, tradeoff_between
     from congenial.privacy.semantics import belief, neighbourhood
     from congenial.privacy.tradeoff import (
         Approximate,
         DiscreteTradeoff,
         Gaussian,
+        PiecewiseLinear,
         Pure,
         Tradeoff,
         ZeroConcentrated,
+        tradeoff_between,
     )
 
 __all__ = [

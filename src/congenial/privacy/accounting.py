@@ -26,12 +26,12 @@ from congenial.errors import GuaranteeError
 from congenial.privacy import piecewise_algebra as pw
 from congenial.privacy.conversions import gaussian_delta_at, gdp_to_zcdp, pure_to_zcdp, zcdp_delta
 from congenial.privacy.numbers import Number, above, add_up, below, parameter, smallest
-from congenial.privacy.piecewise import PiecewiseLinear
 from congenial.privacy.tradeoff import (
     Approximate,
     DiscreteTradeoff,
     Gaussian,
     Nothing,
+    PiecewiseLinear,
     Pure,
     Tradeoff,
     ZeroConcentrated,

@@ -15,7 +15,7 @@ h(lo - 1) <= a^(2 - N) h(lo); and h falls by at most a^N a step. Together
 N = 2 is one person who moves inside a group of known total, N = 4 a swap between two margins, N = 6
 a hexagon. N = 1 is a cell in no published sum, where only a gain counts:
 log(1 + e^(-eps_cell) - e^(-2 eps_cell)). Where the published sums have a simple structure the
-largest ratio of a step is known better, or exactly (`normaliser_ratios`): one line, one sum over c
+largest ratio of a step is known better, or exactly (below): one line, one sum over c
 cells, the margins of two rows.
 
 Bounds l_i <= m_i <= u_i of single cells change nothing: put l_i in place of 0; and if an upper
@@ -33,10 +33,13 @@ enumerates it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from decimal import Context, Decimal, localcontext
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Context, Decimal, getcontext, localcontext
 from fractions import Fraction
-from math import ceil
+from functools import lru_cache
+from math import ceil, comb
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -53,11 +56,182 @@ from congenial.data.argument_rules import (
 from congenial.errors import GuaranteeError
 from congenial.figures.figures import Figures
 from congenial.figures.integers import rational_kernel
-from congenial.figures.limits import FAR, Limits, limits
+from congenial.figures.lattice import Ints
+from congenial.figures.limits import FAR, Limits, conforming_tables, limits
 from congenial.figures.support import LOOSE, Support, support
 from congenial.figures.ties import Tie
-from congenial.privacy.enumerated_normaliser import Enumerated, enumerate_pairs
-from congenial.privacy.normaliser_ratios import any_step, bounded_sum, line_steps, one_sum
+
+# ---- Enumerated normaliser ----
+# The exact loss of counts given signs and bounds, where all conforming tables can be listed.
+#
+# p_s(m) = a^||m - s||_1 / Z(s) on the listed tables. The largest log ratio between s and s' is at
+# m = s: eps_cell ||s - s'||_1 + log Z(s') / Z(s). Tables that see the same numbers of tables at
+# each distance have the same Z for every eps_cell, so pairs fall into few kinds, and any eps_cell
+# is then judged at once.
+
+MOST_TABLES = 3000  # all pairs of which are compared
+_LOSS_GRID = 2**36  # losses are rounded up by one or two units of 2^-36, see `_up`
+
+
+@dataclass(frozen=True, eq=False)
+class Enumerated:
+    """Kinds of pairs of listed tables: (kind of s, kind of s', distance), and each kind's Z.
+
+    `around[k, d]`: tables at distance d from a table of kind k. `exact`: the pairs at most some
+    distance apart are those of look-alikes, and not more.
+    """
+
+    tables: int
+    exact: bool
+    around: Ints = field(repr=False)
+    pairs: Ints = field(repr=False)
+
+    def worst(self, eps_cell: Fraction, distance: int) -> Fraction:
+        """The largest log ratio between tables at most `distance` apart, rounded up."""
+        return self._largest(eps_cell, distance, lambda apart: float(eps_cell) * apart)
+
+    def normaliser(self, eps_cell: Fraction, distance: int) -> Fraction:
+        """The largest log Z(s') / Z(s) between them, rounded up."""
+        return self._largest(eps_cell, distance, np.zeros_like)
+
+    def _largest(self, eps_cell: Fraction, distance: int, more: Callable[[Any], Any]) -> Fraction:
+        near = self.pairs[self.pairs[:, 2] <= distance]
+        if not len(near):
+            return Fraction(0)
+        log_Z = np.log(self.around @ np.exp(-float(eps_cell) * np.arange(self.around.shape[1])))
+        return _up(float((more(near[:, 2]) + log_Z[near[:, 1]] - log_Z[near[:, 0]]).max()))
+
+
+def _up(value: float) -> Fraction:
+    """On a grid, upwards by one unit at least.
+
+    Every Z is a sum of at most a few hundred positive terms, one of which is 1. An exponent below
+    700 is off by at most 2^-43 and exp, sums and logarithms by less; terms that underflow do not
+    count. So `value` is off by less than 2^-40 for losses up to 100.
+    """
+    return Fraction(ceil(value * _LOSS_GRID) + 1, _LOSS_GRID)
+
+
+@lru_cache(maxsize=16)
+def enumerate_pairs(figures: Figures, table: tuple[str, ...], replaced: bool) -> Enumerated | None:
+    """All pairs of tables over `table` that `figures` allow; None if they are too many.
+
+    `replaced`: look-alikes have the same number of people.
+    """
+    listed = conforming_tables(figures, table)
+    if listed is None or not 1 < len(listed) <= MOST_TABLES:
+        return None
+    apart = _distances(listed)
+    widest = int(apart.max()) + 1
+    counts = np.stack([np.bincount(row, minlength=widest) for row in apart])
+    around, kind = np.unique(counts, axis=0, return_inverse=True)
+    kind = kind.reshape(-1)
+    people = listed.sum(axis=1)
+    found = set()
+    for i, row in enumerate(apart):
+        alike = (people == people[i]) if replaced else np.ones(len(listed), dtype=bool)
+        alike[i] = False
+        codes = np.unique(kind[alike] * widest + row[alike])
+        found |= {(int(kind[i]), code) for code in codes.tolist()}
+    pairs = np.array([(k, code // widest, code % widest) for k, code in sorted(found)])
+    return Enumerated(len(listed), _seen(figures, table), around, pairs.reshape(-1, 3))
+
+
+def _distances(listed: Ints) -> Ints:
+    """l1 distances of all pairs."""
+    apart = np.zeros((len(listed), len(listed)), dtype=np.int64)
+    for cell in listed.T:
+        apart += np.abs(cell[:, None] - cell[None, :])
+    return apart
+
+
+def _seen(figures: Figures, table: tuple[str, ...]) -> bool:
+    """Whether the table shows, in full, everything the figures speak of.
+
+    Then every listed table is that of some conforming database, and tables at distance 2 d are
+    those of databases d records apart.
+    """
+    shown = {axis.base for axis in figures.schema.axes(table) if axis.name == axis.base}
+    return set(figures.bases) <= shown
+
+
+# ---- Normaliser ratios ----
+# The largest ratio Z(s')/Z(s) that one step can cause, for each structure of published sums.
+#
+# p_s(m) = a^||m - s||_1 / Z(s) on the conforming tables, a = exp(-eps_cell). One person who moves
+# from cell j to cell i of a group makes s' = s + e_i - e_j; write r = a^2, c for the group's
+# cells and n for its total. docs/explanation/what-an-exact-figure-costs.md proves what is used here:
+#
+# - **any step** of l1 norm N (`any_step`): at most 1 + a^(2 - N) - a^2; - **one line**
+# (`line_steps`): the conforming tables are m + t g, t whole between two ends. With q = a^||g||_1,
+# k steps reach at most 1 + q - q^(k + 1), which long lines approach; - **one sum** (`one_sum`): 1
+# + (1 - r) (1 - (1 + w_n) / z_n), z_n = w_0 + ... + w_n, w_j = C(j + c - 2, c - 2) r^j. Attained
+# by s = (n, 0, ..., 0), s' = (n - 1, 1, 0, ..., 0). It grows with n, to 2 - r - (1 - r)^c; -
+# **one sum, cells with bounds of their own** (`bounded_sum`): at most 2 - r - (1 - r)^2 (1 + r) /
+# v_c, where v_c is the sum of a^||d||_1 over all whole d with sum zero. The margins of two rows
+# and c columns are this too: the first row is a table of c cells with one sum, no cell above its
+# column's total, and every change counts twice, so that r = a^4.
+#
+# Everything is computed in decimals of the current context's precision, far below what the caller
+# rounds up by.
+
+ONE = Decimal(1)
+MOST_TERMS = 3000  # of a sum over people
+MOST_CELLS = 300  # of a recursion over cells
+
+
+def power(eps_cell: Fraction, times: int) -> Decimal:
+    """e^(times * eps_cell)."""
+    exponent = times * eps_cell
+    return (Decimal(exponent.numerator) / Decimal(exponent.denominator)).exp()
+
+
+def any_step(eps_cell: Fraction, norm: int) -> Decimal:
+    """pi_N = log(1 + e^((N - 2) eps_cell) - e^(-2 eps_cell)), for a step of l1 norm N."""
+    return (1 + power(eps_cell, norm - 2) - power(eps_cell, -2)).ln()
+
+
+def line_steps(eps_cell: Fraction, norm: int, steps: int) -> Decimal:
+    """log(1 + q - q^(k + 1)) for k steps along a line whose direction has l1 norm `norm`."""
+    q = power(eps_cell, -norm)
+    return (1 + q - q ** (steps + 1)).ln()
+
+
+def one_sum(eps_cell: Fraction, cells: int, people: int | None) -> Decimal:
+    """The price of one move among `cells` cells with the sum `people`; None for any sum."""
+    r = power(eps_cell, -2)
+    if people is None or (people > MOST_TERMS and cells > MOST_CELLS):
+        return (2 - r - (1 - r) ** cells).ln()
+    last = comb(people + cells - 2, cells - 2) * r**people
+    return (1 + (1 - r) * (1 - (1 + last) / _weights(r, cells, people))).ln()
+
+
+def bounded_sum(eps_cell: Fraction, cells: int, times: int = 1) -> Decimal:
+    """The same with bounds of single cells; each move changes `times` as much as one person."""
+    r = power(eps_cell, -2 * times)
+    if cells > MOST_CELLS:
+        return (2 - r).ln()
+    both_ways = sum((comb(cells - 1, k) ** 2 * r**k for k in range(cells)), Decimal(0))
+    return (2 - r - (1 - r) ** (cells + 1) * (1 + r) / both_ways).ln()
+
+
+def _weights(r: Decimal, cells: int, people: int) -> Decimal:
+    """z_n: term by term, or for many people by (1 - r) z(c) = z(c - 1) - r w_n(c), from c = 2.
+
+    Each step of the recursion may lose as many digits as 1 / (1 - r) has, so they are added first.
+    """
+    if people <= MOST_TERMS:
+        term, found = ONE, ONE
+        for j in range(1, people + 1):
+            term *= r * (j + cells - 2) / j
+            found += term
+        return found
+    with localcontext(prec=getcontext().prec + cells * (2 - (1 - r).adjusted())):
+        found = (1 - r ** (people + 1)) / (1 - r)
+        for k in range(1, cells - 1):
+            found = (found - comb(people + k, k) * r ** (people + 1)) / (1 - r)
+    return +found
+
 
 ZERO = Fraction(0)
 FACTOR_TWO = "the paper's factor 2"

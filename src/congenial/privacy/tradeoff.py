@@ -4,8 +4,8 @@ Orientation of semi-dp (Cho, Awan), used everywhere in this package: f(alpha) = 
 { 1 - E_Q phi : E_P phi <= 1 - alpha }, increasing, convex, at most alpha; larger is more private.
 Most of the literature uses f(1 - alpha); only `accounting` converts.
 
-The families are `Pure`, `Approximate`, `Gaussian`, `ZeroConcentrated` and `Nothing` here, and
-`PiecewiseLinear` in `piecewise`; `order` decides f <= g. Perfect privacy is `Pure(0)`. Parameters
+The families are `Pure`, `Approximate`, `Gaussian`, `ZeroConcentrated`, `Nothing` and
+`PiecewiseLinear`; `at_most` decides f <= g. Perfect privacy is `Pure(0)`. Parameters
 are attributes (`eps`, `dlt`, `mu`, `rho`), because `epsilon(delta)` and `delta(epsilon)` are the
 questions one asks of any promise; both answers round upwards.
 """
@@ -14,13 +14,19 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from congenial.data.argument_rules import REAL, SEQUENCE, Rule, check_fields, pairs_of, takes
+from congenial.data.arguments import NUMBER
 from congenial.errors import GuaranteeError
 from congenial.privacy import piecewise_algebra as pw
 from congenial.privacy.conversions import (
@@ -28,6 +34,7 @@ from congenial.privacy.conversions import (
     gaussian_delta,
     gaussian_epsilon,
     gdp_to_zcdp,
+    pure_to_gdp,
     pure_to_zcdp,
     zcdp_delta,
     zcdp_epsilon,
@@ -38,6 +45,7 @@ from congenial.privacy.numbers import (
     Number,
     above,
     add_up,
+    below,
     group_size,
     multiply_up,
     number,
@@ -47,9 +55,6 @@ from congenial.privacy.numbers import (
     smallest,
     stored,
 )
-
-if TYPE_CHECKING:
-    from congenial.privacy.piecewise import PiecewiseLinear
 
 _GRID = 256
 
@@ -126,7 +131,6 @@ class Tradeoff(ABC):
         """Whether f <= g everywhere, i.e. `other` promises at least as much: `order.at_most`."""
         if not isinstance(other, Tradeoff):
             return NotImplemented
-        from congenial.privacy.order import at_most  # order reads the classes below
 
         return at_most(self, other)
 
@@ -156,8 +160,6 @@ class Tradeoff(ABC):
         if kind == "zero-concentrated":
             return ZeroConcentrated(data["rho"])
         if kind == "piecewise-linear":
-            from congenial.privacy.piecewise import PiecewiseLinear  # a subclass
-
             points, pieces = ([tuple(x) for x in data[k]] for k in ("points", "pieces"))
             return PiecewiseLinear(pw.read(points), pw.read(pieces))
         if kind == "nothing":
@@ -404,7 +406,6 @@ class Nothing(Tradeoff):
 
 
 def _piecewise_linear(pieces: pw.Pairs) -> PiecewiseLinear:
-    from congenial.privacy.piecewise import PiecewiseLinear  # a subclass of the classes above
 
     return PiecewiseLinear.from_pieces(pieces)
 
@@ -415,3 +416,266 @@ def _as_rho(promise: Tradeoff) -> Number | None:
     if isinstance(promise, Gaussian):
         return gdp_to_zcdp(promise.mu)
     return pure_to_zcdp(promise.eps) if isinstance(promise, Pure) else None
+
+
+# ---- Piecewise ----
+# Piecewise-linear trade-off functions: any f of a discrete pair, checked at construction.
+#
+# The algebra on corners and masses is in `_piecewise`; this is the promise made of it.
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (*NUMBER, str, Decimal))
+
+
+CORNERS = pairs_of(Rule("a number", _number), Rule("a number", _number))
+MASSES = pairs_of(REAL, REAL)
+
+
+@dataclass(frozen=True)
+class PiecewiseLinear(DiscreteTradeoff):
+    """Any piecewise-linear f, by its corners from (0, 0) to (1, f(1)).
+
+    Checked: convex, nondecreasing, f(alpha) <= alpha (to 1e-12 for floats, exactly for rationals).
+    A promise is symmetric; T(P, Q) of one ordered pair need not be: see `is_symmetric` and
+    `symmetrise`. `delta` and `epsilon` always cover both orders. `masses` is for `from_pieces`
+    only.
+    """
+
+    points: pw.Pairs
+    masses: pw.Pairs = field(default=(), repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_fields(self, GuaranteeError, points=CORNERS, masses=MASSES)
+        points = pw.read(self.points)
+        _check_corners(points)
+        if self.masses:
+            _check_masses(self.masses)
+        else:
+            _check_convex(points)
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "masses", self.masses or pw.pieces_of(points))
+
+    @classmethod
+    @takes(GuaranteeError, pieces=MASSES)
+    def from_pieces(cls, pieces: pw.Pairs) -> PiecewiseLinear:
+        """f of the pair with these masses (p, q), in any order."""
+        merged = pw.merge(pieces)
+        return cls(pw.points_of(merged), merged)
+
+    @property
+    def pieces(self) -> pw.Pairs:
+        """Masses (p, q) of the pair, by rising q/p."""
+        return self.masses
+
+    @property
+    def corners(self) -> pw.Pairs:
+        """Corners (alpha, f(alpha)), from (0, 0) to (1, f(1))."""
+        return self.points
+
+    @cached_property
+    def _arrays(self) -> tuple[FloatArray, FloatArray]:
+        pieces = pw.as_array(self.pieces)
+        return pieces, pw.losses(pieces)
+
+    @property
+    def rounding(self) -> float:
+        """Relative rounding that `delta` allows for."""
+        return 64 * ULP * (len(self.pieces) + 2)
+
+    def delta(self, epsilon: Number) -> float:
+        """sum of (p - e^epsilon q)_+, the larger of both orders."""
+        eps = below(parameter(epsilon, "epsilon"))
+        pieces, loss = self._arrays
+        return max(
+            pw.hockey_stick(pieces[:, 0], loss, eps, self.rounding),
+            pw.hockey_stick(pieces[:, 1], -loss, eps, self.rounding),
+        )
+
+    def group(self, k: int) -> PiecewiseLinear:
+        """f composed with itself k times, exactly (slopes multiply)."""
+        points = self.points
+        for _ in range(group_size(k) - 1):
+            points = pw.compose_points(self.points, points)
+        if k == 1:
+            return self
+        pieces = pw.pieces_of(points)
+        pieces = pw.mirror_upper(pieces) if self.is_symmetric else pieces
+        return PiecewiseLinear.from_pieces(pieces)
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether T(P, Q) = T(Q, P), to 1e-12 for floats."""
+        mirror = pw.points_of(pw.mirrored(self.pieces))
+        if pw.is_exact(self.points):
+            return pw.lower_hull(mirror) == pw.lower_hull(self.points)
+        mine, theirs = pw.as_array(self.points), pw.as_array(mirror)
+        levels = np.concatenate((mine[:, 0], theirs[:, 0]))
+        gap = self(levels) - np.interp(levels, theirs[:, 0], theirs[:, 1])
+        return bool(np.max(np.abs(gap)) <= pw.TOLERANCE)
+
+    def symmetrise(self) -> PiecewiseLinear:
+        """Greatest convex function below T(P, Q) and T(Q, P): the promise that covers both orders.
+
+        This is the biconjugate of min(f, f^{-1}) (Dong et al. 2022, A.1), symmetric by
+        construction.
+        """
+        mirror = pw.points_of(pw.mirrored(self.pieces))
+        hull = pw.lower_hull(self.points + mirror)
+        return PiecewiseLinear.from_pieces(pw.mirror_upper(pw.pieces_of(hull)))
+
+    @property
+    def words(self) -> str:
+        """The promise in a few words."""
+        return f"a trade-off function with {len(self.points)} corners"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; masses beside corners, whose differences would lose digits."""
+        return {
+            "kind": "piecewise-linear",
+            "points": [[stored(a), stored(f)] for a, f in self.points],
+            "pieces": [[stored(p), stored(q)] for p, q in self.pieces],
+        }
+
+
+@takes(GuaranteeError, p=SEQUENCE, q=SEQUENCE)
+def tradeoff_between(p: Sequence[Number], q: Sequence[Number]) -> PiecewiseLinear:
+    """T(P, Q) of two distributions on the same finite set (Neyman and Pearson), exact for
+    rationals.
+
+    T(P, Q)(alpha) = inf { 1 - E_Q phi : E_P phi <= 1 - alpha } over tests phi. One ordered pair:
+    `symmetrise()` covers both orders. An audit compares it with a promise by `promise <=
+    tradeoff_between(p, q)`. Probabilities that do not add up to one (exactly for rationals, to 1e-9
+    for floats) are refused.
+
+    >>> half, quarter = Fraction(1, 2), Fraction(1, 4)
+    >>> tradeoff_between([half, half], [quarter, 1 - quarter]).points[1]
+    (Fraction(1, 2), Fraction(1, 4))
+    """
+    if len(p) != len(q) or not len(p):
+        raise GuaranteeError(
+            f"the two distributions have {len(p)} and {len(q)} outcomes.",
+            remedy="Give both on the same finite set.",
+        )
+    pieces = tuple(
+        (parameter(a, "a probability"), parameter(b, "a probability"))
+        for a, b in zip(p, q, strict=True)
+    )
+    slack = 0.0 if pw.is_exact(pieces) else 1e-9
+    for k in (0, 1):
+        if abs(sum((Fraction(x[k]) for x in pieces), Fraction(-1))) > slack:
+            raise GuaranteeError("probabilities do not add up to one.", remedy="Normalise them.")
+    return PiecewiseLinear.from_pieces(pieces)
+
+
+def _check_corners(points: pw.Pairs) -> None:
+    slack = 0 if pw.is_exact(points) else pw.TOLERANCE
+    if len(points) < 2 or points[0] != (0, 0) or points[-1][0] != 1:
+        raise GuaranteeError(
+            "a trade-off function starts at (0, 0) and ends at alpha = 1.",
+            remedy="Give corners (alpha, f) from (0, 0) to (1, f(1)).",
+        )
+    for (a0, f0), (a1, f1) in pairwise(points):
+        if not a0 < a1:
+            raise GuaranteeError("corners are out of order.", remedy="Sort them by alpha.")
+        if f1 - f0 < -slack or f1 > a1 + slack:
+            raise GuaranteeError(
+                "a trade-off function never falls and stays below alpha.",
+                remedy="Check the orientation: alpha is 1 minus the type I error.",
+            )
+
+
+def _check_convex(points: pw.Pairs) -> None:
+    rounding = 0 if pw.is_exact(points) else 8 * ULP
+    for (a0, f0), (a1, f1), (a2, f2) in zip(points[:-2], points[1:-1], points[2:], strict=True):
+        # Slopes compared without division; the slack is the rounding of the four differences.
+        gap = (f2 - f1) * (a1 - a0) - (f1 - f0) * (a2 - a1)
+        if gap < -rounding * (a2 - a0 + f2 - f0):
+            raise GuaranteeError("the corners are not convex.", remedy="Take their lower hull.")
+
+
+def _check_masses(masses: pw.Pairs) -> None:
+    """A pair of distributions by rising slope makes f convex; corners of floats could not tell."""
+    pieces = pw.as_array(masses)
+    loss = pw.losses(pieces)
+    falls = bool(np.all(loss[1:] <= loss[:-1] + pw.TOLERANCE))
+    if not falls or np.any(np.abs(pieces.sum(axis=0) - 1) > 1e-9):
+        raise GuaranteeError(
+            "the masses are not two distributions sorted by slope.",
+            remedy="Build the function with tradeoff_between or from its corners.",
+        )
+
+
+# ---- The order of promises: whether one trade-off function is below another everywhere ----
+
+
+def at_most(f: Tradeoff, g: Tradeoff) -> bool:
+    """Whether f <= g everywhere, i.e. g promises at least as much; `f <= g` calls this.
+
+    Decided by parameters within a family; a convex f is below a piecewise-linear g when it is at
+    g's corners; a piecewise-linear f is below g when g implies each (epsilon, delta) line of f.
+    Promises that no closed form compares are refused.
+    """
+    if f == g or isinstance(f, Nothing) or g == Pure(0):
+        return True
+    if isinstance(g, Nothing) or f == Pure(0):
+        return False
+    if isinstance(g, DiscreteTradeoff):
+        return _below_at_corners(f, g)
+    if isinstance(f, DiscreteTradeoff):
+        return _lines_implied(f, g)
+    return _smooth_order(f, g)
+
+
+def _below_at_corners(f: Tradeoff, g: DiscreteTradeoff) -> bool:
+    """Whether convex f is below piecewise-linear g: it is when it is at g's corners."""
+    if isinstance(f, Pure) and isinstance(g, Pure):
+        return f.eps >= g.eps
+    if isinstance(f, Gaussian) and isinstance(g, Pure):
+        return f.mu >= pure_to_gdp(g.eps)
+    if isinstance(f, Pure | Approximate) and isinstance(g, Pure | Approximate):
+        f_dlt, g_dlt = (x.dlt if isinstance(x, Approximate) else Fraction(0) for x in (f, g))
+        if f_dlt < g_dlt:
+            return False
+        if f.eps >= g.eps:
+            return True
+    if isinstance(f, DiscreteTradeoff) and pw.is_exact(f.corners) and pw.is_exact(g.corners):
+        return all(pw.value_at(f.corners, alpha) <= value for alpha, value in g.corners)
+    if isinstance(f, PiecewiseLinear) and not f.is_symmetric:
+        corners = pw.as_array(g.corners)
+        return bool(np.all(f(corners[:, 0]) <= corners[:, 1] + pw.TOLERANCE))
+    # f is symmetric, so a corner beyond the diagonal is checked at its mirror image, where the
+    # small masses have all their digits: a violation of probability 1e-20 is still one.
+    for pieces in (g.pieces, pw.mirrored(g.pieces)):
+        corners = pw.as_array(pw.points_of(pieces))
+        near = corners[corners.sum(axis=1) <= 1 + pw.TOLERANCE]
+        if np.any(f(near[:, 0]) > near[:, 1] * (1 + pw.TOLERANCE)):
+            return False
+    return True
+
+
+def _lines_implied(f: DiscreteTradeoff, g: Tradeoff) -> bool:
+    """Whether every line e^{-eps}(alpha - delta) of piecewise-linear f holds for g."""
+    target = f if not isinstance(f, PiecewiseLinear) else f.symmetrise()
+    alpha = value = 0.0
+    for p, q in pw.as_array(target.pieces):
+        if 0 < q <= p and g.delta(max(0.0, math.log(p / q))) > alpha - value * p / q:
+            return False
+        alpha, value = alpha + p, value + q
+    return True
+
+
+def _smooth_order(f: Tradeoff, g: Tradeoff) -> bool:
+    if isinstance(f, Gaussian) and isinstance(g, Gaussian):
+        return f.mu >= g.mu
+    if isinstance(f, ZeroConcentrated) and isinstance(g, ZeroConcentrated):
+        return f.rho >= g.rho
+    if isinstance(f, ZeroConcentrated) and isinstance(g, Gaussian):
+        # mu^2/2 <= rho is enough; otherwise delta of zCDP falls faster than that of G_mu.
+        return Fraction(g.mu) ** 2 <= 2 * Fraction(f.rho)
+    if isinstance(f, Gaussian) and isinstance(g, ZeroConcentrated) and g <= f:
+        return False  # f is strictly above g
+    raise GuaranteeError(
+        f"{f.words} and {g.words} cannot be compared exactly.",
+        remedy="Compare epsilon at a delta of your choice.",
+    )

@@ -33,6 +33,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,13 +55,177 @@ from congenial.figures.figures import Figures
 from congenial.figures.support import support
 from congenial.pairs.difference_types import DifferenceTypes
 from congenial.tables.aims import LargestRatio, Objective, PowerMean
-from congenial.tables.certificate import DesignCertificate, certify
-from congenial.tables.information import Floats, VarianceModel
-from congenial.tables.keep import alone, even_shares, finest_tables, given_finest, kept_shares
+from congenial.tables.information import Floats, Information, VarianceModel
+from congenial.tables.joint_estimator import JointEstimator
 from congenial.tables.measurements import Measurements
 from congenial.tables.noise_variance import Family, noise_variance
-from congenial.tables.optimise import Problem, solve
+from congenial.tables.optimise import DesignCertificate, Problem, certify, solve
 from congenial.tables.promise import Law, joint_epsilon, joint_rho
+
+# ---- Aims that hold the finest tables at a stated error: the default, and `even` ----
+# Default: finest tables about as good as alone, no other table worse, the rest evenly. The
+# precisions make a mean of the tables' relative variances small (of an order near 0, almost a
+# geometric mean: every table counts by percentages of its own error). Its shares are found so
+# that the finest tables end at a stated multiple of their standard deviation alone, and that no
+# coarser table is worse than its sums in that single release: shares of tables that still are
+# grow. Whatever the shares are, the design is the best for them, with a certificate.
+#
+# With pure epsilon, information grows with the square of a parameter: a few per cent of the
+# promise buy nothing for tables of few cells per block, which may then be as much worse as the
+# finest, and no share of a mean leads to such a design. So the finest tables are given what they
+# need, and the others the rest (`given_finest`).
+#
+# Even: the geometric mean of variances decides how much wider than alone the finest tables
+# become, at most `EVEN` times. Given that, the others share what is left by a geometric mean in
+# which a table counts once for each pair of attributes that it crosses, at least once: tables of
+# few attributes are sums of others and gain from them.
+
+Flags = NDArray[np.bool_]
+SHARE_ROUNDS = 8  # in which shares of tables beyond their limit grow
+WIDTH = 0.01  # of the bracket of the share of the finest tables, relative to what the others have
+SHARES_NEAR = 1e-3  # tolerance while shares are sought
+BETTER = 0.985  # largest variance of a coarser table, relative to the single release
+ORDER = 0.2  # of the mean of relative variances
+EVEN = 1.78  # how much larger than alone `even` lets the standard deviation of the finest tables be
+GROWTH = 8.0  # power of the excess by which the weight of a coarser table grows
+
+
+def finest_tables(workload: Workload, problem: Problem) -> Flags:
+    """Open tables that no other table refines."""
+    margins = workload.margins
+    coarser = [
+        any(other.refines(one) and not one.refines(other) for other in margins) for one in margins
+    ]
+    return np.asarray(problem.open & ~np.array(coarser))
+
+
+def alone(problem: Problem, finest: Flags) -> Floats:
+    """All of the promise on the one finest table, or shared by the finest ones, evenly."""
+    most = problem.types.max(axis=0)
+    here = finest[problem.open]
+    x = np.where(here, 1 / most, 1e-9 * (1 / most).min())
+    if here.sum() > 1:
+        shared = PowerMean.geometric(finest / finest.sum())
+        x = solve(replace(problem, objective=shared), x)
+    return np.asarray(x / (problem.types @ x).max())
+
+
+def kept_shares(problem: Problem, finest: Flags, factor: float) -> PowerMean:
+    """The mean whose best design has the finest tables at `factor` times alone."""
+    coarser = problem.open & ~finest
+    if not coarser.any():
+        return PowerMean.geometric(finest / finest.sum())
+    x = alone(problem, finest)
+    single = np.where(problem.open, problem.variances(x), 1)
+    limits = np.where(finest, factor**2, BETTER) * single
+    mean = PowerMean(problem.open.astype(float), problem.open / single, ORDER)
+    search = _Search(replace(problem, tolerance=SHARES_NEAR), mean, finest, factor**2, problem.open)
+    low, high = 0.0, 1.0
+    for _ in range(SHARE_ROUNDS):
+        share, x = search.share_of_finest(x, low, high)
+        excess = np.where(problem.open, problem.variances(x), 0) / limits
+        if not search.grow(np.minimum(excess, 1.3)):
+            break
+        low, high = max(0.0, share - 0.05), min(1.0, share + 0.05)
+    return search.shared(share)
+
+
+def even_shares(workload: Workload, problem: Problem, finest: Flags) -> PowerMean:
+    """The geometric mean whose best design has the finest tables as wide as `even` lets them be."""
+    equally = PowerMean.geometric(problem.open / problem.open.sum())
+    if not (problem.open & ~finest).any():
+        return equally
+    start = solve(replace(problem, objective=equally, tolerance=SHARES_NEAR))
+    single = np.where(problem.open, problem.variances(alone(problem, finest)), 1)
+    ratios = PowerMean(finest / finest.sum(), problem.open / single, 0.0)
+    limit = min(EVEN**2, ratios.value(problem.variances(start)))
+    crossed = [max(1, comb(len(names), 2)) for names in workload.tables]
+    weights = np.where(problem.open, crossed, 0)
+    search = _Search(replace(problem, tolerance=SHARES_NEAR), ratios, finest, limit, weights)
+    share, _ = search.share_of_finest(start, 0.0, 1.0)
+    return search.shared(share)
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """Variances given precisions that some tables have already."""
+
+    model: VarianceModel
+    given: Floats
+
+    def variances(self, precisions: Floats) -> Floats:
+        """Mean variance of the cells of each table."""
+        return self.model.variances(self.given + precisions)
+
+    def gains(self, precisions: Floats, weights: Floats) -> Floats:
+        """-d/dp_c of sum_b weights_b V_b, for each table c."""
+        return self.model.gains(self.given + precisions, weights)
+
+
+def given_finest(problem: Problem, finest: Flags, factor: float) -> Floats:
+    """Parameters with 1 / `factor` of those alone on the finest tables, the rest on the others."""
+    here = finest[problem.open]
+    given = np.where(here, alone(problem, finest) / factor, 0)
+    coarser = problem.open & ~finest
+    if not coarser.any():
+        return given * factor
+    left = 1 - problem.types @ given
+    rest = Problem(
+        _Given(problem.model, problem.precisions(given)),
+        problem.types[:, ~here] / left[:, None],
+        coarser,
+        PowerMean.geometric(coarser / coarser.sum()),
+        problem.squared,
+    )
+    found = given.copy()
+    found[~here] = solve(rest)
+    return found
+
+
+class _Search:
+    """Weights inside the finest and inside the other tables, and the share of the finest."""
+
+    def __init__(
+        self, problem: Problem, mean: PowerMean, finest: Flags, limit: float, weights: NDArray[Any]
+    ) -> None:
+        self.problem, self.mean, self.finest, self.limit = problem, mean, finest, limit
+        self.weights = weights.astype(float)
+
+    def shared(self, share: float) -> PowerMean:
+        """The mean with this share of the finest tables."""
+        inside = np.where(self.finest, self.weights, 0)
+        others = self.weights - inside
+        shares = share * inside / inside.sum() + (1 - share) * others / others.sum()
+        return replace(self.mean, shares=shares)
+
+    def share_of_finest(self, start: Floats, low: float, high: float) -> tuple[float, Floats]:
+        """By bisection: the larger the share, the smaller the finest tables' variances."""
+        finest = replace(self.mean, shares=self.finest / self.finest.sum(), order=0.0)
+        x, found, best = start, high, start
+        while high - low > WIDTH * (1 - low):
+            middle = (low + high) / 2
+            tried = replace(self.problem, objective=self.shared(middle))
+            x = solve(tried, np.maximum(x, 1e-4 * x.max()))
+            if finest.value(self.problem.variances(x)) > self.limit:
+                low = middle
+            else:
+                high = found = middle
+                best = x
+        return min(found, 1 - WIDTH), best
+
+    def grow(self, excess: Floats) -> bool:
+        """Let weights of tables beyond their limit grow; whether any weight changed much.
+
+        A finest table answers to its own weight alone, so all of them come to the same excess; a
+        coarser table mostly rests on finer ones, and its weight has to grow faster.
+        """
+        faster = np.maximum(1, self.weights * excess**GROWTH)
+        grown = np.where(self.finest, self.weights * excess, faster)
+        grown = np.where(self.problem.open, grown, 0)
+        changed = not np.allclose(grown, self.weights, rtol=0.02)
+        self.weights = grown
+        return changed
+
 
 BITS = 32  # of a parameter
 KEPT = 1.045  # how much larger than alone the standard deviation of the finest tables may be
@@ -419,3 +585,86 @@ def _down(value: Fraction) -> Fraction:
 def _up(value: float) -> Fraction:
     """A fraction of few bits a little above a positive number."""
     return _down(Fraction(float(value)) * (1 + Fraction(1, 2**24)))
+
+
+# ---- Design for cells ----
+# The least promise that is found under which every cell of some tables is as precise as asked.
+#
+# A design knows the mean variance of each table's cells (`design_for_accuracy`); cells of unequal
+# areas differ. So the limits of the means are lowered by what the worst cell exceeds its mean, a
+# few times, and what still is too much in the end is met by more of everything: for Gaussian
+# noise, a factor of the precisions. Double geometric noise varies less than the 2 / eps^2 of a
+# design, so the least factor of its parameters is found by halving.
+
+ROUNDS = 4
+LOOSER = 4.0  # by which a limit that is met easily is relaxed in a round
+NEAR = 1e-3  # of the least factor, where it is found by halving
+ENOUGH = 1.001  # excess of a variance that is met by more of everything
+
+
+def design_for_cells(
+    workload: Workload,
+    types: DifferenceTypes,
+    model: Information,
+    limits: Mapping[int, float],
+    figures: Figures,
+    law: Law = "gaussian",
+) -> Design:
+    """A design whose worst cell of table b has a variance of at most `limits[b]`."""
+    aims, tried = dict(limits), []
+    for _ in range(ROUNDS):
+        found = design_for_accuracy(workload, types, model, aims, law)
+        excess = _excess(found, limits, figures)
+        if law == "geometric":  # a design knows bounds of variances only: they may be far apart
+            tried.append(_least(found, limits, figures))
+            aims = {b: aim / max(excess[b], 1 / LOOSER) for b, aim in aims.items()}
+        elif max(excess.values()) <= ENOUGH:
+            break
+        else:
+            aims = {b: aim / max(1.0, excess[b]) for b, aim in aims.items()}
+    if tried:
+        return min(tried, key=lambda one: one.promise)
+    return _more(found, max(1.0, *_excess(found, limits, figures).values()))
+
+
+def _least(found: Design, limits: Mapping[int, float], figures: Figures) -> Design:
+    """The same with the least multiple of its parameters that meets the limits, nearly."""
+
+    def enough(factor: float) -> bool:
+        return max(_excess(_more(found, factor), limits, figures).values()) <= 1
+
+    high = 1.0
+    while not enough(high):
+        high *= 2
+    low = high / 2
+    while enough(low):
+        low, high = low / 2, low
+    while high > low * (1 + NEAR):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return _more(found, high)
+
+
+def _excess(found: Design, limits: Mapping[int, float], figures: Figures) -> dict[int, float]:
+    """Worst variance of each table, relative to its limit."""
+    together = JointEstimator(found.workload, found.family, found.scales, figures)
+    tables = found.workload.tables
+    return {
+        b: float(together.deviations(tables[b]).values.max(initial=0.0)) ** 2 / limit
+        for b, limit in limits.items()
+    }
+
+
+def _more(found: Design, factor: float) -> Design:
+    """The same with parameters and promise that much larger; variances fall as a design counts."""
+    if factor == 1:
+        return found
+    up = Fraction(int(factor * 2**BITS) + 1, 2**BITS)
+    less = float(up) ** (1 if found.law == "gaussian" else 2)
+    return replace(
+        found,
+        parameters=tuple(value * up for value in found.parameters),
+        promise=found.promise * up,
+        variances=tuple(value / less for value in found.variances),
+        single=tuple(value / less for value in found.single),
+    )

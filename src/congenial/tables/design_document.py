@@ -22,9 +22,9 @@ from congenial.figures.summed_out import summed_out
 from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.tables.aims import LargestRatio, Objective, PowerMean
-from congenial.tables.certificate import DesignCertificate
 from congenial.tables.design import NO_CERTIFICATE, Design
 from congenial.tables.information import Information
+from congenial.tables.optimise import DesignCertificate
 from congenial.tables.promise import Law
 
 NEAR = 1e-6  # relative difference of recomputed numbers
