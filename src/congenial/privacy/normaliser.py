@@ -160,17 +160,18 @@ def _seen(figures: Figures, table: tuple[str, ...]) -> bool:
 #
 # p_s(m) = a^||m - s||_1 / Z(s) on the conforming tables, a = exp(-eps_cell). One person who moves
 # from cell j to cell i of a group makes s' = s + e_i - e_j; write r = a^2, c for the group's
-# cells and n for its total. docs/explanation/what-an-exact-figure-costs.md proves what is used here:
+# cells and n for its total. docs/explanation/what-an-exact-figure-costs.md proves this:
 #
-# - **any step** of l1 norm N (`any_step`): at most 1 + a^(2 - N) - a^2; - **one line**
-# (`line_steps`): the conforming tables are m + t g, t whole between two ends. With q = a^||g||_1,
-# k steps reach at most 1 + q - q^(k + 1), which long lines approach; - **one sum** (`one_sum`): 1
-# + (1 - r) (1 - (1 + w_n) / z_n), z_n = w_0 + ... + w_n, w_j = C(j + c - 2, c - 2) r^j. Attained
-# by s = (n, 0, ..., 0), s' = (n - 1, 1, 0, ..., 0). It grows with n, to 2 - r - (1 - r)^c; -
-# **one sum, cells with bounds of their own** (`bounded_sum`): at most 2 - r - (1 - r)^2 (1 + r) /
-# v_c, where v_c is the sum of a^||d||_1 over all whole d with sum zero. The margins of two rows
-# and c columns are this too: the first row is a table of c cells with one sum, no cell above its
-# column's total, and every change counts twice, so that r = a^4.
+# - **any step** of l1 norm N (`any_step`): at most 1 + a^(2 - N) - a^2;
+# - **one line** (`line_steps`): the conforming tables are m + t g, t whole between two ends. With
+#   q = a^||g||_1, k steps reach at most 1 + q - q^(k + 1), which long lines approach;
+# - **one sum** (`one_sum`): 1 + (1 - r) (1 - (1 + w_n) / z_n), z_n = w_0 + ... + w_n,
+#   w_j = C(j + c - 2, c - 2) r^j. Attained by s = (n, 0, ..., 0), s' = (n - 1, 1, 0, ..., 0). It
+#   grows with n, to 2 - r - (1 - r)^c;
+# - **one sum, cells with bounds of their own** (`bounded_sum`): at most
+#   2 - r - (1 - r)^2 (1 + r) / v_c, where v_c is the sum of a^||d||_1 over all whole d with sum
+#   zero. The margins of two rows and c columns are this too: the first row is a table of c cells
+#   with one sum, no cell above its column's total, and every change counts twice: r = a^4.
 #
 # Everything is computed in decimals of the current context's precision, far below what the caller
 # rounds up by.
