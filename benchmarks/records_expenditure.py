@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.records import fetch
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata
+from congenial.data.vector_statistics import fetch
 from congenial.figures.figures import Figures
 from congenial.figures.statements import total
 from congenial.pairs.adjacency import SemiAdjacent

@@ -16,8 +16,8 @@ from congenial.data.advance import (
     telling,
     watching,
 )
-from congenial.data.file_format import PlannedSource
 from congenial.data.schema import Schema
+from congenial.data.source import PlannedSource
 from congenial.data.tabulate import Microdata
 
 

@@ -10,11 +10,10 @@ import pytest
 
 from congenial.data.attribute import Attribute
 from congenial.data.data_check import check_data
-from congenial.data.data_problems import DataCheck
+from congenial.data.data_problems import DataCheck, for_dates, for_levels, for_numbers
 from congenial.data.derive import DatePart, Recoded
-from congenial.data.file_format import FileFormat, PlannedSource
 from congenial.data.schema import Schema, Unit
-from congenial.data.suggestions import for_dates, for_levels, for_numbers
+from congenial.data.source import FileFormat, PlannedSource
 from congenial.data.tabulate import Microdata
 from congenial.errors import DataError
 

@@ -20,8 +20,8 @@ from congenial.data.derive import (
     needed,
     used,
 )
-from congenial.data.file_format import FileFormat, PlannedSource
 from congenial.data.schema import Schema, Unit
+from congenial.data.source import FileFormat, PlannedSource
 from congenial.data.tabulate import Microdata
 from congenial.errors import DataError
 

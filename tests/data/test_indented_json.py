@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from congenial.data.indented_json import indented
+from congenial.data.text_files import indented
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4)
 KEYS = st.text(max_size=3) | st.integers(0, 9) | st.booleans() | st.none()

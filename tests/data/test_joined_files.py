@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from congenial.data.data_check import check_data
-from congenial.data.file_format import PlannedSource, UnitFile
 from congenial.data.schema import Schema, Unit
+from congenial.data.source import PlannedSource, UnitFile
 from congenial.data.tabulate import Microdata
 from congenial.errors import DataError
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from congenial.data import map_shapes
-from congenial.data.map_shapes import HEIGHT, MOST_KEPT, WIDTH, MapShapes, read_map
+from congenial.data import about
+from congenial.data.about import HEIGHT, MOST_KEPT, WIDTH, MapShapes, read_map
 from congenial.errors import SchemaError
 
 SQUARE = [[0, 0], [2, 0], [2, 1], [0, 1], [0, 0]]
@@ -60,7 +60,7 @@ def test_points_that_are_not_seen_are_dropped(tmp_path: Path) -> None:
 def test_detailed_outlines_become_coarser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     random.seed(3)
     ring = [[random.uniform(0, 2), random.uniform(0, 1)] for _ in range(3000)]
-    monkeypatch.setattr(map_shapes, "MOST_KEPT", 2000)
+    monkeypatch.setattr(about, "MOST_KEPT", 2000)
     shapes = read(tmp_path, collection(feature("1", [ring])))
     kept = [point for ring in shapes.rings["1"] for point in ring]
     assert 4 <= len(kept) <= 2000 < MOST_KEPT
@@ -102,10 +102,10 @@ def test_what_is_no_map_is_refused_in_words(tmp_path: Path, document: Any) -> No
 
 def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good = collection(feature("1", [SQUARE]))
-    monkeypatch.setattr(map_shapes, "MOST_POINTS", 4)
+    monkeypatch.setattr(about, "MOST_POINTS", 4)
     with pytest.raises(SchemaError, match="more than 4 points"):
         read(tmp_path, good)
-    monkeypatch.setattr(map_shapes, "LARGEST_FILE", 100)
+    monkeypatch.setattr(about, "LARGEST_FILE", 100)
     with pytest.raises(SchemaError, match="larger than"):
         read(tmp_path, good)
     with pytest.raises(SchemaError, match="cannot be read"):

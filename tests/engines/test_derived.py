@@ -22,9 +22,8 @@ from congenial.data.derive import (
     needed,
     used,
 )
-from congenial.data.file_format import PlannedSource
 from congenial.data.schema import Schema, Unit
-from congenial.data.source import open_source
+from congenial.data.source import PlannedSource, open_source
 from congenial.data.tabulate import Microdata
 from tests.engines.conftest import ENGINES
 

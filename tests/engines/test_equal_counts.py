@@ -16,9 +16,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from congenial.data.records import codes, fetch
 from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import Microdata, tabulate
+from congenial.data.vector_statistics import codes, fetch
 from congenial.errors import DataError
 from tests.engines.conftest import ENGINES
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from congenial.data.csv_text import neutral
+from congenial.data.text_files import neutral
 from congenial.exports.export_formats import FORMATS
 from tests.exports.test_export_formats import SCHEMA, exported
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from congenial import Schema, count, margin, total
-from congenial.data.file_format import PlannedSource, UnitFile
 from congenial.data.schema import Unit
+from congenial.data.source import PlannedSource, UnitFile
 from congenial.data.tabulate import Microdata
 from congenial.errors import StructureError
 from congenial.figures.figures import Figures

@@ -14,9 +14,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from congenial.data.csv_text import rounded, table_csv
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.data.text_files import rounded, table_csv
 from congenial.errors import BundleError, CongenialError, GuaranteeError
 from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, total

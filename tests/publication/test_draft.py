@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from congenial.data.suggestions import quoted
+from congenial.data.data_problems import quoted
 from congenial.errors import DataError, PlanError
 from congenial.publication.draft import AHEAD, MOST_LEVELS, columns_of, draft, write_draft
 from congenial.publication.plan import Plan

@@ -13,7 +13,7 @@ import pytest
 
 import congenial
 from congenial import read, verify
-from congenial.data.csv_text import is_formula, original
+from congenial.data.text_files import is_formula, original
 from congenial.publication import workflow
 from congenial.publication.bundle import sha256
 from congenial.publication.plan import Plan

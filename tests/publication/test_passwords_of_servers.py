@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from congenial.data.server_address import refuse_unconfirmed
+from congenial.data.source import refuse_unconfirmed
 from congenial.errors import CongenialError, PlanError
 from congenial.publication import workflow
 from congenial.publication.plan import Plan

@@ -17,7 +17,7 @@ import pytest
 from scipy import stats
 
 import congenial as cg
-from congenial.data.csv_text import neutral
+from congenial.data.text_files import neutral
 from congenial.exports.export_formats import FORMATS
 from congenial.exports.exported_tables import exported_bundle
 from congenial.mechanisms import calibrate_tables

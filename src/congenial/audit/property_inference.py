@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.data.argument_rules import SEVERAL, Rule, listed, optional, takes
-from congenial.data.records import Records
+from congenial.data.vector_statistics import Records
 from congenial.errors import DataError
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.fit import groups, numpy_generator, subsets

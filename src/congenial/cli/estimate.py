@@ -128,7 +128,7 @@ def _without_collecting() -> Iterator[None]:
 
 
 def _write(found: Any, out: Path) -> None:
-    from congenial.data.csv_text import table_csv
+    from congenial.data.text_files import table_csv
 
     try:
         out.write_bytes(table_csv(found.to_arrow()))

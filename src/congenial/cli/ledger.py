@@ -281,7 +281,7 @@ def export(
             | {"releases": releases, "roles": ledger.roles, "events": events}
         )
         return
-    from congenial.data.csv_text import rows_csv
+    from congenial.data.text_files import rows_csv
 
     columns = [name for name in events[0] if name != "payload"]
     rows = [[event[name] for name in columns] for event in events]

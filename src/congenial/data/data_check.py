@@ -10,30 +10,43 @@ meant for anybody but the curator, and nothing reaches a bundle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import codecs
+import gzip
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from congenial.data.advance import Advance
-from congenial.data.data_problems import DataCheck, DataProblem, Example, PlanLine
-from congenial.data.derive import DatePart, derived, needed, used
-from congenial.data.engines.duckdb_source import DuckDBSource, open_files
-from congenial.data.file_format import FileFormat, PlannedSource
-from congenial.data.file_problems import FilesFound, look_at_files
-from congenial.data.schema import Schema, Unit, closest
-from congenial.data.source import Source, check_format, guarded, open_source
-from congenial.data.sql import ColumnType, Refusal, check_type
-from congenial.data.value_problems import (
-    ROW,
-    OpenedRecords,
-    blank_rows,
-    count_refusals,
-    refused_values,
-    undated,
-    unit_problems,
+from congenial.data.attribute import Attribute
+from congenial.data.data_problems import (
+    DataCheck,
+    DataProblem,
+    Example,
+    PlanLine,
+    ProblemKind,
+    Suggestion,
+    for_dates,
+    for_levels,
+    for_numbers,
 )
+from congenial.data.derive import NO_DATE, DatePart, Derivation, derived, needed, used
+from congenial.data.engines.duckdb_source import DuckDBSource, files_at, open_files, open_text
+from congenial.data.schema import Schema, Unit, closest
+from congenial.data.source import (
+    UTF_8,
+    FileFormat,
+    PlannedSource,
+    Source,
+    check_format,
+    guarded,
+    header_reading,
+    one_kind,
+    open_source,
+)
+from congenial.data.sql import ColumnType, Refusal, check_type, coded
 from congenial.errors import DataError
 
 Tell = Callable[[str], Any]
@@ -96,8 +109,7 @@ def _look_at_both(source: PlannedSource, raw: Sequence[str]) -> FilesFound:
 
 def _unopened(error: DataError) -> FilesFound:
     """Nothing can be looked at, and why."""
-    problem = DataProblem("file", "", None, error.what, error.remedy)
-    return FilesFound(None, FileFormat(), (problem,))
+    return FilesFound(None, FileFormat(), (_unreadable(error),))
 
 
 class _Check:
@@ -151,13 +163,12 @@ class _Check:
         self, there: Sequence[str], files: FilesFound, error: DataError
     ) -> tuple[DataProblem, tuple[int, list[str]] | None]:
         """Once more with line ends made alike; what was wrong, and what was read then."""
-        unreadable = DataProblem("file", "", None, error.what, error.remedy)
         if not isinstance(self.planned.address, Path):
-            return unreadable, None
+            return _unreadable(error), None
         try:
             again = self._read(there, files, even=True)
         except DataError:
-            return unreadable, None
+            return _unreadable(error), None
         words, remedy = "lines end in different ways", "Save the file with one kind of line ending."
         return DataProblem("line ends", "", None, words, remedy), again
 
@@ -292,3 +303,421 @@ _OTHERWISE = "rows that cannot be read"
 _MEND = (
     "Correct the file: put a field that contains the separator, a quote or a line end in quotes."
 )
+
+
+# Values ----------------------------------------------------------------------------------------
+#
+# Values that have no cell: one pass counts them all, a second looks at the columns that have some.
+
+ROW = "congenial_row"  # a column with the number of each record, where records have an order
+MOST_VALUES = 1000  # values of one column that are looked at
+AT_MOST_ROWS = 5  # row numbers shown for one value
+
+KINDS: dict[Refusal, ProblemKind] = {
+    Refusal.MISSING: "missing values",
+    Refusal.OUTSIDE: "not in the schema",
+    Refusal.NOT_A_NUMBER: "not a number",
+}
+
+
+@dataclass(frozen=True)
+class OpenedRecords:
+    """CONFIDENTIAL: an opened source under a name, and whether its rows are numbered."""
+
+    source: Source
+    name: str
+    types: Mapping[str, ColumnType]
+    numbered: bool
+
+    def under(self, derivations: Sequence[Derivation]) -> OpenedRecords:
+        """With derived columns."""
+        name, types = derived(self.name, self.types, derivations, self.source.dialect)
+        return OpenedRecords(self.source, name, types, self.numbered)
+
+    def column(self, name: str) -> str:
+        """A column of `src` in SQL."""
+        return f"src.{self.source.dialect.identifier(name)}"
+
+    def text(self, name: str) -> str:
+        """The text of a column of `src` in SQL."""
+        return self.source.dialect.text_form(self.column(name), self.types[name])
+
+    @property
+    def beside(self) -> list[str]:
+        """The number of each row, where there is one."""
+        return [f"{self.column(ROW)} AS row_number"] if self.numbered else []
+
+    def grouped(self, rows: str) -> tuple[list[Example], int]:
+        """Values of a query with `value` and perhaps `row_number`, the most frequent first, and how
+        many different ones there are.
+        """
+        at = f", min(row_number, {AT_MOST_ROWS}) AS at" if self.numbered else ""
+        found = self.source.run(
+            f"SELECT value, COUNT(*) AS n, COUNT(*) OVER () AS every{at} FROM ({rows}) AS odd "
+            f"GROUP BY value ORDER BY n DESC, value LIMIT {MOST_VALUES}"
+        ).to_pylist()
+        return [_example(row) for row in found], int(found[0]["every"]) if found else 0
+
+    def count(self, rows: str) -> int:
+        """How many rows a query has."""
+        found = self.source.run(f"SELECT COUNT(*) AS n FROM ({rows}) AS counted")
+        return int(found["n"][0].as_py())
+
+
+def _example(row: Mapping[str, Any]) -> Example:
+    value = row["value"]
+    return Example(None if value is None else str(value), int(row["n"]), tuple(row.get("at") or ()))
+
+
+def count_refusals(records: OpenedRecords, schema: Schema, names: Sequence[str]) -> tuple[int, Any]:
+    """The number of rows, and of rows without a level, by column and reason: one pass over all."""
+    axes = [schema.axis(name) for name in names]
+    dialect = records.source.dialect
+    rows = coded(axes, schema, records.types, records.name, dialect, ["1 AS one"])
+    sums = [
+        f"SUM(CASE WHEN c{at} = {int(reason)} THEN 1 ELSE 0 END) AS r{at}_{-int(reason)}"
+        for at in range(len(axes))
+        for reason in Refusal
+    ]
+    listed = ", ".join(["COUNT(*) AS n", *sums])
+    found = records.source.run(f"SELECT {listed} FROM ({rows}) AS coded").to_pylist()[0]
+    return int(found["n"]), {
+        (name, reason): int(found[f"r{at}_{-int(reason)}"] or 0)
+        for at, name in enumerate(names)
+        for reason in Refusal
+    }
+
+
+def refused_values(
+    records: OpenedRecords,
+    schema: Schema,
+    column: str,
+    reason: Refusal,
+    count: int,
+    examples: int,
+) -> tuple[DataProblem | None, tuple[PlanLine, ...]]:
+    """The values of one column that are refused for one reason, in `count` rows, as a problem.
+
+    Text that is no date is left to `undated`.
+    """
+    beside = [f"{records.text(column)} AS value", *records.beside]
+    axes = [schema.axis(column)]
+    dialect = records.source.dialect
+    rows = coded(axes, schema, records.types, records.name, dialect, beside)
+    refused = f"SELECT * FROM ({rows}) AS coded WHERE c0 = {int(reason)}"
+    every, distinct = records.grouped(refused)
+    found = [one for one in every if one.value != NO_DATE]
+    dateless = sum(one.rows for one in every) - sum(one.rows for one in found)
+    if not found:
+        return None, ()
+    attribute = schema.attribute(column)
+    values = {one.value: one.rows for one in found if one.value is not None}
+    suggestion = _suggestion(attribute, reason, values)
+    shown = tuple(
+        Example(one.value, one.rows, one.at, suggestion.meant.get(one.value or ""))
+        for one in found[:examples]
+    )
+    words, remedy = _words(attribute, reason)
+    different = distinct - (len(every) - len(found)) if values else 0
+    problem = DataProblem(
+        KINDS[reason],
+        column,
+        count - dateless,
+        words,
+        remedy,
+        suggestion.pattern,
+        different,
+        shown,
+    )
+    return problem, suggestion.lines
+
+
+def _suggestion(attribute: Attribute, reason: Refusal, values: Mapping[str, int]) -> Suggestion:
+    if reason is Refusal.NOT_A_NUMBER:
+        return for_numbers(attribute, values)
+    if reason is Refusal.OUTSIDE and attribute.kind == "categorical":
+        return for_levels(attribute.name, attribute.levels, values)
+    return Suggestion("", {})
+
+
+def _words(attribute: Attribute, reason: Refusal) -> tuple[str, str]:
+    if reason is Refusal.MISSING:
+        return "empty, and the schema has no category for it", (
+            'Add a category for them in the schema: missing = "unknown".'
+        )
+    if reason is Refusal.NOT_A_NUMBER:
+        return "text that is not a number", (
+            "Where text means an open class, such as 85+, give that label as top or bottom in "
+            "the schema. Recode text for a missing value to empty text, and give missing in the "
+            "schema."
+        )
+    if attribute.kind == "categorical":
+        return "values that are not a category of the schema", (
+            "Recode them in [derive], add categories, or put them into one category: other = "
+            '"other".'
+        )
+    return "numbers between or beyond those of the schema", (
+        "Widen edges or integers, add top or bottom, or put them into one category: other = "
+        '"other".'
+    )
+
+
+def undated(
+    records: OpenedRecords, one: DatePart, examples: int
+) -> tuple[DataProblem | None, tuple[PlanLine, ...]]:
+    """Text in a column of dates that is no date in the layout that the plan gives."""
+    stored = records.types[one.column]
+    if stored.kind != "text":
+        return None, ()
+    read = records.source.dialect.read_date(records.column(one.column), one.layout)
+    beside = ", ".join([f"{records.column(one.column)} AS value", *records.beside])
+    where = f"{records.column(one.column)} IS NOT NULL AND ({read}) IS NULL"
+    undated_rows = f"SELECT {beside} FROM {records.name} AS src WHERE {where}"
+    found, distinct = records.grouped(undated_rows)
+    if not found:
+        return None, ()
+    dated = f"SELECT 1 AS n FROM {records.name} AS src WHERE ({read}) IS NOT NULL"
+    if one.invalid_is_missing and records.count(dated):
+        return None, ()
+    layouts = for_dates([value.value for value in found if value.value is not None])
+    pattern = f"dates written as {' or '.join(layouts)}" if layouts else ""
+    problem = DataProblem(
+        "not a date",
+        one.column,
+        records.count(undated_rows),
+        f"not a valid date in the format {one.layout or '%Y-%m-%d'}",
+        f'Say how dates are written in derive.{one.name}: format = "{(*layouts, "%d.%m.%Y")[0]}". '
+        "Where a few dates do not exist, correct them, or count them as missing: "
+        f'invalid = "missing" in derive.{one.name} and missing = "unknown" in schema.{one.name}.',
+        pattern,
+        distinct,
+        tuple(found[:examples]),
+    )
+    return problem, ()
+
+
+def blank_rows(
+    records: OpenedRecords, columns: Sequence[str]
+) -> tuple[DataProblem | None, tuple[PlanLine, ...]]:
+    """Rows in which every column that is used is empty."""
+    blank = " AND ".join(f"{records.column(one)} IS NULL" for one in columns)
+    count = records.count(f"SELECT 1 AS n FROM {records.name} AS src WHERE {blank}")
+    if not count:
+        return None, ()
+    words = "rows that are completely empty"
+    remedy = "Delete them in the file, or leave them out: skip_blank_rows = true in [data]."
+    line = PlanLine("data", "skip_blank_rows", "true")
+    return DataProblem("blank rows", "", count, words, remedy), (line,)
+
+
+def unit_problems(records: OpenedRecords, unit: Unit, examples: int) -> list[DataProblem]:
+    """Rows without a unit, and units with more rows than they may have."""
+    assert unit.column is not None
+    text = records.text(unit.column)
+    grouped = f"SELECT {text} AS value, COUNT(*) AS k FROM {records.name} AS src GROUP BY {text}"
+    sums = records.source.run(
+        "SELECT SUM(CASE WHEN value IS NULL THEN k ELSE 0 END) AS missing, "
+        f"SUM(CASE WHEN value IS NOT NULL AND k > {unit.rows} THEN k ELSE 0 END) AS many, "
+        f"SUM(CASE WHEN value IS NOT NULL AND k > {unit.rows} THEN 1 ELSE 0 END) AS units "
+        f"FROM ({grouped}) AS units"
+    ).to_pylist()[0]
+    found = []
+    if sums["missing"]:
+        words = "rows without a value for the unit"
+        remedy = "Every record needs a value that identifies its unit."
+        missing = int(sums["missing"])
+        found.append(DataProblem("unit missing", unit.column, missing, words, remedy))
+    if sums["many"] and not unit.truncate:
+        limit = f"{unit.rows} row{'s' if unit.rows > 1 else ''}"
+        words = f"rows of units that have more than {limit}"
+        shown = _repeated(records, unit, text) if examples else []
+        found.append(
+            DataProblem(
+                "unit repeated",
+                unit.column,
+                int(sums["many"]),
+                words,
+                unit.remedy,
+                distinct=int(sums["units"]),
+                examples=tuple(shown[:examples]),
+            )
+        )
+    return found
+
+
+def _repeated(records: OpenedRecords, unit: Unit, text: str) -> list[Example]:
+    beside = ", ".join([f"{text} AS value", *records.beside])
+    owned = f"SELECT {beside} FROM {records.name} AS src WHERE {text} IS NOT NULL"
+    found, _ = records.grouped(owned)
+    return [one for one in found if one.rows > unit.rows]
+
+
+# Files -----------------------------------------------------------------------------------------
+#
+# How the files of a plan are really written: encoding, separator, header, sheets. Each check goes
+# on with what it found, so that one run also sees what is wrong inside.
+
+_BYTE_ORDER_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_CANDIDATES = ("utf-8", "cp1252", "latin-1")
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class FilesFound:
+    """What the files are: the columns they have, how to go on reading them, what is wrong."""
+
+    columns: tuple[str, ...] | None
+    file_format: FileFormat
+    problems: tuple[DataProblem, ...] = ()
+    lines: tuple[PlanLine, ...] = ()
+
+
+def look_at_files(
+    path: Path, file_format: FileFormat, wanted: Sequence[str], examples: int
+) -> FilesFound:
+    """The columns of the files at `path`, and problems with how they are written."""
+    try:
+        files = files_at(path)
+        kind = "csv" if file_format.separator is not None else one_kind(files, path.name)
+    except DataError as error:
+        return FilesFound(None, file_format, (_unreadable(error),))
+    if kind == "excel":
+        return _workbooks(files, file_format, examples)
+    if kind == "parquet":
+        return _parquet(files, file_format)
+    found = _encoding(files, file_format, examples)
+    return _header(files, found, wanted)
+
+
+def _unreadable(error: DataError) -> DataProblem:
+    """What is wrong where nothing can be read."""
+    return DataProblem("file", "", None, error.what, error.remedy)
+
+
+def _parquet(files: Sequence[Path], file_format: FileFormat) -> FilesFound:
+    import pyarrow.parquet as pq
+
+    names: dict[str, None] = {}
+    try:
+        for file in files:
+            names |= dict.fromkeys(pq.read_schema(file).names)
+    except Exception:  # noqa: BLE001 - a reader's error may quote a record
+        broken = DataError(
+            f"{file.name!r} cannot be read as parquet.", remedy="Check that it is complete."
+        )
+        return FilesFound(None, file_format, (_unreadable(broken),))
+    return FilesFound(tuple(names), file_format)
+
+
+def _workbooks(files: Sequence[Path], file_format: FileFormat, examples: int) -> FilesFound:
+    from congenial.data.engines.excel_sheet import sheet_header, sheet_names
+
+    try:
+        return FilesFound(sheet_header(files[0], file_format.sheet), file_format)
+    except DataError as error:
+        problem = _unreadable(error)
+    try:
+        names = sheet_names(files[0])[: max(examples, 0)]
+    except DataError:
+        names = []
+    sheets = tuple(Example(name, 0) for name in names)
+    return FilesFound(None, file_format, (replace(problem, examples=sheets),))
+
+
+def _encoding(files: Sequence[Path], file_format: FileFormat, examples: int) -> FilesFound:
+    declared = file_format.encoding or UTF_8
+    bad = [file for file in files if not decodes(file, declared)]
+    if not bad:
+        return FilesFound(None, file_format)
+    guess = guessed_encoding(bad[0])
+    lines = _undecodable_lines(bad[0], declared)
+    more = sum(len(_undecodable_lines(file, declared)) for file in bad[1:])
+    problem = DataProblem(
+        "encoding",
+        "",
+        len(lines) + more,
+        f"{bad[0].name!r} is not written in {declared}.",
+        f"It can be read as {guess}; check that names and places then look right.",
+        examples=(Example(None, len(lines), tuple(lines[:examples])),) if examples else (),
+    )
+    line = PlanLine("data", "encoding", f'"{guess}"')
+    return FilesFound(None, replace(file_format, encoding=guess), (problem,), (line,))
+
+
+def decodes(file: Path, encoding: str) -> bool:
+    """Whether a whole file can be read in an encoding."""
+    try:
+        with open_text(file, encoding) as text:
+            while text.read(_PIECE):
+                pass
+    except (UnicodeError, OSError, EOFError):
+        return False
+    return True
+
+
+def guessed_encoding(file: Path) -> str:
+    """The encoding a file is probably written in; every file can be read in the last of them."""
+    with _open_bytes(file) as raw:
+        start = raw.read(4096)
+    if start.startswith(_BYTE_ORDER_MARKS):
+        return "utf-16"
+    if start[1::2].count(0) > len(start) // 4:
+        return "utf-16-le"
+    return next(one for one in _CANDIDATES if decodes(file, one))
+
+
+def _undecodable_lines(file: Path, encoding: str) -> list[int]:
+    """Numbers of the lines, from 1, that hold bytes which mean nothing in the encoding."""
+    if codecs.lookup(encoding).name != UTF_8:
+        return [1]  # lines can only be told apart where a line end is one byte
+    with _open_bytes(file) as raw:
+        return [number for number, line in enumerate(raw, 1) if not _is_utf_8(line)]
+
+
+def _is_utf_8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _open_bytes(file: Path) -> Any:
+    opener: Any = gzip.open if file.suffix.lower() == ".gz" else open
+    return opener(file, "rb")
+
+
+def _header(files: Sequence[Path], found: FilesFound, wanted: Sequence[str]) -> FilesFound:
+    """The names in the header, read with the separator under which most wanted columns appear."""
+    encoding = found.file_format.encoding or "utf-8-sig"
+    with open_text(files[0], encoding, errors="replace") as text:
+        line = text.readline(1_000_000).rstrip("\r\n").removeprefix("\ufeff")
+    try:
+        declared = header_reading(line, files[0].name, wanted, found.file_format.separator)
+    except DataError as error:
+        return replace(found, problems=(*found.problems, _unreadable(error)))
+    best = _better_separator(line, wanted, declared)
+    if best == declared:
+        return replace(found, columns=declared[1])
+    problem = DataProblem(
+        "separator",
+        "",
+        None,
+        f"the fields of {files[0].name!r} are not separated by the character in the plan.",
+        "Name the right separator in [data].",
+    )
+    return FilesFound(
+        best[1],
+        replace(found.file_format, separator=best[0]),
+        (*found.problems, problem),
+        (*found.lines, PlanLine("data", "separator", json.dumps(best[0]))),
+    )
+
+
+def _better_separator(
+    line: str, wanted: Sequence[str], declared: tuple[str, tuple[str, ...]]
+) -> tuple[str, tuple[str, ...]]:
+    """The reading of a header by any mark in it that finds more wanted columns, or the declared."""
+    marks = dict.fromkeys(mark for mark in line if not mark.isalnum() and mark not in "\"_ '")
+    readings = [header_reading(line, "", wanted, mark) for mark in marks]
+    return max([declared, *readings], key=lambda one: len(set(one[1]) & set(wanted)))

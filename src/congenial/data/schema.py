@@ -5,11 +5,12 @@ Both are public, and fixed without data.
 
 from __future__ import annotations
 
+import csv
 import difflib
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -348,9 +349,7 @@ def _from_file(
 ) -> Attribute:
     if not isinstance(value, str) or not value:
         raise SchemaError(f"attribute {name!r}: {key} is not a file name.")
-    from congenial.data.levels_file import read_columns  # few schemas have one
-
-    header, columns = read_columns(name, key, value, (folder or Path()) / value)
+    header, columns = _read_columns(name, key, value, (folder or Path()) / value)
     levels, *parents = columns
     coarse = header[1:]
     if key == "labels_file":
@@ -374,7 +373,7 @@ class Unit:
     Without `max_rows` neighbours replace one record, so the number of rows is public. With it they
     add or remove up to `max_rows` rows, and where figures are published exactly they change the
     rows of units as far as the figures allow (`pairs/several_rows`). With `truncate` a unit with
-    more rows keeps its first `max_rows`, in the order of the schema's columns (`truncation`).
+    more rows keeps its first `max_rows`, in the order of the schema's columns (`truncated`).
 
     >>> Unit("person_id").rows, Unit("person_id", max_rows=3).rows, Unit().checked
     (1, 3, False)
@@ -424,3 +423,85 @@ class Unit:
     def checked(self) -> bool:
         """Whether the limit is checked on the data rather than assumed."""
         return self.column is not None
+
+
+# Files of levels: CSV, one row a level; a nation has millions. An error names rows and never quotes
+# what the file holds: it may not be a list of levels at all.
+
+
+def _read_columns(
+    name: str, key: str, value: str, path: Path
+) -> tuple[list[str], tuple[tuple[str, ...], ...]]:
+    """The header of a CSV file, and its columns; SchemaError, which quotes no level, if it is none
+    or cannot list levels.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = (row for row in csv.reader(file, strict=True) if row)
+            header = next(rows, [])
+            columns = tuple(zip(*_whole_rows(name, value, header, rows), strict=True))
+    except OSError as error:
+        raise SchemaError(
+            f"attribute {name!r}: {key} {value!r} cannot be read ({error.strerror}).",
+            remedy="Check the name; it is relative to the plan's folder.",
+        ) from None
+    except (UnicodeDecodeError, csv.Error):
+        raise SchemaError(
+            f"attribute {name!r}: {key} {value!r} is not a CSV file in UTF-8."
+        ) from None
+    if not columns:
+        raise SchemaError(
+            f"attribute {name!r}: {key} {value!r} has no categories.",
+            remedy="Write a header row, then one row per category.",
+        )
+    if key == "labels_file" and len(columns) < 2:
+        raise SchemaError(
+            f"attribute {name!r}: labels_file {value!r} has one column.",
+            remedy="Write categories in the first column and their labels in the second, or use "
+            "levels_file.",
+        )
+    _refuse_fields(name, value, "level", columns[0], once=True)
+    labelled = key == "labels_file"
+    if labelled:
+        _refuse_fields(name, value, "label", columns[1], once=True)
+    for place, parents in enumerate(columns[1 + labelled :], 2 + labelled):
+        _refuse_fields(name, value, f"text in column {place}", parents, once=False)
+    return header, columns
+
+
+def _refuse_fields(name: str, file: str, what: str, fields: Sequence[str], once: bool) -> None:
+    """SchemaError for a field of a column that cannot be a name, or is there twice."""
+    bad = "" in fields or any(map(str.isspace, fields)) or not "".join(fields).isprintable()
+    if not bad and (not once or len(set(fields)) == len(fields)):
+        return
+    rows: dict[str, int] = {}
+    for number, text in enumerate(fields, start=2):
+        if not text.strip() or not text.isprintable():
+            raise SchemaError(
+                f"attribute {name!r}: row {number} of {file!r} has no {what}, or has control "
+                "characters there.",
+                remedy=f"Give every row a {what}.",
+            )
+        first = rows.setdefault(text, number)
+        if once and first != number:
+            raise SchemaError(
+                f"attribute {name!r}: rows {first} and {number} of {file!r} have the same {what}.",
+                remedy=f"Give each row its own {what}.",
+            )
+
+
+def _whole_rows(
+    name: str, value: str, header: list[str], rows: Iterable[list[str]]
+) -> Iterator[list[str]]:
+    """The rows below the header, equal names of parents as one object; SchemaError for one of
+    another length.
+    """
+    known: dict[str, str] = {}
+    for number, (level, *parents) in enumerate(rows, start=2):
+        if len(parents) + 1 != len(header):
+            raise SchemaError(
+                f"attribute {name!r}: row {number} of {value!r} has {len(parents) + 1} fields, "
+                f"the header has {len(header)}.",
+                remedy="Give every row one field per column.",
+            )
+        yield [level, *map(known.setdefault, parents, parents)]

@@ -8,17 +8,20 @@ the handler.
 
 from __future__ import annotations
 
+import codecs
 import csv
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, ClassVar, Self, TypeVar
 
-from congenial.data.file_format import FileFormat, PlannedSource, UnitFile
+from congenial.data.derive import Derivation, derived, needed, used
 from congenial.data.schema import closest
 from congenial.data.sql import ColumnType, Dialect
-from congenial.errors import MOST_NAMES, DataError, some_of
+from congenial.errors import MOST_NAMES, DataError, PlanError, some_of
 
 T = TypeVar("T")
 
@@ -30,6 +33,75 @@ KINDS_OF_FILE = {
 DELIMITERS = ",;\t|"
 POSTGRES_SCHEMES = ("postgresql://", "postgres://", "postgresql+psycopg://")
 SPARK_SCHEME = "spark:"
+UTF_8 = "utf-8"
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """How files are written: the separator and the encoding of CSV, the sheet of a workbook.
+
+    None is the default: a comma, semicolon, tab or bar as the header shows, UTF-8, the only sheet.
+    `skip_blank_rows` leaves out rows in which every column that is used is empty: of such a row
+    only separators are left, and it is nobody's record.
+    """
+
+    separator: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+    skip_blank_rows: bool = False
+
+    def __post_init__(self) -> None:
+        mark = self.separator
+        if mark is not None and (not 1 <= len(mark) <= 4 or set(mark) & {'"', "\n", "\r"}):
+            raise DataError(
+                f"the separator {mark!r} cannot separate fields.",
+                remedy="Give one to four characters, none of them a quote or a line end.",
+            )
+        if self.encoding is not None and codec(self.encoding) is None:
+            raise DataError(
+                f"{self.encoding!r} is not a known encoding.",
+                remedy='Write for example "cp1252", "latin-1", "utf-16" or "shift_jis".',
+            )
+
+    @property
+    def transcodes(self) -> bool:
+        """Whether files are written in anything but UTF-8."""
+        return self.encoding is not None and codec(self.encoding) != UTF_8
+
+
+def codec(encoding: str) -> str | None:
+    """Python's name of a text encoding; None where it has none.
+
+    >>> codec("UTF8"), codec("Windows-1252"), codec("rot13"), codec("klingon")
+    ('utf-8', 'cp1252', None, None)
+    """
+    try:
+        found = codecs.lookup(encoding)
+    except (LookupError, ValueError):
+        return None
+    return found.name if getattr(found, "_is_text_encoding", True) else None
+
+
+@dataclass(frozen=True)
+class UnitFile:
+    """A file with a row for each unit, joined to the rows by `key`.
+
+    `never_empty`: a unit without rows is refused.
+    """
+
+    address: Path
+    key: str
+    never_empty: bool = False
+
+
+@dataclass(frozen=True)
+class PlannedSource:
+    """Records at an address, read and derived as a plan says; `Microdata.open` takes it."""
+
+    address: str | Path
+    file_format: FileFormat = FileFormat()
+    derivations: tuple[Derivation, ...] = ()
+    units: UnitFile | None = None
 
 
 class Source(ABC):
@@ -109,8 +181,6 @@ def _open_planned(source: PlannedSource, columns: Sequence[str]) -> Source:
     """The records as a plan says they are read, with what it derives from them."""
     if not source.derivations:
         return _open_read(source, columns)
-    from congenial.data.derive import derived, needed, used
-
     derivations = used(columns, source.derivations)
     opened = _open_read(source, needed(columns, derivations))
     try:
@@ -126,8 +196,6 @@ def _open_read(source: PlannedSource, columns: Sequence[str]) -> Source:
         return _open_joined(source, source.units, columns)
     check_format(source)
     if isinstance(source.address, str) and source.address.startswith(POSTGRES_SCHEMES):
-        from congenial.data.server_address import refuse_unconfirmed
-
         refuse_unconfirmed(source.address)
     if source.file_format == FileFormat() or not isinstance(source.address, Path):
         return open_source(source.address, columns)
@@ -151,7 +219,7 @@ def _open_joined(source: PlannedSource, units: UnitFile, columns: Sequence[str])
             "a file of units is joined to a file of rows, not to a database.",
             remedy="Join both in the database, as a view, and name that.",
         )
-    from congenial.data.engines.joined_files import open_joined
+    from congenial.data.engines.duckdb_source import open_joined
 
     return open_joined(source.address, units, columns, source.file_format)
 
@@ -270,3 +338,76 @@ def refuse_header(file: str, names: Sequence[str]) -> None:
             "case).",
             remedy="Name every column in the header.",
         )
+
+
+LOCAL = ("localhost", "127.0.0.1", "::1")
+# An address beside the host's own, and files of passwords and hosts.
+NOT_IN_A_PLAN = ("hostaddr", "passfile", "servicefile")
+
+
+# Which servers get a password: those that the person at this machine named, not any of a plan.
+# libpq sends PGPASSWORD to whatever host an address names, and so it does with the password of a
+# service and with lines of ~/.pgpass for every host. A plan may come from somebody else.
+
+
+def refuse_unconfirmed(address: str) -> None:
+    """PlanError before a password of this machine goes to a PostgreSQL server that only a plan
+    names.
+
+    Its owner's servers are those on this machine, of PGHOST, and of their own service file. A line
+    of ~/.pgpass that names the host is a password for it. Addresses that cannot be read are left to
+    whoever opens them.
+    """
+    settings = _settings(address)
+    for key in NOT_IN_A_PLAN:
+        if key in settings:
+            raise PlanError(
+                f"a plan must not name {key}: it would decide where passwords are sent.",
+                remedy="Leave it out of the address, and set it where you work (PGHOSTADDR, "
+                "PGPASSFILE, PGSERVICEFILE).",
+            )
+    foreign = [host for host in _listed(settings.get("host", "")) if not _own(host)]
+    password = _password(settings) if foreign else ""
+    if password:
+        raise PlanError(
+            f"{password} would be sent to '{foreign[0]}', a server that only the plan names.",
+            remedy=f"If it is the right one, set PGHOST={foreign[0]}; or unset PGPASSWORD and "
+            f"PGSERVICE, and put the password into ~/.pgpass, in a line that starts with "
+            f"'{foreign[0]}:'.",
+        )
+
+
+def _settings(address: str) -> dict[str, str]:
+    """What the driver would be given; nothing where the address cannot be read."""
+    try:
+        import sqlalchemy as sa
+
+        engine = sa.create_engine(sa.make_url(address).set(drivername="postgresql+psycopg"))
+        given = engine.dialect.create_connect_args(engine.url)[1]
+    except Exception:  # noqa: BLE001 - whoever opens it says what is wrong, without quoting it
+        return {}
+    return {key: str(value) for key, value in given.items()}
+
+
+def _listed(hosts: str) -> list[str]:
+    return [one for one in hosts.split(",") if one]
+
+
+def _own(host: str) -> bool:
+    named = [one.lower() for one in _listed(os.environ.get("PGHOST", ""))]
+    return host.startswith(("/", "@")) or host.lower() in (*LOCAL, *named)
+
+
+def _password(settings: dict[str, str]) -> str:
+    """A password that would go to any host, in words; nothing where there is none."""
+    if os.environ.get("PGPASSWORD"):
+        return "PGPASSWORD"
+    if "service" in settings or os.environ.get("PGSERVICE"):
+        return "the password of a service (PGSERVICE)"
+    try:
+        path = Path(os.environ.get("PGPASSFILE") or Path.home() / ".pgpass")
+        lines = path.read_bytes().splitlines()
+    except (OSError, RuntimeError):
+        return ""
+    any_host = any(line.startswith(b"*:") for line in lines)
+    return "a password of ~/.pgpass for every host (*)" if any_host else ""

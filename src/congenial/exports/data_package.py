@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from congenial.data.advance import Tell, one_by_one, quiet
-from congenial.data.csv_text import neutral, rows_csv
+from congenial.data.text_files import neutral, rows_csv
 from congenial.exports.exported_tables import ExportedBundle, ExportedColumn, ExportedTable
 from congenial.exports.file_names import plain_name, unique_names
 from congenial.publication.bundle import as_json

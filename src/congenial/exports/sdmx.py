@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from congenial.data.advance import Tell, one_by_one, quiet
-from congenial.data.csv_text import rows_csv
+from congenial.data.text_files import rows_csv
 from congenial.exports.exported_tables import ExportedBundle, ExportedColumn, ExportedTable
 from congenial.exports.file_names import identifier, plain_name, unique_names
 

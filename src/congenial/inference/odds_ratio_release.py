@@ -21,9 +21,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from congenial.data.arguments import NUMBER, WHOLE, expect, texts
-from congenial.data.csv_text import rows_csv
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.data.text_files import rows_csv
 from congenial.errors import BundleError, FigureError, GuaranteeError, InferenceError
 from congenial.figures.figures import Figures
 from congenial.figures.support import support

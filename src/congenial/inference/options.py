@@ -13,8 +13,8 @@ import numpy as np
 
 from congenial.data.arguments import expect
 from congenial.data.attribute import Axis
-from congenial.data.csv_text import read_rows
 from congenial.data.schema import near
+from congenial.data.text_files import read_rows
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
 from congenial.inference.inference import DEFAULT_CHAIN, METHODS, Chain, infer

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from congenial.data.csv_text import read_rows
 from congenial.data.tabulate import Microdata
+from congenial.data.text_files import read_rows
 from congenial.errors import BundleError, DataError, GuaranteeError
 from congenial.figures.support import support
 from congenial.inference.feasibility import outlook_of_values

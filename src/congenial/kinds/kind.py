@@ -33,8 +33,8 @@ from congenial.errors import BundleError, CongenialError
 from congenial.privacy.numbers import LIMITED, absurd
 
 if TYPE_CHECKING:
-    from congenial.data.file_format import PlannedSource
     from congenial.data.schema import Schema, Unit
+    from congenial.data.source import PlannedSource
     from congenial.data.table import Table
     from congenial.figures.figures import Figures
     from congenial.ledger.ledger import Ledger

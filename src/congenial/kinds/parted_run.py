@@ -29,9 +29,9 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from congenial.data.advance import Advance
+from congenial.data.area_parts import count_parts
 from congenial.data.durable_files import sync_tree, write_whole
 from congenial.data.engines.checked_parquet import as_parquet
-from congenial.data.engines.part_counts import count_parts
 from congenial.data.source import SPARK_SCHEME, on_spark
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata

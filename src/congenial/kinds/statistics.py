@@ -53,7 +53,7 @@ from congenial.report.render import basis_of
 from congenial.sampling.randomness import Randomness, SeededRandomness
 
 if TYPE_CHECKING:
-    from congenial.data.records import Records
+    from congenial.data.vector_statistics import Records
     from congenial.figures.figures import Figures
     from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
     from congenial.privacy.guarantee import Guarantee

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.csv_text import rounded, table_csv
 from congenial.data.engines.checked_parquet import (
     Expected,
     as_parquet,
@@ -19,6 +18,7 @@ from congenial.data.engines.checked_parquet import (
     refused,
 )
 from congenial.data.schema import Schema
+from congenial.data.text_files import rounded, table_csv
 from congenial.figures.sum_ranges import SumRanges
 from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
 from congenial.mechanisms.released import FILE_LEVEL

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from congenial.data.csv_text import rows_csv
+from congenial.data.text_files import rows_csv
 from congenial.errors import CongenialError
 from congenial.papers.item import Item, Study
 from congenial.report import pictures

@@ -356,7 +356,7 @@ def read_index(folder: Path) -> dict[str, Any]:
 
 def as_json(value: Any) -> bytes:
     """A document of a bundle, as written."""
-    from congenial.data.indented_json import indented  # where something is written
+    from congenial.data.text_files import indented  # where something is written
 
     text = io.BytesIO()  # a nation's document is large: one copy of it
     for piece in indented(value, ensure_ascii=False):

@@ -12,7 +12,7 @@ from itertools import chain, product
 import numpy as np
 
 from congenial._version import __version__
-from congenial.data.csv_text import is_formula, rows_csv
+from congenial.data.text_files import is_formula, rows_csv
 from congenial.figures.figures import Figures
 from congenial.mechanisms.released import Released
 

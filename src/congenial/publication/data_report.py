@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from congenial.data.csv_text import rows_csv
 from congenial.data.data_check import check_data
 from congenial.data.data_problems import DataCheck
+from congenial.data.text_files import rows_csv
 from congenial.publication.plan import Plan
 from congenial.publication.private import private_file, private_folder
 

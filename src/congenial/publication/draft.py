@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from congenial.data.data_problems import quoted
 from congenial.data.durable_files import write_new
-from congenial.data.suggestions import quoted
 from congenial.errors import DataError, PlanError, some_of
 
 Kind = Literal["text", "number", "whole number", "truth", "other", "id"]
@@ -195,7 +195,7 @@ def encoding_of(source: Path) -> str | None:
     try:
         _beginning(path, "utf-8-sig")
     except UnicodeDecodeError:
-        from congenial.data.file_problems import guessed_encoding
+        from congenial.data.data_check import guessed_encoding
 
         return guessed_encoding(path)
     return None
@@ -321,8 +321,7 @@ def _levels(
 ) -> dict[str, list[str]]:
     """Levels that occur in the text columns, where there are few enough to be a code list."""
     from congenial.data.engines.duckdb_source import open_files
-    from congenial.data.file_format import FileFormat
-    from congenial.data.source import guarded
+    from congenial.data.source import FileFormat, guarded
     from congenial.data.sql import DUCKDB
 
     texts = [name for name, kind in variables.items() if kind == "text"]

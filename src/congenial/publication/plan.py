@@ -20,10 +20,9 @@ from pydantic import Field, PlainValidator, SerializeAsAny, ValidationError, mod
 
 from congenial.data.about import About
 from congenial.data.arguments import PATH, expect
-from congenial.data.file_format import PlannedSource, UnitFile
 from congenial.data.predicate import parse
 from congenial.data.schema import Schema, Unit
-from congenial.data.source import resolve
+from congenial.data.source import PlannedSource, UnitFile, resolve
 from congenial.errors import PlanError, located
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
@@ -39,8 +38,8 @@ from congenial.publication.plan_sections import (
 )
 
 if TYPE_CHECKING:
+    from congenial.data.about import MapShapes
     from congenial.data.derive import Derivation
-    from congenial.data.map_shapes import MapShapes
     from congenial.ledger.counted_unit import Unit as UnitKind
 
 
@@ -176,7 +175,7 @@ class Plan(Section):
         named = self.about.map
         if named is None:
             return None
-        from congenial.data.map_shapes import read_map
+        from congenial.data.about import read_map
 
         levels = schema.axis(named.axis).levels
         return read_map(self.folder / named.file, named.file, named.property, named.axis, levels)

@@ -43,7 +43,7 @@ def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | Non
     Refused where it is missing though figures beside the plan were recorded in one.
     """
     if plan.ledger.startswith(POSTGRES_SCHEMES):
-        from congenial.data.server_address import refuse_unconfirmed
+        from congenial.data.source import refuse_unconfirmed
 
         refuse_unconfirmed(plan.ledger)
     if not Ledger.exists(plan.ledger, timeout):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from congenial.data.file_format import FileFormat
+from congenial.data.source import FileFormat
 from congenial.errors import DataError, PlanError
 from congenial.figures.statements import (
     Statement,

@@ -20,7 +20,7 @@ import numpy as np
 from congenial._version import __version__
 from congenial.data.advance import one_by_one
 from congenial.data.arguments import PATH, expect
-from congenial.data.csv_text import same_csv
+from congenial.data.text_files import same_csv
 from congenial.errors import BundleError, CongenialError
 from congenial.kinds.kind import Check, Tell
 from congenial.kinds.registry import by_name

@@ -241,7 +241,7 @@ def _released_bases(plan: Plan) -> set[str]:
 
 def _write_published(figures: Figures, folder: Path, recorded: dict[str, str]) -> None:
     """Plain files, replaced one by one; the ledger already has the record."""
-    from congenial.data.indented_json import indented
+    from congenial.data.text_files import indented
     from congenial.publication.bundle_texts import published_csv
 
     told = recorded | {"schema": figures.schema.to_dict()} | figures.to_dict()

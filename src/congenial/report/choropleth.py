@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from congenial.data.map_shapes import WIDTH, MapShapes, Ring
+from congenial.data.about import WIDTH, MapShapes, Ring
 from congenial.report.svg import GREY, INK, address, words
 
 BLUES = ("#e3eef7", "#b3d0e8", "#74abd6", "#3a7fb8", "#0b4a80")

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.map_shapes import MapShapes
+from congenial.data.about import MapShapes
 from congenial.data.schema import Schema
 from congenial.report.choropleth import BLUES, ORANGES, choropleth
 from congenial.report.page import Picture, amount

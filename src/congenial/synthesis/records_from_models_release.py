@@ -11,12 +11,12 @@ import numpy as np
 
 from congenial.data.arguments import WHOLE, expect
 from congenial.data.attribute import Attribute
-from congenial.data.csv_text import neutral, rows_csv, table_csv
 from congenial.data.engines.checked_parquet import Expected, as_parquet
 from congenial.data.rational import written
-from congenial.data.records import codes
 from congenial.data.schema import Schema
 from congenial.data.table import Table
+from congenial.data.text_files import neutral, rows_csv, table_csv
+from congenial.data.vector_statistics import codes
 from congenial.errors import BundleError
 from congenial.figures.cells import Cells
 from congenial.figures.figures import Figures

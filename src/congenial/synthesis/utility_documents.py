@@ -23,8 +23,8 @@ import numpy as np
 
 from congenial.data.advance import one_by_one
 from congenial.data.rational import written
-from congenial.data.records import fetch
 from congenial.data.tabulate import Microdata
+from congenial.data.vector_statistics import fetch
 from congenial.errors import DataError
 from congenial.figures.figures import Figures
 from congenial.pairs.adjacency import SemiAdjacent

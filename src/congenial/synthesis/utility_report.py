@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 
 from congenial.data.argument_rules import NAMES, TEXT, Rule, either, optional, takes
 from congenial.data.attribute import Attribute
-from congenial.data.records import codes, fetch
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata
+from congenial.data.vector_statistics import codes, fetch
 from congenial.errors import DataError
 from congenial.synthesis.record_model import Floats, Ints
 

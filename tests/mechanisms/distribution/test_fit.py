@@ -11,10 +11,9 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from congenial.data.records import Records
 from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import Microdata
-from congenial.data.vector_statistics import Statistic, Statistics
+from congenial.data.vector_statistics import Records, Statistic, Statistics
 from congenial.errors import DataError, StructureError
 from congenial.mechanisms.distribution.assumptions import BINS, _edges, diagnose, histograms
 from congenial.mechanisms.distribution.choose import calibrate_distribution

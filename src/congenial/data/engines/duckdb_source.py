@@ -19,9 +19,16 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from congenial.data.advance import bytes_read, watching
-from congenial.data.engines.transcoding import in_utf_8
-from congenial.data.file_format import UTF_8, FileFormat
-from congenial.data.source import Source, check_columns, guarded, one_kind, read_header
+from congenial.data.source import (
+    UTF_8,
+    FileFormat,
+    Source,
+    UnitFile,
+    check_columns,
+    guarded,
+    one_kind,
+    read_header,
+)
 from congenial.data.sql import DUCKDB, ColumnKind, ColumnType, Dialect
 from congenial.errors import DataError, some_of
 
@@ -51,11 +58,6 @@ class DuckDBSource(Source):
 
     dialect: ClassVar[Dialect] = DUCKDB
     name: str = DUCKDB.identifier(_VIEW)
-
-    def run(self, query: str) -> Any:
-        """The result of a query on the relation."""
-
-        return self._guarded(query)
 
     def spill(self) -> None:
         """As in `Source`, where the connection is ours; its private folder takes what is spilt."""
@@ -91,13 +93,15 @@ class DuckDBSource(Source):
         pq.write_table(beside, file)
         rows = query(f"read_parquet({DUCKDB.text(str(file))})")
         place = DUCKDB.text(str(folder))
-        self._guarded(f"COPY ({rows}) TO {place} (FORMAT parquet, PARTITION_BY ({by}))")
+        self.run(f"COPY ({rows}) TO {place} (FORMAT parquet, PARTITION_BY ({by}))")
 
-    def _guarded(self, query: str) -> Any:
+    def run(self, query: str) -> Any:
+        """The result of a query on the relation."""
+
         def run() -> Any:
             try:
-                found = self.relation.query(_VIEW, query)
-                return None if found is None else found.to_arrow_table()
+                result = self.relation.query(_VIEW, query)
+                return None if result is None else result.to_arrow_table()
             finally:
                 # DuckDB leaves a temporary view behind; the connection may be the caller's.
                 self.relation.query(_VIEW, f"DROP VIEW IF EXISTS {_VIEW}")
@@ -327,11 +331,12 @@ def _csv_query(
     """
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for file, name in names.items():
-        groups.setdefault(_header(file, columns, separator), []).append(name)
+        header = read_header(first_line(file), file.name, columns, separator)
+        groups.setdefault(header, []).append(name)
     listed = ", ".join(DUCKDB.identifier(column) for column in columns)
     parts = []
-    for (delimiter, header), files in groups.items():
-        types = ", ".join(f"{DUCKDB.text(column)}: 'VARCHAR'" for column in header)
+    for (delimiter, names_there), files in groups.items():
+        types = ", ".join(f"{DUCKDB.text(column)}: 'VARCHAR'" for column in names_there)
         parts.append(
             f"SELECT {listed} FROM read_csv([{', '.join(files)}], auto_detect = false, "
             f"header = true, delim = {DUCKDB.text(delimiter)}, quote = '\"', escape = '\"', "
@@ -339,12 +344,6 @@ def _csv_query(
             f"columns = {{{types}}})"
         )
     return " UNION ALL ".join(parts)
-
-
-def _header(
-    path: Path, columns: Sequence[str], separator: str | None
-) -> tuple[str, tuple[str, ...]]:
-    return read_header(first_line(path), path.name, columns, separator)
 
 
 def first_line(path: Path) -> str:
@@ -357,6 +356,135 @@ def first_line(path: Path) -> str:
 
 
 def _first_line(path: Path) -> str:
-    opener: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    with opener(path, "rt", encoding="utf-8-sig") as text:
+    with open_text(path, "utf-8-sig", newline=None) as text:
         return str(text.readline(1_000_000)).rstrip("\n")
+
+
+_PIECE = 1 << 20  # characters at once
+
+
+def open_text(
+    file: Path, encoding: str, *, errors: str = "strict", newline: str | None = ""
+) -> Any:
+    """A text file, packed or not; its line ends as they are, or made alike by newline = None."""
+    opener: Any = gzip.open if file.suffix.lower() == ".gz" else open
+    return opener(file, "rt", encoding=encoding, errors=errors, newline=newline)
+
+
+def in_utf_8(
+    files: Sequence[Path], encoding: str, owner: object, newline: str | None = ""
+) -> list[Path]:
+    """CONFIDENTIAL copies in a folder that only its owner may enter; they go when `owner` does."""
+    folder = Path(tempfile.mkdtemp(prefix="congenial-"))
+    weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+    made = []
+    for number, file in enumerate(files):
+        copy = folder / str(number) / file.name.removesuffix(".gz")
+        guarded(
+            lambda file=file, copy=copy: _copy(file, copy, encoding, newline),  # type: ignore[misc]
+            f"{file.name!r} is not written in {encoding}.",
+            "Name its encoding in [data]; `congenial data` suggests one.",
+        )
+        made.append(copy)
+    return made
+
+
+def _copy(file: Path, copy: Path, encoding: str, newline: str | None) -> None:
+    copy.parent.mkdir()
+    with (
+        open_text(file, encoding, newline=newline) as read,
+        copy.open("w", encoding="utf-8", newline="") as written,
+    ):
+        while text := read.read(_PIECE):
+            written.write(text)
+
+
+# Two files that belong together: rows, and the units that own them, joined by the unit's key. The
+# file of units has one row for each unit: its key, and what all rows of a unit share. A column is
+# in one file only. What does not fit is refused without saying which unit it is: a key that is
+# missing or named twice among the units, rows whose unit is not there, and, where units are counted
+# that have a row, units without rows.
+
+_UNITS = "congenial_units"
+
+
+def open_joined(
+    rows: Path, units: UnitFile, columns: Sequence[str], file_format: FileFormat
+) -> DuckDBSource:
+    """The rows of one file, each with the columns of its unit from the other."""
+    key = units.key
+    open_files(units.address, [key], file_format)  # refuses a file without the key
+    about = [one for one in columns if one != key and _has(units.address, one, file_format)]
+    for name in about:
+        if _has(rows, name, file_format):
+            raise DataError(
+                f"column {name!r} is both in the file of rows and in the file of units.",
+                remedy="Keep it in one of them; in the file of units if all rows of a unit agree.",
+            )
+    own = [one for one in columns if one not in about]
+    opened = open_files(rows, own, file_format)
+    kept = open_files(units.address, [key, *about], file_format)
+    assert opened.connection is not None
+    opened.connection.register(_UNITS, kept.run(f"SELECT * FROM {kept.name} AS src"))
+    _refuse_unmatched(opened, kept, units)
+    return _joined(opened, kept, key, about)
+
+
+def _has(path: Path, column: str, file_format: FileFormat) -> bool:
+    """Whether a file has a column; what is wrong otherwise is found when all are opened."""
+    try:
+        open_files(path, [column], file_format)
+    except DataError:
+        return False
+    return True
+
+
+def _keys(opened: DuckDBSource, kept: DuckDBSource, key: str) -> tuple[str, str]:
+    """The key in both files, as text: files may store it in different types."""
+    name = DUCKDB.identifier(key)
+    left = DUCKDB.text_form(f"r.{name}", opened.types[key])
+    return left, DUCKDB.text_form(f"u.{name}", kept.types[key])
+
+
+def _refuse_unmatched(opened: DuckDBSource, kept: DuckDBSource, units: UnitFile) -> None:
+    left, right = _keys(opened, kept, units.key)
+    found = opened.run(
+        f"WITH listed AS (SELECT {right} AS k, COUNT(*) AS n FROM {_UNITS} AS u GROUP BY 1), "
+        f"used AS (SELECT DISTINCT {left} AS k FROM {opened.name} AS r) "
+        "SELECT COALESCE(MAX(CASE WHEN listed.k IS NULL THEN 0 ELSE listed.n END), 0) AS twice, "
+        "COUNT(*) FILTER (WHERE used.k IS NOT NULL AND listed.k IS NULL) AS unknown, "
+        "COUNT(*) FILTER (WHERE listed.k IS NOT NULL AND used.k IS NULL) AS empty, "
+        f"(SELECT COUNT(*) FROM {_UNITS} AS u WHERE {right} IS NULL) AS missing "
+        "FROM listed FULL JOIN used ON listed.k = used.k"
+    ).to_pylist()[0]
+    reasons = (
+        (found["missing"] > 0, "has rows without a key", "Give every unit its key."),
+        (found["twice"] > 1, "lists a unit twice", "Keep one row for each unit."),
+        (
+            found["unknown"] > 0,
+            "does not list all units of the file of rows",
+            "Add the missing units, or remove their rows.",
+        ),
+        (
+            units.never_empty and found["empty"] > 0,
+            "has units without rows, and units = true counts units that have a row",
+            "Remove them from the file of units, or add their rows.",
+        ),
+    )
+    for wrong, what, remedy in reasons:
+        if wrong:
+            raise DataError(f"the file of units {what} (key {units.key!r}).", remedy=remedy)
+
+
+def _joined(
+    opened: DuckDBSource, kept: DuckDBSource, key: str, about: Sequence[str]
+) -> DuckDBSource:
+    left, right = _keys(opened, kept, key)
+    listed = [f"r.{DUCKDB.identifier(name)}" for name in opened.types]
+    listed += [f"u.{DUCKDB.identifier(name)}" for name in about]
+    query = (
+        f"(SELECT {', '.join(listed)} FROM {opened.name} AS r "
+        f"LEFT JOIN {_UNITS} AS u ON {right} = {left})"
+    )
+    types = opened.types | {name: kept.types[name] for name in about}
+    return replace(opened, name=query, types=types)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from congenial.data.csv_text import original
 from congenial.data.schema import Schema
+from congenial.data.text_files import original
 from congenial.errors import DataError, InferenceError, SchemaError, some_of
 from congenial.inference.estimates.cell_estimates import Floats
 

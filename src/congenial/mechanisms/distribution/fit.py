@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.data.arguments import WHOLE, expect
-from congenial.data.records import Records
 from congenial.data.tabulate import Microdata
-from congenial.data.vector_statistics import Statistics
+from congenial.data.vector_statistics import Records, Statistics
 from congenial.errors import DataError, StructureError
 from congenial.pairs.distributions import DistributionPairs, Origin
 from congenial.pairs.properties import Property, Scenario

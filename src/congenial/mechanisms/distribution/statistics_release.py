@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from congenial.data.arguments import expect
-from congenial.data.csv_text import rows_csv
+from congenial.data.text_files import rows_csv
 from congenial.errors import BundleError, InferenceError, StructureError
 from congenial.figures.figures import Figures
 from congenial.mechanisms.distribution.vector_noise import VectorNoise

@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from congenial.data.csv_text import rows_csv
 from congenial.data.rational import fraction
 from congenial.data.table import select
+from congenial.data.text_files import rows_csv
 from congenial.errors import BundleError
 from congenial.figures.support import support
 from congenial.mechanisms.cell_labels import label_names

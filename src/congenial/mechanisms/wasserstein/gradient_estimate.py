@@ -20,8 +20,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from congenial.data.argument_rules import COUNT, EXACT, check_fields
-from congenial.data.csv_text import rows_csv
 from congenial.data.rational import fraction
+from congenial.data.text_files import rows_csv
 from congenial.errors import BundleError, CongenialError, DataError, GuaranteeError
 from congenial.mechanisms.record_release import Made, RecordRelease
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec

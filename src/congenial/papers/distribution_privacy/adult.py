@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from congenial.data.records import Records
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata
-from congenial.data.vector_statistics import Statistic, Statistics
+from congenial.data.vector_statistics import Records, Statistic, Statistics
 from congenial.mechanisms.distribution import expected_value
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.mechanisms.distribution.fit import FittedLaws, fit_pairs, numpy_generator

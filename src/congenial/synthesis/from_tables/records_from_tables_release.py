@@ -14,11 +14,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from congenial._exports import public
-from congenial.data.csv_text import rows_csv, table_csv
 from congenial.data.engines.checked_parquet import Expected, as_parquet
 from congenial.data.predicate import parse
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
+from congenial.data.text_files import rows_csv, table_csv
 from congenial.errors import BundleError
 from congenial.figures.support import support
 from congenial.mechanisms.cell_labels import label_names

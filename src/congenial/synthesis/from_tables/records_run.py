@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from congenial.data.records import codes, fetch
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata, refuse
+from congenial.data.vector_statistics import codes, fetch
 from congenial.sampling.randomness import Randomness
 from congenial.synthesis.from_tables.figure_targets import repair
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from congenial.data.csv_text import (
+from congenial.data.text_files import (
     neutral,
     original,
     read_rows,
