@@ -14,6 +14,7 @@ from congenial.mechanisms.error_laws import CHAIN_DRAWS, CHAIN_STEPS, DRAWS, Sim
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
+from congenial.sampling.randomness import SeededRandomness
 
 SEED = 20_261_116
 
@@ -121,3 +122,24 @@ def test_the_upper_rank_is_the_one_of_the_binomial_law():
 
     for n, level in ((10, 0.5), (400, 0.9), (2000, 0.95), (10_000, 0.998)):
         assert upper_rank(level, n) == int(stats.binom.isf(FALSE_ALARM, n, level)) + 1
+
+
+def test_cells_between_two_margins_share_one_law():
+    """Permuting rows and columns takes each cell to each other: one law, that of every cell's
+    draws; two cells of a row and two of a column are other sums.
+    """
+    schema = Schema.from_dict({"a": {"integers": [1, 5]}, "b": {"integers": [1, 4]}})
+    figures = Figures(schema, (margin("a"), margin("b")))
+    mechanism = calibrate(
+        "auto", Guarantee.zero_concentrated("1/2", under=SemiAdjacent(figures)), schema.names
+    )
+    (law,), of_cell = mechanism.different_error_laws(np.arange(20), 20)
+    assert of_cell.tolist() == [0] * 20
+    drawn = mechanism.conditioned.draw_many(SeededRandomness(SEED), 10_000).astype(float)
+    # 20 variances from 10,000 draws each are within 5 standard errors of the stated one
+    off = np.abs((drawn**2).mean(axis=0) / law.variance - 1)
+    assert off.max() < 5 * np.sqrt(2 * 2 / 10_000)
+    pairs = np.full((5, 4), -1)
+    pairs[0, :2], pairs[3:, 3] = 0, 1
+    laws, _ = mechanism.different_error_laws(pairs, 2)
+    assert len(laws) == 2

@@ -33,16 +33,30 @@ class Pattern:
 
     def fixes(self, weights: Any) -> bool:
         """Whether a sum over whole groups (0 or 1 for each, or weights) follows from them."""
-        row = np.asarray(weights, dtype=np.int64)[None, :]
+        row: Ints = np.asarray(weights, dtype=np.int64)
         if row.tobytes() not in self._fixed:
             self._fixed[row.tobytes()] = self._follows(row)
         return self._fixed[row.tobytes()]
 
     def _follows(self, row: Ints) -> bool:
-        near = np.linalg.lstsq(self.equations.T.astype(float), row[0].astype(float), rcond=None)[0]
-        if np.abs(near @ self.equations - row).max() > 1e-3 * max(1, np.abs(row).max()):
-            return False  # cheap, and far above what rounding does
-        return lattice.rank(sp.csr_matrix(np.vstack([self.equations, row]))) == self.rank
+        """Exact. Under the margins of a table w(x) is a sum of functions of one feature each, so
+        w(x) = w(0) + sum over k of w(x_k on feature k, 0 elsewhere) - w(0); other equations tell
+        the sums that no whole vector of their kernel changes.
+        """
+        if self.features is None:
+            return not np.any(self._moves @ row)
+        assert self.shape is not None
+        table: Ints = np.zeros(self.shape, dtype=np.int64)
+        table[tuple(self.features.T)] = row
+        fitted: Ints = np.full(self.shape, table.flat[0])
+        for axis, levels in enumerate(self.shape):
+            line = np.moveaxis(table, axis, 0).reshape(levels, -1)[:, 0] - table.flat[0]
+            fitted = fitted + line.reshape([-1 if k == axis else 1 for k in range(table.ndim)])
+        return bool(np.all(fitted == table))
+
+    @cached_property
+    def _moves(self) -> sp.csr_matrix:
+        return lattice.kernel_rows(sp.csr_matrix(self.equations))
 
     @property
     def balanced(self) -> bool:

@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 from zlib import crc32
 
@@ -85,6 +85,7 @@ class SimulatedLaw:
         return np.bincount(self.draws - self.lo) / len(self.draws)
 
 
+@lru_cache(maxsize=64)
 def upper_rank(level: float, n: int) -> int:
     """k such that the k-th smallest of n draws is above the level quantile, but for false alarms.
 
@@ -198,7 +199,8 @@ class TiedErrors:
     from draws. Parts are independent, each with draws of its own.
 
     Cells of one group are exchangeable, so what a sum's law depends on is how many cells it takes
-    of each group, tie by tie (its signature). Where a chain draws, there are fewer draws the longer
+    of each group, tie by tie (its signature), and which group that is does not matter where a
+    symmetry takes each to each other. Where a chain draws, there are fewer draws the longer
     its runs are, half-widths are wider for it, and fewer levels are served; parts then share draws.
     """
 
@@ -258,6 +260,28 @@ class TiedErrors:
         return tied_sum_law(tuple(along.tolist()), sizes, taken, self._noise.cell)
 
     @cached_property
+    def _cells(self) -> list[tuple[Any, Any]]:
+        """The cells of each make of ties, group by group, and where each group begins."""
+        labels = [sampler.labels for sampler, _ in self._makes]
+        ends = [np.cumsum(np.bincount(each)) for each in labels]
+        return [
+            (np.argsort(each, kind="stable"), np.append(0, end[:-1]))
+            for each, end in zip(labels, ends, strict=True)
+        ]
+
+    @cached_property
+    def _groups_alike(self) -> list[bool]:
+        """Of each make, whether the law of one group is that of any other: between the margins of
+        groups of one size, permuting a feature's levels takes each group to each other.
+        """
+        return [
+            sampler.certified
+            and sampler.grid
+            and len(set(np.bincount(sampler.labels).tolist())) == 1
+            for sampler, _ in self._makes
+        ]
+
+    @cached_property
     def _directions(self) -> list[Any]:
         """The free sum of each tie; None for a chain, whose own law is not known."""
         return [direction(one.equations) if one.certified else None for one, _ in self._makes]
@@ -297,6 +321,8 @@ class TiedErrors:
                     for one in np.unique(line[line != NONE]):
                         cells = np.flatnonzero(line == one)
                         taken = np.bincount(sampler.labels[cells], minlength=groups)
+                        if self._groups_alike[make] and np.count_nonzero(taken) == 1:
+                            taken = np.roll(taken, -int(taken.argmax()))
                         part = (make, *taken.tolist())
                         yield inside[same, cells[0]], parts.setdefault(part, len(parts))
 
@@ -335,8 +361,8 @@ class TiedErrors:
             up_to = np.cumsum(law.probs)
             uniform = (source.words(n) >> np.uint64(11)) * 2.0**-53 * up_to[-1]
             return law.lo + np.searchsorted(up_to, uniform, side="right")
-        labels = self._makes[make][0].labels
-        first = np.concatenate([np.flatnonzero(labels == g)[:m] for g, m in enumerate(taken)])
+        cells, start = self._cells[make]
+        first = np.concatenate([cells[start[g] :][: taken[g]] for g in np.flatnonzero(taken)])
         if self._chain:  # too slow for more: the same draws in another order, with either sign
             drawn = self._pools[make].first(n)[np.argsort(source.words(n), kind="stable")]
             signs = np.where(source.words(n) >> np.uint64(63), -1, 1)

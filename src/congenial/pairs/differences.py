@@ -142,15 +142,19 @@ def _allowed(of: Merged, rows: Ints, atom: Ints) -> tuple[Ints, bool]:
 
     `atom` is the atom of each class.
     """
+    figures = of.figures
+    undecided = bool(figures.bounds) or figures.structure == "general" or figures.values is None
+    if undecided and (of.tables is None or of.people is None):
+        return rows, False
     inside = np.zeros((len(atom), of.atoms), dtype=np.int64)
     inside[np.arange(len(atom)), atom] = 1
-    left = np.maximum(-rows, 0) @ inside  # people who must be in each atom to start with
+    left = product(np.maximum(-rows, 0), inside)  # people who must be in each atom to start with
     if of.tables is not None and of.people is not None:
         listed = ListedDistances(of.tables, of.several)
         if listed.manageable:
-            return rows[_between(listed.tables, left, rows @ inside, bool(len(of.bounds)))], True
-    figures = of.figures
-    if figures.bounds or figures.structure == "general" or figures.values is None:
+            moved = product(rows, inside)
+            return rows[_between(listed.tables, left, moved, bool(len(of.bounds)))], True
+    if undecided:
         return rows, False
     groups = occupancy(figures)
     first = np.array([int(np.argmax(of.of_cell == j)) for j in range(of.atoms)], dtype=np.int64)

@@ -62,6 +62,11 @@ class TiedNoise(IntegerLaw):
         return self._law.cells_proposed if isinstance(self._law, ProposedNoise) else 0.0
 
     @property
+    def grid(self) -> bool:
+        """Whether exactly the margins of a table of groups are fixed."""
+        return self._tie.features is not None
+
+    @property
     def equations(self) -> Ints:
         """What ties the sums of its groups."""
         return self._tie.equations
