@@ -165,7 +165,7 @@ class RecordsFromTables(Kind[TableRecordsSection]):
     release_class = TableRecordsRelease
     instead: ClassVar[str] = (
         "Use `congenial estimate`, which answers from the measured tables, with intervals: "
-        "docs/how-to/records-from-tables."
+        "docs/how-to/synthetic-records."
     )
 
     # ---- from the plan to a draw ---------------------------------------------------------------
