@@ -61,10 +61,10 @@ class PowerMean:
     def weights(self, variances: Floats) -> Floats:
         """share * factor * (factor * variance / mean)^(order - 1)."""
         at = self.shares > 0
-        found = np.zeros(len(variances))
+        gradient = np.zeros(len(variances))
         ratios = self.factors[at] * variances[at] / self.value(variances)
-        found[at] = self.shares[at] * self.factors[at] * ratios ** (self.order - 1)
-        return found
+        gradient[at] = self.shares[at] * self.factors[at] * ratios ** (self.order - 1)
+        return gradient
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,9 +103,9 @@ class ConformingTables:
     def part(self, cells: Any) -> ConformingTables:
         """What is said of some cells, of which every row has all or none."""
         rows = self.rows[:, cells]
-        seen = np.diff(rows.indptr) > 0
-        ends = (self.low[seen], self.high[seen], self.lower[cells], self.upper[cells])
-        return ConformingTables(rows[seen], *ends)
+        occupied = np.diff(rows.indptr) > 0
+        ends = (self.low[occupied], self.high[occupied], self.lower[cells], self.upper[cells])
+        return ConformingTables(rows[occupied], *ends)
 
     @property
     def is_sum(self) -> Any:

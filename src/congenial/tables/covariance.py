@@ -56,8 +56,8 @@ class Covariance:
     @cached_property
     def basis(self) -> Basis:
         """What the covariance M^+ is for integer noise of this family."""
-        found = {variance_basis(self.family, self._support(b)) for b in self.measurements.measured}
-        return "bound" if "bound" in found else "exact"
+        bases = {variance_basis(self.family, self._support(b)) for b in self.measurements.measured}
+        return "bound" if "bound" in bases else "exact"
 
     def _support(self, b: int) -> Support:
         return support(self.measurements.figures, self.measurements.workload.tables[b])
@@ -92,15 +92,15 @@ class Covariance:
         return variances.reshape(margin.shape), "bound"
 
     def _solved(self, margin: Margin) -> Floats:
-        found = np.empty(margin.size)
+        variances = np.empty(margin.size)
         step = max(1, BATCH_ENTRIES // max(self.measurements.size, 1))
         for start in range(0, margin.size, step):
             cells = np.arange(start, min(margin.size, start + step))
             unit = np.zeros((len(cells), margin.size))
             unit[np.arange(len(cells)), cells] = 1
             solved = self.inverse.apply([(margin, unit.reshape(-1, *margin.shape))]).totals(margin)
-            found[cells] = solved.reshape(len(cells), -1)[np.arange(len(cells)), cells]
-        return np.maximum(found, 0).reshape(margin.shape)
+            variances[cells] = solved.reshape(len(cells), -1)[np.arange(len(cells)), cells]
+        return np.maximum(variances, 0).reshape(margin.shape)
 
     # ---- linear combinations -----------------------------------------------------------------
 
@@ -135,9 +135,9 @@ def separable_part(measurements: Measurements) -> Measurements:
     out the figures only if no table separates beside them.
     """
     for figures in (measurements.figures, Figures(measurements.workload.schema)):
-        found = _greedy(measurements, figures)
-        if found is not None:
-            return found
+        chosen = _greedy(measurements, figures)
+        if chosen is not None:
+            return chosen
     raise StructureError(
         "no measured table separates on its own.", remedy="Measure a table of the finest cells."
     )
@@ -146,14 +146,14 @@ def separable_part(measurements: Measurements) -> Measurements:
 def _greedy(measurements: Measurements, figures: Figures) -> Measurements | None:
     """Tables added from fine to coarse, as long as what is measured separates."""
     by_size = sorted(measurements.measured, key=lambda b: -measurements.margins[b].size)
-    kept: list[int] = []
-    found = None
+    chosen: list[int] = []
+    estimator = None
     for b in by_size:
-        trial = [*kept, b]
-        one = _only(measurements, trial, figures)
-        if not isinstance(choose_inverse(one), GradientInverse):
-            kept, found = trial, one
-    return found
+        trial = [*chosen, b]
+        attempt = _only(measurements, trial, figures)
+        if not isinstance(choose_inverse(attempt), GradientInverse):
+            chosen, estimator = trial, attempt
+    return estimator
 
 
 def _only(measurements: Measurements, kept: Sequence[int], figures: Figures) -> Measurements:

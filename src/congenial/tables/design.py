@@ -94,7 +94,8 @@ def finest_tables(workload: Workload, problem: Problem) -> Flags:
     """Open tables that no other table refines."""
     margins = workload.margins
     coarser = [
-        any(other.refines(one) and not one.refines(other) for other in margins) for one in margins
+        any(other.refines(margin) and not margin.refines(other) for other in margins)
+        for margin in margins
     ]
     return np.asarray(problem.open & ~np.array(coarser))
 
@@ -165,21 +166,21 @@ class _Given:
 def given_finest(problem: Problem, finest: Flags, factor: float) -> Floats:
     """Parameters with 1 / `factor` of those alone on the finest tables, the rest on the others."""
     here = finest[problem.open]
-    given = np.where(here, alone(problem, finest) / factor, 0)
+    precisions = np.where(here, alone(problem, finest) / factor, 0)
     coarser = problem.open & ~finest
     if not coarser.any():
-        return given * factor
-    left = 1 - problem.types @ given
+        return precisions * factor
+    left = 1 - problem.types @ precisions
     rest = Problem(
-        _Given(problem.model, problem.precisions(given)),
+        _Given(problem.model, problem.precisions(precisions)),
         problem.types[:, ~here] / left[:, None],
         coarser,
         PowerMean.geometric(coarser / coarser.sum()),
         problem.squared,
     )
-    found = given.copy()
-    found[~here] = solve(rest)
-    return found
+    shares = precisions.copy()
+    shares[~here] = solve(rest)
+    return shares
 
 
 class _Search:
@@ -201,7 +202,7 @@ class _Search:
     def share_of_finest(self, start: Floats, low: float, high: float) -> tuple[float, Floats]:
         """By bisection: the larger the share, the smaller the finest tables' variances."""
         finest = replace(self.mean, shares=self.finest / self.finest.sum(), order=0.0)
-        x, found, best = start, high, start
+        x, factor_found, best = start, high, start
         while high - low > WIDTH * (1 - low):
             middle = (low + high) / 2
             tried = replace(self.problem, objective=self.shared(middle))
@@ -209,9 +210,9 @@ class _Search:
             if finest.value(self.problem.variances(x)) > self.limit:
                 low = middle
             else:
-                high = found = middle
+                high = factor_found = middle
                 best = x
-        return min(found, 1 - WIDTH), best
+        return min(factor_found, 1 - WIDTH), best
 
     def grow(self, excess: Floats) -> bool:
         """Let weights of tables beyond their limit grow; whether any weight changed much.
@@ -486,7 +487,9 @@ def _without_negligible(workload: Workload, problem: Problem, x: Floats) -> Floa
 
     Only tables that are sums of another measured one, so that everything stays determined.
     """
-    margins = [margin for margin, one in zip(workload.margins, problem.open, strict=True) if one]
+    margins = [
+        margin for margin, is_open in zip(workload.margins, problem.open, strict=True) if is_open
+    ]
     for b in np.flatnonzero((problem.types * x).max(axis=0) < NEGLIGIBLE):
         rest = [c for c in np.flatnonzero(x) if c != b]
         if any(margins[c].refines(margins[b]) for c in rest):
@@ -613,10 +616,10 @@ def design_for_cells(
     """A design whose worst cell of table b has a variance of at most `limits[b]`."""
     aims, tried = dict(limits), []
     for _ in range(ROUNDS):
-        found = design_for_accuracy(workload, types, model, aims, law)
-        excess = _excess(found, limits, figures)
+        least = design_for_accuracy(workload, types, model, aims, law)
+        excess = _excess(least, limits, figures)
         if law == "geometric":  # a design knows bounds of variances only: they may be far apart
-            tried.append(_least(found, limits, figures))
+            tried.append(_least(least, limits, figures))
             aims = {b: aim / max(excess[b], 1 / LOOSER) for b, aim in aims.items()}
         elif max(excess.values()) <= ENOUGH:
             break
@@ -624,7 +627,7 @@ def design_for_cells(
             aims = {b: aim / max(1.0, excess[b]) for b, aim in aims.items()}
     if tried:
         return min(tried, key=lambda one: one.promise)
-    return _more(found, max(1.0, *_excess(found, limits, figures).values()))
+    return _more(least, max(1.0, *_excess(least, limits, figures).values()))
 
 
 def _least(found: Design, limits: Mapping[int, float], figures: Figures) -> Design:

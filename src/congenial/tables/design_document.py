@@ -37,11 +37,13 @@ APPROXIMATED = (
 def variance_model(workload: Workload, figures: Figures, types: DifferenceTypes) -> Information:
     """The variances that a design makes small; `approximate` where they have no closed form."""
     figures = summed_out(figures, workload.axes)
-    kept, moved = figures.tells_total, tuple(map(any, zip(*types.squares, strict=True)))
+    total_fixed, moved = figures.tells_total, tuple(map(any, zip(*types.squares, strict=True)))
     try:
-        return Information.of(workload, figures, people_kept=kept, moved=moved)
+        return Information.of(workload, figures, people_kept=total_fixed, moved=moved)
     except StructureError:
-        return Information.of(workload, figures, people_kept=kept, moved=moved, approximate=True)
+        return Information.of(
+            workload, figures, people_kept=total_fixed, moved=moved, approximate=True
+        )
 
 
 def document(found: Design, model: Information, aim: str) -> dict[str, Any]:
@@ -137,7 +139,7 @@ def _recheck(
 ) -> DesignChecks:
     types, law = difference_types(adjacency, workload), told["law"]
     model = variance_model(workload, adjacency.figures, types)
-    found = Design(
+    read = Design(
         workload,
         types,
         law,
@@ -148,11 +150,11 @@ def _recheck(
         _read_objective(told["objective"]),
         _read_certificate(told["certificate"]),
     )
-    same = document(found, model, told["aim"])
+    same = document(read, model, told["aim"])
     return DesignChecks(
-        found.parameters == tuple(drawn) and found.feasible(),
+        read.parameters == tuple(drawn) and read.feasible(),
         repr(same["types"]) == repr(told["types"]) and _nothing_else(told, same),
-        _gap(found, model) and _variances(found, model),
+        _gap(read, model) and _variances(read, model),
     )
 
 

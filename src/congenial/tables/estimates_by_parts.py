@@ -104,10 +104,10 @@ class _TreePiece:
     @cached_property
     def order(self) -> NodeOrder:
         """The order in which whole counts are fitted."""
-        found = self._order()
-        for level in range(1, len(found.chain)):
-            refuse_unattainable(found, level)
-        return found
+        order = self._order()
+        for level in range(1, len(order.chain)):
+            refuse_unattainable(order, level)
+        return order
 
     def _order(self) -> NodeOrder:
         return order_along(self.work, self.tree, self.groups)
@@ -175,8 +175,8 @@ class PartEstimator(_TreePiece):
         atoms = self.order.atoms[0]
         low, high = (0, 0) if atoms.kernel is None else (int(atoms.low[0]), int(atoms.high[0]))
         return Below(
-            {contrasts: one.sums[-1][:, 0] for contrasts, one in found.items()},
-            {contrasts: one.levels[-1].summed[0] for contrasts, one in passes.items()},
+            {contrasts: part.sums[-1][:, 0] for contrasts, part in found.items()},
+            {contrasts: part.levels[-1].summed[0] for contrasts, part in passes.items()},
             self._start(self.top).reshape(-1),
             float(p[0]),
             float(q[0]),
@@ -213,11 +213,11 @@ class UpperInverse(TreeInverse):
 
     def _contrasts(self) -> list[Contrasts]:
         flat = self.separation.flat
-        return [one for size in range(len(flat) + 1) for one in combinations(flat, size)]
+        return [subset for size in range(len(flat) + 1) for subset in combinations(flat, size)]
 
     def _part(self, contrasts: Contrasts) -> ContrastPasses:
         _, information, parents, fixed = self._levels(contrasts, 0)
-        summed = np.stack([one.covariances[contrasts] for one in self.below])
+        summed = np.stack([part.covariances[contrasts] for part in self.below])
         return ContrastPasses(0, TreePasses.over(summed, parents, information, [fixed[0], *fixed]))
 
 
@@ -246,7 +246,7 @@ class UpperEstimator(_TreePiece):
     @cached_property
     def start(self) -> Floats:
         """The parts' cells of some table that has the figures."""
-        cells = np.stack([one.start for one in self.below])
+        cells = np.stack([part.start for part in self.below])
         rest = [levels for at, levels in enumerate(self.work.shape) if at != self.tree]
         return np.moveaxis(cells.reshape(-1, *rest), 0, self.tree)
 
@@ -255,16 +255,18 @@ class UpperEstimator(_TreePiece):
 
     def _order(self) -> NodeOrder:
         """Down to the parts, each with the bounds of what it leaves open."""
-        low, high = (np.array([getattr(one, end) for one in self.below]) for end in ("low", "high"))
+        low, high = (
+            np.array([getattr(part, end) for part in self.below]) for end in ("low", "high")
+        )
         return with_bounds(super()._order(), low, high)
 
     def settled(self, values: Sequence[Any]) -> Settled:
         """Estimates and whole counts, from the tables above the parts as drawn; None below."""
-        terms, found = self._terms(values), {}
+        terms, means_above = self._terms(values), {}
         for contrasts, part in self.inverse.parts.items():
-            means = np.stack([one.means[contrasts] for one in self.below], axis=1)
-            found[contrasts] = part.passes.solve(self.inverse.given(contrasts, terms), means)
-        solution = TreeSolution(self.inverse, 1, found)
+            means = np.stack([part.means[contrasts] for part in self.below], axis=1)
+            means_above[contrasts] = part.passes.solve(self.inverse.given(contrasts, terms), means)
+        solution = TreeSolution(self.inverse, 1, means_above)
         fitted = UpperEstimates(self.work, self.inverse, solution, self.start)
         return Settled(fitted, fit_to_targets(self.order, self._targets(fitted)))
 
@@ -280,18 +282,18 @@ class UpperEstimator(_TreePiece):
         """As `level_precisions`, on top of what the parts have."""
         order = self.order
         size = order.cells / (int(order.groups.max()) + 1)
-        within = np.array([one.p for one in self.below])
-        sums = within + size * np.array([one.q for one in self.below])
-        found: list[tuple[Floats, Floats]] = []
+        within = np.array([part.p for part in self.below])
+        sums = within + size * np.array([part.q for part in self.below])
+        limits: list[tuple[Floats, Floats]] = []
         for level in reversed(range(len(order.chain))):
             cell, group = own_precisions(order, level)
-            if found:
+            if limits:
                 parents = order.parents(level + 1).array
                 within = 1 / np.bincount(parents, weights=1 / within)
                 sums = 1 / np.bincount(parents, weights=1 / sums)
             within, sums = within + cell, sums + cell + size * group
-            found.insert(0, (within, np.maximum(0.0, (sums - within) / size)))
-        return found
+            limits.insert(0, (within, np.maximum(0.0, (sums - within) / size)))
+        return limits
 
     def above(self, settled: Settled, part: int) -> Above:
         """What comes back to a part."""

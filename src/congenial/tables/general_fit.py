@@ -219,8 +219,8 @@ def nearest_in(
     randomness = SystemRandomness() if randomness is None else randomness
     y = _whole(values, conforming.cells)
     m = np.clip(y, conforming.lower, conforming.upper)
-    held = conforming.rows_held(m)
-    if np.all(held) and np.array_equal(m, y) and not every:
+    rows = conforming.rows_held(m)
+    if np.all(rows) and np.array_equal(m, y) and not every:
         return m
     if not (np.all(conforming.is_sum) or every):  # bounds on sums often hold by themselves
         m = nearest_in(y, conforming.sums_only, randomness)
@@ -230,7 +230,7 @@ def nearest_in(
     if every or conforming.totals is not None:
         return checked(_nearest_part(y, conforming, randomness), conforming)
     cell_part, row_part = conforming.parts
-    broken = np.union1d(cell_part[m != y], row_part[~held])
+    broken = np.union1d(cell_part[m != y], row_part[~rows])
     inside = np.isin(cell_part, broken) & conforming.counted
     if np.array_equal(inside, conforming.counted):
         m = _nearest_part(y, conforming, randomness)

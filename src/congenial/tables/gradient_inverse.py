@@ -127,7 +127,7 @@ class GradientInverse:
         Decided by a probe: a fixed random vector over the table must be reproduced by M M^+.
         """
         measured = (self.measurements.margins[b] for b in self.measurements.measured)
-        if any(one.refines(margin) for one in measured):
+        if any(other.refines(margin) for other in measured):
             return True
         probe = np.random.default_rng(0).standard_normal((1, *margin.shape))
         right = self.project(margin.spread(probe))
@@ -210,14 +210,14 @@ class LowRankVariances:
         here = indicators(margin)
         cells = np.asarray(here.sum(axis=1)).reshape(-1)
         overlaps = (here @ self._columns).tocsr()
-        found = np.empty(margin.size)
+        variances = np.empty(margin.size)
         step = max(1, BATCH // len(self._inverse))
         for start in range(0, margin.size, step):
             rows = overlaps[start : start + step]
-            told = np.asarray(rows.multiply(rows @ self._inverse).sum(axis=1)).reshape(-1)
-            found[start : start + step] = cells[start : start + step] - told
-        found[found < TOLD * cells] = 0.0
-        return found.reshape(margin.shape) / self.precision
+            quadratic = np.asarray(rows.multiply(rows @ self._inverse).sum(axis=1)).reshape(-1)
+            variances[start : start + step] = cells[start : start + step] - quadratic
+        variances[variances < TOLD * cells] = 0.0
+        return variances.reshape(margin.shape) / self.precision
 
 
 def _squares(vectors: Floats) -> Floats:
@@ -226,7 +226,7 @@ def _squares(vectors: Floats) -> Floats:
 
 def _products(left: Floats, right: Floats) -> Floats:
     """Inner products per vector of a batch, shaped to multiply it."""
-    flat = (one.reshape(len(one), -1) for one in (left, right))
+    flat = (side.reshape(len(side), -1) for side in (left, right))
     return np.asarray(np.einsum("bi,bi->b", *flat).reshape(-1, *(1,) * (left.ndim - 1)))
 
 

@@ -88,8 +88,8 @@ class Tree:
         are independent problems.
         """
         steps = self._steps(information, exact)
-        found = [v @ one for v, one in zip(steps.variance, self.counts, strict=False)]
-        return np.stack(found, axis=1)
+        variances = [v @ count for v, count in zip(steps.variance, self.counts, strict=False)]
+        return np.stack(variances, axis=1)
 
     def slopes(self, information: Floats, exact: NDArray[np.bool_], pull: Floats) -> Floats:
         """Derivative of the sum of `pull` times `totals` by each entry of `information`.
@@ -98,8 +98,8 @@ class Tree:
         """
         steps, leaf = self._steps(information, exact), information.shape[1] - 1
         starts = [self._starts(k) for k in range(leaf)]
-        to_alone: list[Floats] = [np.zeros_like(one) for one in steps.alone]
-        to_below: list[Floats] = [np.zeros_like(one) for one in steps.below]
+        to_alone: list[Floats] = [np.zeros_like(alone) for alone in steps.alone]
+        to_below: list[Floats] = [np.zeros_like(below) for below in steps.below]
         felt = pull[:, leaf:] * self.counts[leaf]
         for k in range(leaf - 1, -1, -1):
             share, above = steps.share[k], steps.variance[k][:, self.parents[k]]
@@ -110,14 +110,14 @@ class Tree:
             felt = np.add.reduceat(felt * share**2, starts[k], axis=1)
             felt = felt + pull[:, k, None] * self.counts[k]
         to_alone[0] = to_alone[0] + felt
-        found = []
+        gradients = []
         for k in range(leaf):
-            found.append(-(to_alone[k] * steps.alone[k] ** 2).sum(axis=1))
+            gradients.append(-(to_alone[k] * steps.alone[k] ** 2).sum(axis=1))
             free = np.where(exact[:, k, None], 0, to_alone[k])
             passed = to_below[k] + free / (1 + steps.below[k] * information[:, k, None]) ** 2
             to_alone[k + 1] = to_alone[k + 1] + passed[:, self.parents[k]] * self.alike[k]
-        found.append(-(to_alone[leaf] * steps.alone[leaf] ** 2).sum(axis=1))
-        return np.stack(found, axis=1)
+        gradients.append(-(to_alone[leaf] * steps.alone[leaf] ** 2).sum(axis=1))
+        return np.stack(gradients, axis=1)
 
     def _starts(self, k: int) -> NDArray[np.int64]:
         """Where the children of each node of a step begin."""
@@ -212,9 +212,9 @@ class Information:
         are no full margins are left out, which can only enlarge variances.
         """
         names = [n for n in workload.schema.names if n in {*workload.axes, *figures.bases}]
-        known = figure_margins(figures, names, people_kept=people_kept).margins
+        exact = figure_margins(figures, names, people_kept=people_kept).margins
         at = [names.index(name) for name in workload.axes]
-        margins = tuple(Margin(tuple(one.partitions[k] for k in at)) for one in known)
+        margins = tuple(Margin(tuple(margin.partitions[k] for k in at)) for margin in exact)
         chains = tuple(_chain(workload, margins, k) for k in range(len(at)))
         crossing = [k for k, chain in enumerate(chains) if not _nests(chain)]
         unequal = [axis for axis in _unequal(workload) if axis not in crossing]
@@ -247,16 +247,21 @@ class Information:
     def _refines(self) -> list[NDArray[np.bool_]]:
         """For each attribute but the tree: whether a partition (rows) contains a step (columns)."""
         return [
-            np.array([[one.refines(step) for step in self.chains[k]] for one in self.chains[k]])
+            np.array(
+                [
+                    [partition.refines(step) for step in self.chains[k]]
+                    for partition in self.chains[k]
+                ]
+            )
             for k in self._others
         ]
 
     def _inside(self, margin: Margin) -> NDArray[np.bool_]:
         """Which products of steps a table contains."""
-        found = np.ones(len(self._products), dtype=bool)
+        refined = np.ones(len(self._products), dtype=bool)
         for column, step in enumerate(self._steps(margin)):
-            found &= self._refines[column][step][self._products[:, column]]
-        return found
+            refined &= self._refines[column][step][self._products[:, column]]
+        return refined
 
     def _level(self, margin: Margin) -> int:
         tree = self.tree
@@ -269,23 +274,25 @@ class Information:
     @cached_property
     def _products(self) -> NDArray[np.int64]:
         """Products of steps that some table contains, one step per attribute but the tree."""
-        found = set()
+        subsets = set()
         for margin in self.workload.margins:
             steps = zip(self._refines, self._steps(margin), strict=True)
-            found |= set(product(*(np.flatnonzero(one[step]).tolist() for one, step in steps)))
-        return np.array(sorted(found), dtype=np.int64).reshape(len(found), len(self._others))
+            subsets |= set(
+                product(*(np.flatnonzero(refines[step]).tolist() for refines, step in steps))
+            )
+        return np.array(sorted(subsets), dtype=np.int64).reshape(len(subsets), len(self._others))
 
     @cached_property
     def _dimensions(self) -> Floats:
         """Dimension of each product of steps."""
-        found = np.ones(len(self._products))
+        sizes = np.ones(len(self._products))
         for column, k in enumerate(self._others):
             own: list[int] = []
-            for step, one in enumerate(self.chains[k]):
+            for step, partition in enumerate(self.chains[k]):
                 coarser = zip(self._refines[column][step], own, strict=False)
-                own.append(max(1, one.size - sum(size for inside, size in coarser if inside)))
-            found *= np.array(own)[self._products[:, column]]
-        return found
+                own.append(max(1, partition.size - sum(size for inside, size in coarser if inside)))
+            sizes *= np.array(own)[self._products[:, column]]
+        return sizes
 
     @cached_property
     def _contains(self) -> Floats:
@@ -311,35 +318,37 @@ class Information:
     @cached_property
     def _exact(self) -> NDArray[np.bool_]:
         """Which levels of the tree figures tell, for each product of steps."""
-        found = np.zeros((len(self._products), len(self._nodes.counts)), dtype=bool)
+        exact = np.zeros((len(self._products), len(self._nodes.counts)), dtype=bool)
         for margin in self.figures:
-            found[self._inside(margin), self._level(margin)] = True
+            exact[self._inside(margin), self._level(margin)] = True
         if self.moved is not None:
-            found[~self._contains[np.array(self.moved)].any(axis=0)] = True
-        return found
+            exact[~self._contains[np.array(self.moved)].any(axis=0)] = True
+        return exact
 
     @cached_property
     def _groups(self) -> list[tuple[int, NDArray[np.int64]]]:
         """Products by the finest level of the tree at which some table contains them."""
-        shown = np.where(self._contains > 0, self._levels[:, None], -1)
-        finest = np.maximum(shown.max(axis=0), _last(self._exact))
+        levels = np.where(self._contains > 0, self._levels[:, None], -1)
+        finest = np.maximum(levels.max(axis=0), _last(self._exact))
         return [(int(k), np.flatnonzero(finest == k)) for k in np.unique(finest)]
 
     # ---- variances -----------------------------------------------------------------------------
 
     def _information(self, precisions: NDArray[Any]) -> NDArray[Any]:
         """Per product (rows) and level of the tree."""
-        found = np.zeros((len(self._products), len(self._nodes.counts)), dtype=precisions.dtype)
+        information = np.zeros(
+            (len(self._products), len(self._nodes.counts)), dtype=precisions.dtype
+        )
         for k, at in self._tables_at:
-            found[:, k] = precisions[at] @ self._contains[at]
-        return found
+            information[:, k] = precisions[at] @ self._contains[at]
+        return information
 
     def _totals(self, information: NDArray[Any]) -> NDArray[Any]:
-        found = np.zeros_like(information)
+        gradient = np.zeros_like(information)
         for level, rows in self._groups:
             part = information[rows, : level + 1]
-            found[rows, : level + 1] = self._nodes.totals(part, self._exact[rows, : level + 1])
-        return found
+            gradient[rows, : level + 1] = self._nodes.totals(part, self._exact[rows, : level + 1])
+        return gradient
 
     @cached_property
     def _weights(self) -> Floats:
@@ -350,10 +359,10 @@ class Information:
     def variances(self, precisions: Floats) -> Floats:
         """Mean variance of the cells of each table."""
         totals = self._totals(self._information(np.asarray(precisions, dtype=float)))
-        found = np.zeros(len(self._levels))
+        variances = np.zeros(len(self._levels))
         for k, at in self._tables_at:
-            found[at] = self._weights[at] @ totals[:, k]
-        return found
+            variances[at] = self._weights[at] @ totals[:, k]
+        return variances
 
     def gains(self, precisions: Floats, weights: Floats) -> Floats:
         """-d/dp_c of sum_b weights_b V_b, for each table c."""
@@ -364,12 +373,12 @@ class Information:
         slopes = np.zeros_like(information)
         for level, rows in self._groups:
             part = (rows, slice(level + 1))
-            given = (information[part], self._exact[part], pull[part])
-            slopes[part] = self._nodes.slopes(*given)
-        found = np.zeros(len(self._levels))
+            parts = (information[part], self._exact[part], pull[part])
+            slopes[part] = self._nodes.slopes(*parts)
+        variances = np.zeros(len(self._levels))
         for k, at in self._tables_at:
-            found[at] = -self._contains[at] @ slopes[:, k]
-        return np.maximum(found, 0)
+            variances[at] = -self._contains[at] @ slopes[:, k]
+        return np.maximum(variances, 0)
 
 
 def _last(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -380,9 +389,9 @@ def _last(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 def _chain(workload: Workload, figures: Sequence[Margin], axis: int) -> tuple[Partition, ...]:
     """All partitions of an attribute that occur, one block first, then by their sizes."""
-    found = {Partition.whole(workload.finest[axis])}
-    found |= {one.partitions[axis] for one in (*figures, *workload.margins)}
-    return tuple(sorted(found, key=lambda one: (one.size, one.blocks)))
+    partitions = {Partition.whole(workload.finest[axis])}
+    partitions |= {margin.partitions[axis] for margin in (*figures, *workload.margins)}
+    return tuple(sorted(partitions, key=lambda one: (one.size, one.blocks)))
 
 
 def _nests(chain: Sequence[Partition]) -> bool:

@@ -49,8 +49,8 @@ class Inverse(Protocol):
 
 def not_determined(names: Sequence[str], margin: Margin) -> StructureError:
     """The error for a table that measurements and figures do not determine."""
-    shown = [name for name, size in zip(names, margin.shape, strict=True) if size > 1]
+    named = [name for name, size in zip(names, margin.shape, strict=True) if size > 1]
     return StructureError(
-        f"the measured tables do not determine the table over {', '.join(shown) or 'nothing'}.",
+        f"the measured tables do not determine the table over {', '.join(named) or 'nothing'}.",
         remedy="Measure it, or a table that it is a sum of.",
     )

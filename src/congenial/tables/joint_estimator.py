@@ -92,9 +92,9 @@ class JointEstimator:
         """Standard deviation of every cell of a table; 0 where figures tell it."""
         key = tuple(names)
         if key not in self._deviations:
-            found = self.covariance.deviations(key)
-            values = np.where(found.values < NOISELESS, 0.0, found.values)
-            self._deviations[key] = Deviations(values, found.basis)
+            deviations = self.covariance.deviations(key)
+            values = np.where(deviations.values < NOISELESS, 0.0, deviations.values)
+            self._deviations[key] = Deviations(values, deviations.basis)
         return self._deviations[key]
 
     def deviation_of_sum(self, names: Sequence[str], cells: Any) -> float:
@@ -124,7 +124,7 @@ class JointEstimator:
 
     def prints(self, names: Sequence[str]) -> bool:
         """Whether a table is printed as whole counts."""
-        printed = {frozenset(one) for one in self.workload.tables if one not in self.across}
+        printed = {frozenset(table) for table in self.workload.tables if table not in self.across}
         return self.has_counts and frozenset(names) in printed
 
     def prints_sum(self, names: Sequence[str], cells: Any) -> bool:
@@ -223,12 +223,14 @@ class JointEstimator:
         """
         fitted = self.fitted(drawn)
         work = self.measurements
-        shown = [b for b, margin in enumerate(work.margins) if margin == finest(work)]
-        cells = counts[shown[0]] if shown else None
+        finest_tables = [b for b, margin in enumerate(work.margins) if margin == finest(work)]
+        cells = counts[finest_tables[0]] if finest_tables else None
         if cells is None or not self.has_counts or isinstance(self._fit_method, NodeOrder):
             return False
-        bases = [work.workload.schema.axis(name).base for name in work.workload.tables[shown[0]]]
+        bases = [
+            work.workload.schema.axis(name).base for name in work.workload.tables[finest_tables[0]]
+        ]
         whole = WholeCounts(work, None, np.transpose(cells, [bases.index(n) for n in work.names]))
-        told = zip(self.workload.tables, counts, strict=True)
-        same = all(c is not None and np.array_equal(whole.table(names), c) for names, c in told)
+        pairs = zip(self.workload.tables, counts, strict=True)
+        same = all(c is not None and np.array_equal(whole.table(names), c) for names, c in pairs)
         return same and as_near_tables(fitted, self.keep, whole.cells)

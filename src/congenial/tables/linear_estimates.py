@@ -98,8 +98,8 @@ def completed(estimates: Estimates, most: int) -> Estimates:
     more = work.over(margins, [*(work.precisions[b] for b in work.measured), slight])
     inverse = choose_inverse(more)
     terms = [
-        (one, (work.precisions[b] * estimates.solution.totals(one)[0])[None])
-        for b, one in zip(work.measured, margins, strict=False)
+        (margin, (work.precisions[b] * estimates.solution.totals(margin)[0])[None])
+        for b, margin in zip(work.measured, margins, strict=False)
     ]
     return Estimates(more, inverse, inverse.apply(terms))
 
@@ -114,8 +114,8 @@ def in_order(values: Floats, names: Sequence[str], measurements: Measurements) -
     bases = [measurements.workload.schema.axis(name).base for name in names]
     places = [measurements.names.index(base) for base in bases]
     rest = tuple(at for at in range(values.ndim) if at not in places)
-    kept = [at for at in range(values.ndim) if at in places]
-    return np.asarray(np.squeeze(values, rest).transpose([kept.index(at) for at in places]))
+    axes = [at for at in range(values.ndim) if at in places]
+    return np.asarray(np.squeeze(values, rest).transpose([axes.index(at) for at in places]))
 
 
 def estimate(

@@ -90,14 +90,14 @@ class Measurements:
     def cells(self) -> tuple[Partition, ...]:
         """Per attribute, the levels that some table or figure tells apart."""
         full = self._domain.finest
-        told: list[list[Partition]] = [[Partition.whole(levels)] for levels in full]
+        partitions: list[list[Partition]] = [[Partition.whole(levels)] for levels in full]
         for margin in self._domain.margins:
-            for seen, partition in zip(told, margin.partitions, strict=True):
-                seen.append(partition)
+            for listed, partition in zip(partitions, margin.partitions, strict=True):
+                listed.append(partition)
         for statement in self.figures.statements:
-            for seen, partition in zip(told, self._seen_by(statement), strict=True):
-                seen.append(partition)
-        return tuple(common_refinement(seen) for seen in told)
+            for listed, partition in zip(partitions, self._seen_by(statement), strict=True):
+                listed.append(partition)
+        return tuple(common_refinement(listed) for listed in partitions)
 
     def _seen_by(self, statement: Statement) -> list[Partition]:
         """What a figure tells apart: its axes, and all levels of attributes in its conditions."""
@@ -145,10 +145,10 @@ class Measurements:
 
     def over(self, margins: Sequence[Margin], precisions: Sequence[float]) -> Measurements:
         """The same cells and figures, measured by other tables over these cells."""
-        found = copy(self)
-        vars(found).update(margins=tuple(margins), precisions=tuple(precisions))
-        vars(found).pop("measured", None)
-        return found
+        copied = copy(self)
+        vars(copied).update(margins=tuple(margins), precisions=tuple(precisions))
+        vars(copied).pop("measured", None)
+        return copied
 
     # ---- the figures -------------------------------------------------------------------------
 
@@ -243,12 +243,12 @@ def common_refinement(partitions: Sequence[Partition]) -> Partition:
     >>> common_refinement([Partition.of([0, 0, 1, 1]), Partition.of([1, 0, 0, 0])]).blocks
     (0, 1, 2, 2)
     """
-    found = np.zeros(len(partitions[0].blocks), dtype=np.int64)
+    number_of = np.zeros(len(partitions[0].blocks), dtype=np.int64)
     for partition in partitions:
-        pairs = found * partition.size + partition.array
+        pairs = number_of * partition.size + partition.array
         _, first, number = np.unique(pairs, return_index=True, return_inverse=True)
-        found = np.argsort(np.argsort(first))[number.reshape(-1)]
-    return Partition.of(found)
+        number_of = np.argsort(np.argsort(first))[number.reshape(-1)]
+    return Partition.of(number_of)
 
 
 def relative(coarse: Partition, fine: Partition) -> Partition:

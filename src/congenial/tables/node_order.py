@@ -112,11 +112,11 @@ def node_order(measurements: Measurements, keep: Sequence[str] = ()) -> NodeOrde
     reasons: list[str] = []
     by_size = sorted(range(len(measurements.shape)), key=lambda at: -measurements.shape[at])
     for tree in by_size:
-        found = _order_at(measurements, tree, keep)
-        if isinstance(found, NodeOrder):
-            return found
-        reasons.append(found)
-    telling = [one for one in reasons if not one.startswith(CONCERNS)] or reasons
+        order = _order_at(measurements, tree, keep)
+        if isinstance(order, NodeOrder):
+            return order
+        reasons.append(order)
+    telling = [reason for reason in reasons if not reason.startswith(CONCERNS)] or reasons
     raise StructureError(
         f"whole counts cannot be fitted from coarse to fine: {telling[0]}.",
         remedy="Print the estimates, or publish figures that follow the tables.",
@@ -125,13 +125,13 @@ def node_order(measurements: Measurements, keep: Sequence[str] = ()) -> NodeOrde
 
 def order_along(measurements: Measurements, tree: int, groups: Ints) -> NodeOrder:
     """The order along one attribute with given groups; StructureError where there is none."""
-    found = _order_at(measurements, tree, ())
-    if isinstance(found, str):
+    order = _order_at(measurements, tree, ())
+    if isinstance(order, str):
         raise StructureError(
-            f"whole counts cannot be fitted from coarse to fine: {found}.",
+            f"whole counts cannot be fitted from coarse to fine: {order}.",
             remedy="Publish figures that follow the tables.",
         )
-    return replace(found, groups=groups)
+    return replace(order, groups=groups)
 
 
 def with_bounds(order: NodeOrder, low: Ints, high: Ints) -> NodeOrder:
@@ -204,11 +204,11 @@ def _with_kept(
     measurements: Measurements, chain: tuple[Partition, ...], tree: int, axis: str
 ) -> tuple[Partition, ...]:
     """The chain with a named partition inside the finest level that does not refine it."""
-    kept = measurements.margin([axis]).partitions[tree]
-    below = next(i for i, one in enumerate(chain) if one.refines(kept))
+    partition = measurements.margin([axis]).partitions[tree]
+    below = next(i for i, level in enumerate(chain) if level.refines(partition))
     if below == 0:
         return chain
-    between = common_refinement([chain[below - 1], kept])
+    between = common_refinement([chain[below - 1], partition])
     return chain if between in chain else (*chain[:below], between, *chain[below:])
 
 
@@ -226,13 +226,13 @@ def _groups(measurements: Measurements, rest: Sequence[int]) -> Ints:
     """The sums of cells that get a term of their own: those of the largest such measured table."""
     cells = prod(measurements.shape[at] for at in rest)
     best = np.arange(cells)
-    found = []
+    reasons = []
     for b in measurements.measured:
         numbers = _cell_numbers(measurements.margins[b], rest)
         size = int(numbers.max()) + 1
         if 1 < size < cells:
-            found.append((size, measurements.precisions[b], numbers))
-    return max(found, key=lambda each: each[:2])[2] if found else best
+            reasons.append((size, measurements.precisions[b], numbers))
+    return max(reasons, key=lambda each: each[:2])[2] if reasons else best
 
 
 def _cell_numbers(margin: Margin, rest: Sequence[int]) -> Ints:
@@ -260,9 +260,9 @@ def _known(
         sums = np.zeros((partition.size, moved.shape[1]), dtype=np.int64)
         np.add.at(sums, relative(partition, finer).array, moved)
         inside = figure_rows(figure, rest, measurements.shape)
-        seen = np.any(inside != 0, axis=1)
-        rows.append(inside[seen])
-        values.append(sums[:, seen])
+        used = np.any(inside != 0, axis=1)
+        rows.append(inside[used])
+        values.append(sums[:, used])
     return np.vstack(rows), np.hstack(values)
 
 
@@ -287,12 +287,12 @@ def _all_atoms(
 def _atoms(rows: Floats, values: Ints, possible: Any) -> Atoms | str:
     """Cells with equal columns as atoms, and what the figures say of their sums."""
     columns = np.where(possible, rows, 0.0)
-    seen = np.any(columns != 0, axis=0)
+    used = np.any(columns != 0, axis=0)
     of_cell = np.full(len(possible), -1, dtype=np.int64)
-    if not seen.any():
+    if not used.any():
         return Atoms(of_cell, np.zeros((len(values), 0), dtype=np.int64))
-    distinct, number = np.unique(columns[:, seen].T, axis=0, return_inverse=True)
-    of_cell[seen] = number.reshape(-1)
+    distinct, number = np.unique(columns[:, used].T, axis=0, return_inverse=True)
+    of_cell[used] = number.reshape(-1)
     matrix = distinct.T
     solved = np.linalg.lstsq(matrix, values.T.astype(float), rcond=None)[0].T
     _, sizes, right = np.linalg.svd(matrix)

@@ -42,9 +42,9 @@ class Problem:
 
     def precisions(self, x: Floats) -> Floats:
         """Information on each table, 0 for tables that the figures tell."""
-        found = np.zeros(len(self.open))
-        found[self.open] = x * x / 2 if self.squared else x
-        return found
+        precisions = np.zeros(len(self.open))
+        precisions[self.open] = x * x / 2 if self.squared else x
+        return precisions
 
     def variances(self, x: Floats) -> Floats:
         """Mean variance of the cells of each table."""
@@ -56,8 +56,8 @@ class Problem:
 
     def gains(self, x: Floats, weights: Floats) -> Floats:
         """-d/dx of sum_b weights_b V_b."""
-        found = self.model.gains(self.precisions(x), weights)[self.open]
-        return found * x if self.squared else found
+        gains = self.model.gains(self.precisions(x), weights)[self.open]
+        return gains * x if self.squared else gains
 
 
 def solve(problem: Problem, start: Floats | None = None) -> Floats:
@@ -65,8 +65,8 @@ def solve(problem: Problem, start: Floats | None = None) -> Floats:
     if start is None:
         start = 1 / problem.types.max(axis=0)
     if problem.squared:
-        found = [_local(problem, one) for one in (start, *_starts(problem))]
-        return min(found, key=problem.value)
+        solutions = [_local(problem, point) for point in (start, *_starts(problem))]
+        return min(solutions, key=problem.value)
     return _local(problem, start)
 
 
@@ -136,7 +136,7 @@ def _sequential(problem: Problem, start: Floats) -> Floats:
         "jac": lambda z: -problem.types * np.exp(z),
     }
     x = _scaled(problem, start)
-    found = minimize(
+    result = minimize(
         error,
         np.log(x),
         jac=True,
@@ -145,7 +145,7 @@ def _sequential(problem: Problem, start: Floats) -> Floats:
         bounds=[(-40, 5)] * len(x),
         options={"maxiter": 400, "ftol": 1e-12},
     )
-    return _scaled(problem, np.exp(found.x))
+    return _scaled(problem, np.exp(result.x))
 
 
 def _largest(problem: Problem, factors: Floats, start: Floats) -> Floats:
@@ -157,7 +157,7 @@ def _largest(problem: Problem, factors: Floats, start: Floats) -> Floats:
     x = _scaled(problem, start)
     first = np.append(np.log(x), np.log(problem.value(x)))
     last = np.append(np.zeros(len(x)), 1.0)
-    found = minimize(
+    result = minimize(
         lambda z: (float(z[-1]), last),
         first,
         jac=True,
@@ -166,7 +166,7 @@ def _largest(problem: Problem, factors: Floats, start: Floats) -> Floats:
         bounds=[(-40, 5)] * len(x) + [(None, None)],
         options={"maxiter": 200, "ftol": 1e-12},
     )
-    better = _scaled(problem, np.exp(found.x[:-1]))
+    better = _scaled(problem, np.exp(result.x[:-1]))
     return min(better, x, key=problem.value)
 
 
@@ -248,12 +248,12 @@ def certify(problem: Problem, x: Floats) -> DesignCertificate:
     if isinstance(problem.objective, LargestRatio):
         tables = _mean_of_ratios(problem, x)
         gain = problem.gains(x, tables)
-        kept: tuple[float, ...] | None = tuple(tables.tolist())
+        weights: tuple[float, ...] | None = tuple(tables.tolist())
     else:
         gain = problem.gains(x, problem.objective.weights(problem.variances(x)))
-        kept = None
+        weights = None
     multipliers = _cheapest(problem.types, gain)
-    draft = DesignCertificate(0.0, tuple(multipliers.tolist()), kept)
+    draft = DesignCertificate(0.0, tuple(multipliers.tolist()), weights)
     return replace(draft, share=draft.recomputed(problem, x))
 
 
@@ -264,8 +264,8 @@ def _cheapest(types: Floats, gain: Floats) -> Floats:
     from scipy.optimize import linprog
 
     scale = gain.max()
-    found = linprog(np.ones(len(types)), A_ub=-types.T, b_ub=-gain / scale, method="highs")
-    multipliers = np.maximum(found.x, 0)
+    result = linprog(np.ones(len(types)), A_ub=-types.T, b_ub=-gain / scale, method="highs")
+    multipliers = np.maximum(result.x, 0)
     return np.asarray(multipliers * np.max(gain / np.maximum(multipliers @ types, 1e-300)))
 
 
@@ -282,7 +282,7 @@ def _mean_of_ratios(problem: Problem, x: Floats) -> Floats:
     rows = np.array([problem.gains(x, unit) for unit in np.eye(len(factors))[at] * factors])
     scale = ratios.max()
     count, size = len(problem.types), len(at)
-    found = linprog(
+    result = linprog(
         np.concatenate([-2 * ratios / scale, np.ones(count)]),
         A_ub=np.hstack([rows.T / scale, -problem.types.T]),
         b_ub=np.zeros(rows.shape[1]),
@@ -291,5 +291,5 @@ def _mean_of_ratios(problem: Problem, x: Floats) -> Floats:
         method="highs",
     )
     weights = np.zeros(len(factors))
-    weights[at] = np.maximum(found.x[:size], 0) / np.maximum(found.x[:size], 0).sum()
+    weights[at] = np.maximum(result.x[:size], 0) / np.maximum(result.x[:size], 0).sum()
     return np.asarray(weights * factors)

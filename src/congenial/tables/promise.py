@@ -137,9 +137,9 @@ class Measured:
     def _refuse_other_lattice(self, under: Adjacency) -> None:
         """Noise was drawn given figures: a pair that differs in one is told apart for sure."""
         missing = [
-            one.label
-            for one in self.adjacency.figures.equalities
-            if one not in under.figures.equalities
+            statement.label
+            for statement in self.adjacency.figures.equalities
+            if statement not in under.figures.equalities
         ]
         if missing:
             raise GuaranteeError(

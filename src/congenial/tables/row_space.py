@@ -40,12 +40,12 @@ class RowSpace:
         >>> RowSpace(np.array([[1, 1], [2, 2]])).solution(np.array([3.0, 6.0])).round(9).tolist()
         [1.5, 1.5]
         """
-        found = np.zeros((self.matrix.shape[1], *np.shape(values)[1:]))
+        solution = np.zeros((self.matrix.shape[1], *np.shape(values)[1:]))
         if self.matrix.shape[0] == 0:
-            return found
+            return solution
         for _ in range(ROUNDS):
-            found += self.matrix.T @ self._factors.solve(values - self.matrix @ found)
-        return found
+            solution += self.matrix.T @ self._factors.solve(values - self.matrix @ solution)
+        return solution
 
     def orthogonal(self, vectors: Any) -> Floats:
         """The part of vectors (columns) in the kernel of the matrix."""

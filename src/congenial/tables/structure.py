@@ -60,7 +60,9 @@ class Separation:
         """The coarsest table that separates and of which a table is a sum; often itself."""
         partitions = list(margin.partitions)
         if partitions[self.tree] not in self._levels:
-            finer = [one for one in self.chain if one.refines(partitions[self.tree])]
+            finer = [
+                partition for partition in self.chain if partition.refines(partitions[self.tree])
+            ]
             partitions[self.tree] = finer[-1]
         for at in self.flat:
             if 1 < partitions[at].size < self.shape[at]:
@@ -73,9 +75,9 @@ class Separation:
 
     def subsets(self, margin: Margin) -> Iterator[tuple[int, ...]]:
         """All sets of flat attributes that a table shows."""
-        shown = self.shown(margin)
-        for size in range(len(shown) + 1):
-            yield from combinations(shown, size)
+        visible = self.shown(margin)
+        for size in range(len(visible) + 1):
+            yield from combinations(visible, size)
 
     def summed(self, margin: Margin, contrasts: Sequence[int]) -> int:
         """Cells of the table per cell of its sums over the flat attributes not in contrast."""
@@ -120,19 +122,19 @@ def _direction(levels: int, contrast: bool) -> Floats:
 
 def separate(measurements: Measurements) -> Separation | str:
     """A separation with a small core, or the reason why there is none."""
-    found: list[Separation] = []
+    separations: list[Separation] = []
     reasons = []
     for tree in sorted(range(len(measurements.shape)), key=lambda at: -measurements.shape[at]):
-        one = _separate_at(measurements, tree)
-        if isinstance(one, str):
-            reasons.append(one)
-        elif prod(one.core_shape) <= SMALL_CORE:
-            return one
+        separation = _separate_at(measurements, tree)
+        if isinstance(separation, str):
+            reasons.append(separation)
+        elif prod(separation.core_shape) <= SMALL_CORE:
+            return separation
         else:
-            found.append(one)
-    if not found:
+            separations.append(separation)
+    if not separations:
         return min(reasons, key=len)
-    return min(found, key=lambda one: prod(one.core_shape))
+    return min(separations, key=lambda one: prod(one.core_shape))
 
 
 def separate_along(
@@ -142,13 +144,13 @@ def separate_along(
 
     `flat`: attributes to be treated as flat, where a larger domain decides which are.
     """
-    found = _separate_at(measurements, tree, flat)
-    if isinstance(found, str):
+    separation = _separate_at(measurements, tree, flat)
+    if isinstance(separation, str):
         raise StructureError(
-            f"the tables do not come apart along {measurements.names[tree]}: {found}.",
+            f"the tables do not come apart along {measurements.names[tree]}: {separation}.",
             remedy="Name tables by areas that nest and by whole attributes.",
         )
-    return found
+    return separation
 
 
 def _separate_at(

@@ -46,8 +46,8 @@ class Children:
     @property
     def allowed(self) -> Any:
         """Cells that can hold somebody: no known sum that contains them is zero."""
-        known = np.where(self.blocks >= 0, self.blocks, 0)
-        open_rows = (self.rows[:, known] > 0) if self.rows.shape[1] else np.ones((1, 1), bool)
+        block = np.where(self.blocks >= 0, self.blocks, 0)
+        open_rows = (self.rows[:, block] > 0) if self.rows.shape[1] else np.ones((1, 1), bool)
         allowed = np.where(self.blocks >= 0, open_rows, True)
         if self.columns is not None:
             allowed = allowed & (self.columns > 0)
@@ -70,13 +70,13 @@ def real_fit(children: Children) -> tuple[Floats, float]:
         starts,
         np.ascontiguousarray(children.blocks[order]),
     )
-    known = np.zeros(len(order)) if columns is None else columns[order].astype(float)
+    targets = np.zeros(len(order)) if columns is None else columns[order].astype(float)
     rows = np.ascontiguousarray(children.rows, dtype=float)
-    sums = KnownSums(rows, known, columns is not None)
+    sums = KnownSums(rows, targets, columns is not None)
     x, worst = fit(problem, sums, STEPS, GOAL)
-    found = np.empty_like(x)
-    found[:, order] = x
-    return found, float(worst)
+    fitted = np.empty_like(x)
+    fitted[:, order] = x
+    return fitted, float(worst)
 
 
 def whole_fit(children: Children) -> Ints:
@@ -88,8 +88,8 @@ def whole_fit(children: Children) -> Ints:
     for block in np.unique(children.blocks):
         inside = np.flatnonzero(children.blocks == block)
         if worst > ENOUGH and block >= 0 and children.columns is not None:
-            known = children.rows[:, block], children.columns[inside]
-            x[:, inside] = filled(x[:, inside], *known)
+            sums = children.rows[:, block], children.columns[inside]
+            x[:, inside] = filled(x[:, inside], *sums)
         whole[:, inside] = _round(children, x, allowed, inside, int(block))
     return whole
 
@@ -156,16 +156,16 @@ def _round(children: Children, x: Floats, allowed: Any, inside: Ints, block: int
     if block < 0 and columns is None:
         return np.asarray(np.where(free, np.floor(part + 0.5), 0).astype(np.int64))
     if block < 0:  # only columns are known: each is apportioned on its own
-        found, done = apportion_rows(np.ascontiguousarray(part.T), free.T.copy(), columns)
-        found = found.T
+        rounded, done = apportion_rows(np.ascontiguousarray(part.T), free.T.copy(), columns)
+        rounded = rounded.T
     elif columns is None:
-        found, done = apportion_rows(part, free, children.rows[:, block].copy())
+        rounded, done = apportion_rows(part, free, children.rows[:, block].copy())
     else:
         weight, rows = children.p / children.p.max(), children.rows[:, block].copy()
-        found, done = nearest_whole(part, free, weight, rows, columns)
+        rounded, done = nearest_whole(part, free, weight, rows, columns)
     if not done:
         raise StructureError(
             "no whole counts have the sums that the figures and the coarser counts ask for.",
             remedy="Check that all figures come from one dataset.",
         )
-    return np.asarray(found)
+    return np.asarray(rounded)

@@ -89,30 +89,30 @@ def _evaluate(problem, sums, along, across, x):  # type: ignore[no-untyped-def]
     """Cells given multipliers of rows (along) and columns (across), and the dual's value."""
     (units, cells), blocks = problem.targets.shape, problem.blocks
     g = np.empty(cells)
-    value, known = 0.0, 0.0
+    value, linear = 0.0, 0.0
     for d in range(units):
         for v in range(cells):
             g[v] = across[v, 0] + (along[d, blocks[v]] if blocks[v] >= 0 else 0.0)
         t, allowed, p, q = problem.targets[d], problem.allowed[d], problem.p[d], problem.q[d]
         value += _cells(t, allowed, p, q, g, problem.starts, x[d])
         for b in range(sums.rows.shape[1]):
-            known += along[d, b] * sums.rows[d, b]
-    value += known
+            linear += along[d, b] * sums.rows[d, b]
+    value += linear
     if sums.has_columns:
-        known = 0.0
+        linear = 0.0
         for v in range(cells):
-            known += across[v, 0] * sums.columns[v]
-        value += known
+            linear += across[v, 0] * sums.columns[v]
+        value += linear
     return value
 
 
 @numba.njit(cache=True)
 def _shortfalls(problem, sums, x, short, lack):  # type: ignore[no-untyped-def]
     """What rows and columns lack, filled in, and the largest of it."""
-    blocks, known = problem.blocks, sums.rows.shape[1]
+    blocks, columns_fixed = problem.blocks, sums.rows.shape[1]
     (units, cells), worst = x.shape, 0.0
     for d in range(units):
-        for b in range(known):
+        for b in range(columns_fixed):
             short[d, b] = sums.rows[d, b]
     for v in range(cells):
         total = 0.0
@@ -123,7 +123,7 @@ def _shortfalls(problem, sums, x, short, lack):  # type: ignore[no-untyped-def]
         lack[v] = sums.columns[v] - total if sums.has_columns else 0.0
         worst = max(worst, abs(lack[v]))
     for d in range(units):
-        for b in range(known):
+        for b in range(columns_fixed):
             worst = max(worst, abs(short[d, b]))
     return worst
 
@@ -202,22 +202,22 @@ def _newton(problem, has_columns, x, short, lack, along, across):  # type: ignor
     p, q, starts, blocks = problem.p, problem.q, problem.starts, problem.blocks
     (units, cells), count = x.shape, short.shape[1]
     W, schur, trace = np.empty((cells, cells)), np.zeros((cells, cells)), 0.0
-    seen, gains = np.empty((count, cells)), np.empty((units, count, cells))
+    values, gains = np.empty((count, cells)), np.empty((units, count, cells))
     inverses = np.empty((units, count, count))
     for v in range(cells):
         across[v, 0] = lack[v]
     for d in range(units):
         _unit_jacobian(x[d], p[d], q[d], starts, W)
-        _unit_gains(W, blocks, 1e-9 / p[d], seen, inverses[d], gains[d])
+        _unit_gains(W, blocks, 1e-9 / p[d], values, inverses[d], gains[d])
         for v in range(cells):
             for w in range(cells):
                 schur[v, w] += W[v, w]
         for b in range(count):
             for v in range(cells):
                 across[v, 0] -= gains[d, b, v] * short[d, b]
-                if seen[b, v] != 0.0:
+                if values[b, v] != 0.0:
                     for w in range(cells):
-                        schur[v, w] -= seen[b, v] * gains[d, b, w]
+                        schur[v, w] -= values[b, v] * gains[d, b, w]
     for v in range(cells):
         trace += schur[v, v]
     for v in range(cells):

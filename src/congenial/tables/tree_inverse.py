@@ -68,8 +68,8 @@ class TreeInverse:
 
     def _contrasts(self) -> list[Contrasts]:
         margins = (self.measurements.margins[b] for b in self.measurements.measured)
-        found = {subset for margin in margins for subset in self.separation.subsets(margin)}
-        return sorted(found, key=lambda one: (len(one), one))
+        subsets = {subset for margin in margins for subset in self.separation.subsets(margin)}
+        return sorted(subsets, key=lambda one: (len(one), one))
 
     def _part(self, contrasts: Contrasts) -> ContrastPasses:
         leaf, information, parents, fixed = self._levels(contrasts)
@@ -119,32 +119,32 @@ class TreeInverse:
     def totals(self, terms: Terms, margin: Margin) -> Floats:
         """`apply(terms).totals(margin)`, without solving for contrasts that the table sums over."""
         supported = [self._supported(margin, values) for margin, values in terms]
-        shown = {*self.separation.subsets(self.separation.supported(margin))}
-        wanted = [one for one in self._touched(supported) if one in shown]
+        visible = {*self.separation.subsets(self.separation.supported(margin))}
+        wanted = [subset for subset in self._touched(supported) if subset in visible]
         return self._solution(supported, wanted).totals(margin)
 
     def _solution(self, terms: Terms, wanted: Sequence[Contrasts]) -> TreeSolution:
         batch = len(terms[0][1])
-        found: dict[Contrasts, Floats] = {}
+        means: dict[Contrasts, Floats] = {}
         for contrasts in wanted:
-            given = self.given(contrasts, terms)
-            if any(one is not None for one in given):
-                found[contrasts] = self.parts[contrasts].passes.solve(given)
-        return TreeSolution(self, batch, found)
+            term = self.given(contrasts, terms)
+            if any(level is not None for level in term):
+                means[contrasts] = self.parts[contrasts].passes.solve(term)
+        return TreeSolution(self, batch, means)
 
     def given(self, contrasts: Contrasts, terms: Terms) -> list[Floats | None]:
         """The information vectors on one set of contrasts, per level of its passes."""
         part = self.parts[contrasts]
-        given: list[Floats | None] = [None] * len(part.passes.levels)
+        by_level: list[Floats | None] = [None] * len(part.passes.levels)
         for margin, values in terms:
             if set(contrasts) <= set(self.separation.shown(margin)):
                 if self.settled(margin, contrasts):
                     continue
                 at = self.separation.level(margin) - part.leaf
                 here = self.contrast(margin, values, contrasts)
-                before = given[at]
-                given[at] = here if before is None else before + here
-        return given
+                before = by_level[at]
+                by_level[at] = here if before is None else before + here
+        return by_level
 
     def _supported(self, margin: Margin, values: Floats) -> tuple[Margin, Floats]:
         """The same linear form over a table that separates."""
@@ -152,8 +152,8 @@ class TreeInverse:
         return finer, sums_of(finer, margin).spread(values)
 
     def _touched(self, terms: Terms) -> list[Contrasts]:
-        found = {subset for margin, _ in terms for subset in self.separation.subsets(margin)}
-        return sorted(one for one in found if one in self.parts)
+        subsets = {subset for margin, _ in terms for subset in self.separation.subsets(margin)}
+        return sorted(subset for subset in subsets if subset in self.parts)
 
     def settled(self, margin: Margin, contrasts: Contrasts) -> bool:
         """Whether figures alone fix this part of a table; an error if nothing does."""
@@ -203,11 +203,11 @@ class TreeInverse:
     def _placed(self, values: Floats, margin: Margin) -> Floats:
         """Values over (nodes, core cells) broadcast over the table."""
         separation = self.separation
-        shown = [separation.tree, *separation.core]
-        order = sorted(shown)
-        shape = [margin.shape[at] for at in shown]
-        moved = values.reshape(shape).transpose([shown.index(at) for at in order])
-        padded = [margin.shape[at] if at in shown else 1 for at in range(len(margin.shape))]
+        axes = [separation.tree, *separation.core]
+        order = sorted(axes)
+        shape = [margin.shape[at] for at in axes]
+        moved = values.reshape(shape).transpose([axes.index(at) for at in order])
+        padded = [margin.shape[at] if at in axes else 1 for at in range(len(margin.shape))]
         return np.broadcast_to(moved.reshape(padded), margin.shape)
 
 
@@ -243,7 +243,7 @@ class TreeSolution:
         sums = sums / separation.summed(margin, contrasts)
         places = [*contrasts, separation.tree, *separation.core]
         order = sorted(range(len(places)), key=places.__getitem__)
-        moved = sums.transpose([0, *(1 + one for one in order)])
+        moved = sums.transpose([0, *(1 + axis for axis in order)])
         padded = [margin.shape[at] if at in places else 1 for at in range(len(margin.shape))]
         return np.asarray(moved.reshape(self.batch, *padded))
 
@@ -251,4 +251,4 @@ class TreeSolution:
 def sums_of(finer: Margin, coarse: Margin) -> Margin:
     """The map from a table to sums of its cells."""
     pairs = zip(coarse.partitions, finer.partitions, strict=True)
-    return Margin(tuple(relative(one, other) for one, other in pairs))
+    return Margin(tuple(relative(first, other) for first, other in pairs))

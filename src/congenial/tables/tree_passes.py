@@ -90,12 +90,12 @@ class TreePasses:
         `summed[node]` is the covariance of the sum of a leaf's children given what was measured
         below it; `fixed[0]` are the rows that are fixed there, `fixed[1:]` those of the levels.
         """
-        made = cls.__new__(cls)
+        passes = cls.__new__(cls)
         kinds, which = np.unique(summed.reshape(len(summed), -1), axis=0, return_inverse=True)
         kinds = kinds.reshape(-1, *summed.shape[1:])
         first = _measured_level(kinds, which.reshape(-1), information[0], (fixed[0], fixed[1]))
-        made._build(len(summed), parents, first, information, fixed[1:])
-        return made
+        passes._build(len(summed), parents, first, information, fixed[1:])
+        return passes
 
     def _build(
         self,
@@ -123,8 +123,8 @@ class TreePasses:
 
         `below`: the means of the children's sums of a tree that stands `over` others.
         """
-        found = self.upward(terms, below)
-        return self.downward(found, found.up[-1])
+        messages = self.upward(terms, below)
+        return self.downward(messages, messages.up[-1])
 
     def upward(self, terms: Sequence[Floats | None], below: Floats | None = None) -> Upward:
         """Means given what was measured at and below each node."""
@@ -135,8 +135,8 @@ class TreePasses:
             total = self._sums[at - 1].totals(up[-1])
             sums.append(total)
             here = _apply(level, "keep", total)
-            given = terms[at]
-            up.append(here if given is None else here + _apply(level, "covariance", given))
+            term = terms[at]
+            up.append(here if term is None else here + _apply(level, "covariance", term))
         return Upward(up, sums)
 
     def downward(self, found: Upward, x: Floats) -> Floats:
@@ -148,22 +148,22 @@ class TreePasses:
         return x
 
     def _leaf_terms(self, terms: Sequence[Floats | None], below: Floats | None) -> Floats:
-        given = terms[0]
-        if given is not None:
-            return given
+        term = terms[0]
+        if term is not None:
+            return term
         if below is not None:
             return np.zeros_like(below)
-        batch = next(len(one) for one in terms if one is not None)
+        batch = next(len(term) for term in terms if term is not None)
         return np.zeros((batch, self.leaves, self.width))
 
     @cached_property
     def covariances(self) -> tuple[tuple[Floats, Ints], ...]:
         """Per level: covariances given everything measured, one per kind, and each node's kind."""
         last = self.levels[-1]
-        found = [(last.covariance if self.top is None else self.top[None], last.kinds)]
+        covariances = [(last.covariance if self.top is None else self.top[None], last.kinds)]
         for at in reversed(range(len(self.levels) - 1)):
             level = self.levels[at]
-            above, kinds_above = found[-1]
+            above, kinds_above = covariances[-1]
             upper = self.levels[at + 1]
             number, first = np.unique(kinds_above, return_index=True)
             share, summed = (m[upper.kinds[first]] for m in (upper.share, upper.summed))
@@ -172,8 +172,8 @@ class TreePasses:
             pairs = np.stack([level.kinds, kinds_above[self.parents[at].array]])
             kinds_here, which = np.unique(pairs, axis=1, return_inverse=True)
             own = level.covariance[kinds_here[0]]
-            found.append((own - own @ less[kinds_here[1]] @ own, which.reshape(-1)))
-        return tuple(reversed(found))
+            covariances.append((own - own @ less[kinds_here[1]] @ own, which.reshape(-1)))
+        return tuple(reversed(covariances))
 
 
 def _leaf_level(leaves: int, information: Floats, fixed: Floats) -> Level:

@@ -79,7 +79,7 @@ GRID = 2.0**-20  # on which sums of targets are exact
 def nonnegative_cells(estimates: Estimates, margins: Sequence[Margin]) -> Floats:
     """Nonnegative cells whose tables are near the estimates, coarse ones nearest."""
     work, every = estimates.measurements, finest(estimates.measurements)
-    tables = [*(one for one in dict.fromkeys(margins) if one != every), every]
+    tables = [*(margin for margin in dict.fromkeys(margins) if margin != every), every]
     fit = _Fit(work, tables, weights_of(work, tables))
     return np.asarray(np.rint(fit.solve(estimates.totals(every)) / GRID) * GRID)
 
@@ -130,14 +130,14 @@ class _Fit:
     def _inverse(self) -> Inverse:
         """Of the normal equations with a pull towards given cells beside."""
         precisions = [*self.weights[:-1], self.weights[-1] + self.pull]
-        found = choose_inverse(self.work.over(self.margins, precisions))
-        if isinstance(found, GradientInverse):
-            return replace(found, accuracy=ACCURACY)
-        return found
+        inverse = choose_inverse(self.work.over(self.margins, precisions))
+        if isinstance(inverse, GradientInverse):
+            return replace(inverse, accuracy=ACCURACY)
+        return inverse
 
     def _largest(self, cells: Floats) -> float:
         """The largest sum in any table, signs aside."""
-        return max(float(np.abs(one.totals(cells)).max()) for one in self.margins)
+        return max(float(np.abs(margin.totals(cells)).max()) for margin in self.margins)
 
 
 def nearer(work: Measurements, margins: Sequence[Margin], cells: Ints, targets: Floats) -> Ints:
@@ -245,13 +245,13 @@ def refuse_unattainable(order: NodeOrder, level: int) -> None:
     if atoms.kernel is None or above.kernel is not None:
         return
     inside = atoms.of_cell == atoms.free
-    known = np.unique(above.of_cell[inside])
-    if np.any(known < 0):
+    blocks = np.unique(above.of_cell[inside])
+    if np.any(blocks < 0):
         raise StructureError(
             "figures leave a sum of cells open below a node whose own sum they do not know.",
             remedy="Publish the same figures for the coarser areas too, or print the estimates.",
         )
-    fixed = above.sums[:, known].sum(axis=1)
+    fixed = above.sums[:, blocks].sum(axis=1)
     low, high = (np.zeros(len(fixed), dtype=np.int64) for _ in range(2))
     parents = order.parents(level).array
     np.add.at(low, parents, atoms.low)
@@ -289,12 +289,12 @@ def targets_of(estimates: Estimates, order: NodeOrder) -> list[LevelTargets]:
 
 
 def _level_targets(order: NodeOrder, totals_of: Callable[[Margin], Floats]) -> list[LevelTargets]:
-    found = []
+    roles_found = []
     for level, (p, q) in enumerate(level_precisions(order)):
         totals = totals_of(order.level_margin(level))
         cells = np.moveaxis(totals, order.tree, 0).reshape(-1, order.cells)
-        found.append(LevelTargets(np.ascontiguousarray(cells), p, q))
-    return found
+        roles_found.append(LevelTargets(np.ascontiguousarray(cells), p, q))
+    return roles_found
 
 
 def _crossing(order: NodeOrder) -> list[Margin]:
@@ -304,7 +304,7 @@ def _crossing(order: NodeOrder) -> list[Margin]:
         return []
     pairs = zip(roles.values(), work.margins, strict=True)
     levels = [order.level_margin(level) for level in range(len(order.chain))]
-    return list(dict.fromkeys([*(one for role, one in pairs if role != "sum"), *levels]))
+    return list(dict.fromkeys([*(margin for role, margin in pairs if role != "sum"), *levels]))
 
 
 def level_precisions(order: NodeOrder) -> list[tuple[Floats, Floats]]:
@@ -316,11 +316,11 @@ def level_precisions(order: NodeOrder) -> list[tuple[Floats, Floats]]:
     size = order.cells / (int(order.groups.max()) + 1)
     own = [own_precisions(order, level) for level in range(len(order.chain))]
     least = 1e-9 * max(order.measurements.precisions)  # no cell is left without any
-    found: list[tuple[Floats, Floats]] = []
+    ends: list[tuple[Floats, Floats]] = []
     within, sums = np.zeros(0), np.zeros(0)
     for level in reversed(range(len(order.chain))):
         cell, group = own[level]
-        if not found:
+        if not ends:
             nodes = order.chain[level].size
             within = np.full(nodes, max(cell, least))
             sums = within + size * group
@@ -328,8 +328,8 @@ def level_precisions(order: NodeOrder) -> list[tuple[Floats, Floats]]:
             parents = order.parents(level + 1).array
             within = 1 / np.bincount(parents, weights=1 / within) + cell
             sums = 1 / np.bincount(parents, weights=1 / sums) + cell + size * group
-        found.insert(0, (within, np.maximum(0.0, (sums - within) / size)))
-    return found
+        ends.insert(0, (within, np.maximum(0.0, (sums - within) / size)))
+    return ends
 
 
 def own_precisions(order: NodeOrder, level: int) -> tuple[float, float]:
@@ -339,8 +339,8 @@ def own_precisions(order: NodeOrder, level: int) -> tuple[float, float]:
         margin = work.margins[b]
         if margin.partitions[order.tree] != order.chain[level]:
             continue
-        shown = prod(margin.shape) // margin.shape[order.tree]
-        if shown == order.cells:
+        cells_shown = prod(margin.shape) // margin.shape[order.tree]
+        if cells_shown == order.cells:
             cell += work.precisions[b]
         elif _shows_groups(order, margin):
             group += work.precisions[b]
@@ -424,8 +424,8 @@ def _family_as_near(
         chosen = counts[:, atoms.of_cell == atoms.free].sum(axis=1)
         if not _OpenSums.of(atoms, target, nodes, columns).as_near(chosen):
             return False
-        known = Atoms(atoms.of_cell, atoms.sums[nodes], atoms.kernel)
-        children = replace(children, rows=known.given(chosen))
+        here = Atoms(atoms.of_cell, atoms.sums[nodes], atoms.kernel)
+        children = replace(children, rows=here.given(chosen))
     return as_near_as_the_fit(children, counts[:, order.possible])
 
 
@@ -441,9 +441,9 @@ def _fit_node(
     """Whole counts of some nodes of a level that have one parent (None: no parent)."""
     if columns is not None and len(nodes) == 1:
         return columns[None]
-    found = np.zeros((len(nodes), order.cells), dtype=np.int64)
-    found[:, order.possible] = whole_fit(_children(order, level, target, nodes, columns))
-    return found
+    counts = np.zeros((len(nodes), order.cells), dtype=np.int64)
+    counts[:, order.possible] = whole_fit(_children(order, level, target, nodes, columns))
+    return counts
 
 
 def _children(
@@ -467,8 +467,8 @@ def _atom_sums(atoms: Atoms, target: LevelTargets, nodes: Ints, columns: Ints | 
     """Sums of atoms at some nodes: known, or chosen first where one degree of freedom is left."""
     if atoms.kernel is None:
         return atoms.sums[nodes]
-    known = Atoms(atoms.of_cell, atoms.sums[nodes], atoms.kernel)
-    return known.given(_OpenSums.of(atoms, target, nodes, columns).whole())
+    here = Atoms(atoms.of_cell, atoms.sums[nodes], atoms.kernel)
+    return here.given(_OpenSums.of(atoms, target, nodes, columns).whole())
 
 
 @dataclass(frozen=True, eq=False)
@@ -499,7 +499,7 @@ class _OpenSums:
 
     def as_near(self, chosen: Ints) -> bool:
         """Whether other whole numbers between the ends are as near, ties and rounding aside."""
-        off, least = (np.sum((one - self.real) ** 2) for one in (chosen, self.whole()))
+        off, least = (np.sum((counts - self.real) ** 2) for counts in (chosen, self.whole()))
         inside = np.all((self.low <= chosen) & (chosen <= self.high))
         return bool(inside and off <= least + TIES * len(chosen))
 

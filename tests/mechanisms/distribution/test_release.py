@@ -22,7 +22,8 @@ from congenial.kinds.statistics_document import StatisticsReport
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.persons import person_promise
-from congenial.mechanisms.distribution.statistics_release import StatisticsRelease, rebuild
+from congenial.mechanisms.distribution.rebuild_statistics import rebuild
+from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.vector_laws import GaussianLaw

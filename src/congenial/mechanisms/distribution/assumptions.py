@@ -42,7 +42,7 @@ class Diagnosis:
     @property
     def doubtful(self) -> tuple[AssumptionCheck, ...]:
         """Tests with p below 0.05 / number of tests."""
-        return tuple(one for one in self.checks if one.p < LEVEL / len(self.checks))
+        return tuple(check for check in self.checks if check.p < LEVEL / len(self.checks))
 
     @property
     def words(self) -> str:
@@ -51,7 +51,7 @@ class Diagnosis:
             return "the distributions are stated by an expert; nothing was fitted or tested."
         if not self.doubtful:
             return f"none of {len(self.checks)} tests contradicts the assumptions."
-        kinds = sorted({one.assumption for one in self.doubtful})
+        kinds = sorted({check.assumption for check in self.doubtful})
         return (
             f"{len(self.doubtful)} of {len(self.checks)} tests contradict the assumptions: "
             f"{', '.join(kinds)}."
@@ -114,9 +114,9 @@ def _jarque_bera(values: Floats, about: str) -> AssumptionCheck:
     """n/6 (skewness^2 + excess kurtosis^2 / 4), chi-squared with 2 degrees of freedom."""
     from scipy.stats import jarque_bera
 
-    found = jarque_bera(values)
+    test = jarque_bera(values)
     return AssumptionCheck(
-        "Gaussian law", about, "Jarque-Bera", float(found.statistic), float(found.pvalue)
+        "Gaussian law", about, "Jarque-Bera", float(test.statistic), float(test.pvalue)
     )
 
 
@@ -145,10 +145,10 @@ def _box(samples: list[Floats], about: str) -> AssumptionCheck:
     from scipy.stats import chi2
 
     m, groups = samples[0].shape[1], len(samples)
-    sizes = np.array([len(one) - 1 for one in samples])
-    covariances = [np.atleast_2d(np.cov(one.T)) for one in samples]
+    sizes = np.array([len(sample) - 1 for sample in samples])
+    covariances = [np.atleast_2d(np.cov(sample.T)) for sample in samples]
     pooled = sum(v * c for v, c in zip(sizes, covariances, strict=True)) / sizes.sum()
-    logs = [np.linalg.slogdet(one)[1] for one in covariances]
+    logs = [np.linalg.slogdet(covariance)[1] for covariance in covariances]
     statistic = sizes.sum() * np.linalg.slogdet(pooled)[1] - float(sizes @ np.array(logs))
     shrink = (2 * m**2 + 3 * m - 1) / (6 * (m + 1) * (groups - 1))
     shrink *= float((1 / sizes).sum() - 1 / sizes.sum())

@@ -155,12 +155,12 @@ class Choice:
     def table(self) -> list[dict[str, Any]]:
         """Rows for a report: mechanism, expected L2 error, root mean square, or the reason."""
         rows = []
-        for one in self.candidates:
-            row: dict[str, Any] = {"mechanism": one.name, "expected_error": one.error}
-            if one.mechanism is not None:
-                row["root_mean_square"] = one.mechanism.noise.mean_square() ** 0.5
-                row["directions"] = one.mechanism.noise.rank
-            rows.append(row | ({"why_not": one.reason} if one.reason else {}))
+        for candidate in self.candidates:
+            row: dict[str, Any] = {"mechanism": candidate.name, "expected_error": candidate.error}
+            if candidate.mechanism is not None:
+                row["root_mean_square"] = candidate.mechanism.noise.mean_square() ** 0.5
+                row["directions"] = candidate.mechanism.noise.rank
+            rows.append(row | ({"why_not": candidate.reason} if candidate.reason else {}))
         return rows
 
 
@@ -209,16 +209,16 @@ def calibrate_distribution(
             remedy="Use covariances = 'as they are'.",
         )
     names = list(KINDS) if mechanism == "auto" else [_known(mechanism)]
-    found = [_candidate(KINDS[name], request, dither) for name in names if name != AS_IS]
+    candidates = [_candidate(KINDS[name], request, dither) for name in names if name != AS_IS]
     if as_is or mechanism == AS_IS:
-        found.append(_as_is(request))
-    usable = [one for one in found if one.mechanism is not None]
+        candidates.append(_as_is(request))
+    usable = [candidate for candidate in candidates if candidate.mechanism is not None]
     if not usable:
-        reasons = "; ".join(f"{one.name}: {one.reason}" for one in found)
+        reasons = "; ".join(f"{candidate.name}: {candidate.reason}" for candidate in candidates)
         raise StructureError(f"no mechanism applies. {reasons}")
     best = min(usable, key=lambda one: one.error or 0.0)
     assert best.mechanism is not None
-    ordered = sorted(found, key=lambda one: float("inf") if one.error is None else one.error)
+    ordered = sorted(candidates, key=lambda one: float("inf") if one.error is None else one.error)
     return Choice(best.mechanism, tuple(ordered))
 
 
@@ -254,16 +254,16 @@ def _candidate(kind: MechanismRow, request: Request, dither: bool) -> Candidate:
             raise StructureError(
                 "it would add no noise; a release without noise must be asked for by name"
             )
-        made = DistributionMechanism(
+        mechanism = DistributionMechanism(
             kind.name, request.pairs, noise, request.target, kind.citation, assumed, numerical,
             fit_ignored=request.pairs.fitted and request.confidence == "off",
         )  # fmt: skip
         if request.modelled is not None and request.confidence != "off":
-            made = enlarged_for_fit(made, request.confidence)
+            mechanism = enlarged_for_fit(mechanism, request.confidence)
     except CongenialError as error:
         return Candidate(kind.name, None, None, error.what)
-    made = made.dithered() if dither else made
-    return Candidate(kind.name, made.noise.expected_norm(request.weights), made)
+    mechanism = mechanism.dithered() if dither else mechanism
+    return Candidate(kind.name, mechanism.noise.expected_norm(request.weights), mechanism)
 
 
 def _calibrated(kind: MechanismRow, request: Request) -> tuple[VectorNoise, bool, bool]:
@@ -321,9 +321,9 @@ def _tightened(kind: MechanismRow, request: Request, kappa: float) -> VectorNois
         worst, noise = delta(low)
     for _ in range(24):
         middle = (low + high) / 2
-        worst, found = delta(middle)
+        worst, delta_found = delta(middle)
         if worst <= target.delta:
-            low, noise = middle, found
+            low, noise = middle, delta_found
         else:
             high = middle
         if high - low < 1e-3 * low:
@@ -337,15 +337,15 @@ def _as_is(request: Request) -> Candidate:
     try:
         if request.persons is not None:
             raise StructureError("without noise nothing is promised to individual people.")
-        found = as_is_delta(pairs, float(target.epsilon), target.delta)
+        delta = as_is_delta(pairs, float(target.epsilon), target.delta)
     except CongenialError as error:
         return Candidate(AS_IS, None, None, error.what)
-    if found > target.delta:
+    if delta > target.delta:
         bound = "the upper confidence bound of delta" if pairs.fitted else "delta"
-        why = f"without noise {bound} is {found:.3g}, above {target.delta:g}"
+        why = f"without noise {bound} is {delta:.3g}, above {target.delta:g}"
         return Candidate(AS_IS, None, None, why)
-    made = DistributionMechanism(
+    mechanism = DistributionMechanism(
         AS_IS, pairs, VectorNoise.none(pairs.dimension), target, AS_IS_SOURCE,
         numerical=not pairs.equal_covariances,
     )  # fmt: skip
-    return Candidate(AS_IS, 0.0, made)
+    return Candidate(AS_IS, 0.0, mechanism)

@@ -107,29 +107,29 @@ class DistributionMechanism:
         """The model is part of the promise."""
         from congenial.mechanisms.distribution import model_checks
 
-        found = []
+        assumptions = []
         if self.assumed_equal:
-            found.append(f"{EQUAL} ({model_checks.cost_of_equal_covariances(self)})")
+            assumptions.append(f"{EQUAL} ({model_checks.cost_of_equal_covariances(self)})")
         if self.fit_error is not None:
-            found.append(self.fit_error.words)
+            assumptions.append(self.fit_error.words)
         if self.fit_ignored:
-            found.append(IGNORED)
-        return (*found, *self.certain)
+            assumptions.append(IGNORED)
+        return (*assumptions, *self.certain)
 
     @property
     def certain(self) -> tuple[str, ...]:
         """Assumptions without figures of the fit."""
-        found = [self.pairs.origin.words]
+        assumptions = [self.pairs.origin.words]
         if self.noise.dither.any():
-            found.append(
+            assumptions.append(
                 "the distributions have densities once every statistic is spread over one step "
                 "of its grid"
             )
         if self.pairs.origin.apart == "assumed":
-            found.append(APART)
+            assumptions.append(APART)
         if self.pairs.records is not None:
-            found.append("the number of records is public")
-        return (*found, self._numerics)
+            assumptions.append("the number of records is public")
+        return (*assumptions, self._numerics)
 
     @property
     def _numerics(self) -> str:
@@ -144,15 +144,15 @@ class DistributionMechanism:
             if persons is None
             else f"individual people, to whom the same noise promises {persons.tradeoff.words}"
         )
-        found = [
+        assumptions = [
             about_persons,
             "other properties, and scenarios other than those named",
             "further releases from the same data, whose promises do not add up: put all "
             "statistics into one release",
         ]
         if self.pairs.fitted:
-            found.append(IN_MODELLING)
-        return tuple(found)
+            assumptions.append(IN_MODELLING)
+        return tuple(assumptions)
 
     # ---- law ---------------------------------------------------------------------------------
 

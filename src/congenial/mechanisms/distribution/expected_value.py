@@ -62,11 +62,13 @@ def eigenvector_noise(pairs: DistributionPairs, kappa: float) -> VectorNoise:
     covariances = [law.covariance for law in pairs.laws]
     needed = (float(np.linalg.norm(pairs.differences, axis=1).max()) * UP / kappa) ** 2
     _, vectors = np.linalg.eigh(np.mean(covariances, axis=0))
-    own = np.min([np.diag(vectors.T @ one @ vectors) for one in covariances], axis=0)
+    own = np.min([np.diag(vectors.T @ covariance @ vectors) for covariance in covariances], axis=0)
     variances = np.maximum(0.0, needed - own)
     added = (vectors * variances) @ vectors.T
-    least = min(float(np.linalg.eigvalsh(one + added)[0]) for one in covariances)
-    rounding = 2.0**-40 * max(needed, *(float(np.linalg.norm(one)) for one in covariances))
+    least = min(float(np.linalg.eigvalsh(covariance + added)[0]) for covariance in covariances)
+    rounding = 2.0**-40 * max(
+        needed, *(float(np.linalg.norm(covariance)) for covariance in covariances)
+    )
     if least < needed and (variances.any() or needed - least > rounding):
         variances = variances + (needed - least) + rounding
     return VectorNoise.gaussian((vectors * variances) @ vectors.T)

@@ -41,7 +41,7 @@ class FittedLaws:
 
     def empirical(self) -> DistributionPairs:
         """The same pairs with the sampled laws themselves, for Wasserstein mechanisms."""
-        laws = tuple(DiscreteLaw.of(one.label, self.samples[one.label]) for one in self.pairs.laws)
+        laws = tuple(DiscreteLaw.of(law.label, self.samples[law.label]) for law in self.pairs.laws)
         origin = replace(self.pairs.origin, kind="empirical")
         return replace(self.pairs, laws=laws, origin=origin)
 
@@ -146,7 +146,7 @@ def groups(source: Records, scenario: Scenario) -> list[NDArray[np.int64]]:
             "the groups of a scenario overlap: " + ", ".join(text for text, _ in scenario.shares),
             remedy="State shares of groups that have no record in common.",
         )
-    return [np.flatnonzero(one) for one in (*flags, ~flags.any(axis=0))]
+    return [np.flatnonzero(flag) for flag in (*flags, ~flags.any(axis=0))]
 
 
 def subsets(
@@ -168,18 +168,18 @@ def _without_replacement(
     population: int, size: int, rows: int, generator: np.random.Generator
 ) -> NDArray[np.int64]:
     """Rows of `size` distinct numbers below `population`, every set equally likely."""
-    found = np.empty((rows, size), dtype=np.int64)
+    counts = np.empty((rows, size), dtype=np.int64)
     if size * size > 4 * population:  # repeats are likely: draw one by one
-        for row in found:
+        for row in counts:
             row[:] = generator.choice(population, size, replace=False, shuffle=False)
-        return found
+        return counts
     left = np.arange(rows)
     while left.size:  # draw with repeats allowed, keep the rows that have none
         drawn = np.sort(generator.integers(population, size=(left.size, size)), axis=1)
         good = (drawn[:, 1:] != drawn[:, :-1]).all(axis=1)
-        found[left[good]] = drawn[good]
+        counts[left[good]] = drawn[good]
         left = left[~good]
-    return found
+    return counts
 
 
 def numpy_generator(randomness: Randomness) -> np.random.Generator:
@@ -242,10 +242,10 @@ def _apart(
     if released is modelling:
         raise _overlap()
     other = released if isinstance(released, Records) else query.records(released)
-    found = source.overlaps(other)
-    if found:
+    shared = source.overlaps(other)
+    if shared:
         raise _overlap()
-    return "assumed" if found is None else "checked"
+    return "assumed" if shared is None else "checked"
 
 
 def _overlap() -> DataError:
@@ -259,7 +259,7 @@ def _overlap() -> DataError:
 def _pairs(
     hide: Property, query: Statistics, laws: list[GaussianLaw], records: int, origin: Origin
 ) -> DistributionPairs:
-    named = [(one.words, other.words) for one, other in hide.pairs]
+    named = [(first.words, other.words) for first, other in hide.pairs]
     return DistributionPairs.given(
         query, laws, named, records=records, hidden=hide.words, origin=origin
     )

@@ -58,17 +58,19 @@ def pair_delta(
     Exact up to about six digits; what the integration leaves out is added, so it is not too small.
     Both orders of a pair need a call each.
     """
-    one, other = (np.atleast_2d(np.asarray(c, dtype=float)) for c in (covariance, other_covariance))
+    first, other = (
+        np.atleast_2d(np.asarray(c, dtype=float)) for c in (covariance, other_covariance)
+    )
     m1, m2 = (np.atleast_1d(np.asarray(m, dtype=float)) for m in (mean, other_mean))
-    if np.array_equal(one, other):
-        return gaussian_delta(mahalanobis(m1 - m2, one), epsilon)
-    if len(m1) == 1 and min(one[0, 0], other[0, 0]) <= 0:
+    if np.array_equal(first, other):
+        return gaussian_delta(mahalanobis(m1 - m2, first), epsilon)
+    if len(m1) == 1 and min(first[0, 0], other[0, 0]) <= 0:
         raise GuaranteeError("a distribution has no variance.", remedy="Give a positive variance.")
-    a, b, c = _quadratic(m1, one, m2, other)
+    a, b, c = _quadratic(m1, first, m2, other)
     if np.abs(a).max() <= _ALIKE:
-        return _alike(m1 - m2, one, other, epsilon)
+        return _alike(m1 - m2, first, other, epsilon)
     if len(m1) == 1:
-        return _on_the_line(m1[0], one[0, 0], m2[0], other[0, 0], epsilon)
+        return _on_the_line(m1[0], first[0, 0], m2[0], other[0, 0], epsilon)
     return _by_contour(a, b, c, epsilon)
 
 
@@ -93,14 +95,14 @@ def worst_delta(
 ) -> float:
     """Largest delta over all pairs in both orders, noise N(0, S) added to every law."""
     added = np.asarray(noise_covariance, dtype=np.float64)
-    found = 0.0
+    largest = 0.0
     for i, j in pairs:
-        one, other = laws[i], laws[j]
-        a, b = one.covariance + added, other.covariance + added
-        found = max(found, pair_delta(one.mean, a, other.mean, b, epsilon))
+        first, other = laws[i], laws[j]
+        a, b = first.covariance + added, other.covariance + added
+        largest = max(largest, pair_delta(first.mean, a, other.mean, b, epsilon))
         if not np.array_equal(a, b):
-            found = max(found, pair_delta(other.mean, b, one.mean, a, epsilon))
-    return found
+            largest = max(largest, pair_delta(other.mean, b, first.mean, a, epsilon))
+    return largest
 
 
 def shared_distance(laws: Sequence[Law | Moments], pairs: Pairing, noise_covariance: Any) -> float:
@@ -163,8 +165,8 @@ def _saddle(a: Floats, b: Floats, c: Floats, epsilon: float, top: float) -> tupl
         return plain - s * epsilon - math.log(s) - math.log1p(s)
 
     low = min(-30.0, math.log(top) - 30) if math.isfinite(top) else -30.0
-    found = minimize_scalar(height, bounds=(low, 30), method="bounded", options={"xatol": 0.01})
-    return place(float(found.x)), height(float(found.x))
+    optimum = minimize_scalar(height, bounds=(low, 30), method="bounded", options={"xatol": 0.01})
+    return place(float(optimum.x)), height(float(optimum.x))
 
 
 def _integrate(exponent: Any, centre: float, width: float) -> float:

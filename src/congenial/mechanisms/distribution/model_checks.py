@@ -42,14 +42,14 @@ def relaxed(epsilon: float, delta: float, lam: float, eta: float = 0.0) -> tuple
 
 def covariance_eta(pairs: DistributionPairs, lam: float) -> float:
     """eta(lambda) between each Gaussian law and the one with the mean covariance of its pair."""
-    found = 0.0
+    largest = 0.0
     for i, j in pairs.pairs:
-        one, other = pairs.laws[i].covariance, pairs.laws[j].covariance
-        shared, zero = (one + other) / 2, np.zeros(pairs.dimension)
-        for own in (one, other):
-            found = max(found, pair_delta(zero, own, zero, shared, lam))
-            found = max(found, pair_delta(zero, shared, zero, own, lam))
-    return found
+        first, other = pairs.laws[i].covariance, pairs.laws[j].covariance
+        shared, zero = (first + other) / 2, np.zeros(pairs.dimension)
+        for own in (first, other):
+            largest = max(largest, pair_delta(zero, own, zero, shared, lam))
+            largest = max(largest, pair_delta(zero, shared, zero, own, lam))
+    return largest
 
 
 def delta_as_fitted(mechanism: DistributionMechanism) -> float:

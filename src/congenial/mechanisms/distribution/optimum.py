@@ -33,12 +33,12 @@ _ULP = 2.0**-52
 
 def requirements(pairs: DistributionPairs, kappa: float) -> list[Floats]:
     """M = d d' / kappa^2 - Sigma for both laws of every pair."""
-    found: dict[bytes, Floats] = {}
+    distinct: dict[bytes, Floats] = {}
     for (i, j), d in zip(pairs.pairs, pairs.differences, strict=True):
         for law in (pairs.laws[i], pairs.laws[j]):
             matrix = np.outer(d, d) / kappa**2 - law.covariance
-            found[matrix.tobytes()] = matrix
-    return list(found.values())
+            distinct[matrix.tobytes()] = matrix
+    return list(distinct.values())
 
 
 def optimum_noise(
@@ -60,7 +60,7 @@ def least_noise(matrices: Sequence[Floats], weights: Any = None) -> VectorNoise:
     """
     size = len(matrices[0])
     root, inverse = _roots(weights, size)
-    turned = _undominated([root @ one @ root for one in matrices])
+    turned = _undominated([root @ matrix @ root for matrix in matrices])
     if not turned:
         return VectorNoise.none(size)
     if len(turned) == 1:
@@ -78,12 +78,12 @@ def slack(noise: VectorNoise, matrices: Sequence[Floats]) -> float:
     are those of one within 8 m ulp of it in norm, and forming S - M rounds by less than that.
     """
     covariance = noise.covariance
-    found = math.inf
+    least_found = math.inf
     for matrix in matrices:
         size = float(np.linalg.norm(covariance) + np.linalg.norm(matrix))
         least = float(np.linalg.eigvalsh(covariance - matrix)[0])
-        found = min(found, least - 16 * len(covariance) * _ULP * size)
-    return found
+        least_found = min(least_found, least - 16 * len(covariance) * _ULP * size)
+    return least_found
 
 
 def _roots(weights: Any, size: int) -> tuple[Floats, Floats]:
@@ -109,13 +109,13 @@ def _roots(weights: Any, size: int) -> tuple[Floats, Floats]:
 
 def _undominated(matrices: Sequence[Floats]) -> list[Floats]:
     """Constraints that ask for something and are not implied by another one."""
-    active = [one for one in matrices if np.linalg.eigvalsh(one)[-1] > 0]
+    active = [matrix for matrix in matrices if np.linalg.eigvalsh(matrix)[-1] > 0]
     active.sort(key=lambda one: -float(np.linalg.eigvalsh(one)[-1]))
-    kept: list[Floats] = []
-    for one in active:
-        if not any(np.linalg.eigvalsh(other - one)[0] >= 0 for other in kept):
-            kept.append(one)
-    return kept
+    maximal: list[Floats] = []
+    for candidate in active:
+        if not any(np.linalg.eigvalsh(other - candidate)[0] >= 0 for other in maximal):
+            maximal.append(candidate)
+    return maximal
 
 
 def _programme(matrices: Sequence[Floats]) -> Floats:
@@ -124,14 +124,14 @@ def _programme(matrices: Sequence[Floats]) -> Floats:
     from scipy import sparse
 
     size = len(matrices[0])
-    unit = max(float(np.linalg.eigvalsh(one)[-1]) for one in matrices)
+    unit = max(float(np.linalg.eigvalsh(matrix)[-1]) for matrix in matrices)
     rows, columns = np.triu_indices(size)
     order = np.lexsort((rows, columns))  # the solver stacks the upper triangle by columns
     rows, columns = rows[order], columns[order]
     scale = np.where(rows == columns, 1.0, math.sqrt(2))
     count = len(rows)
-    targets = [np.zeros((size, size)), *(one / unit for one in matrices)]
-    bound = -np.concatenate([one[rows, columns] * scale for one in targets])
+    targets = [np.zeros((size, size)), *(matrix / unit for matrix in matrices)]
+    bound = -np.concatenate([target[rows, columns] * scale for target in targets])
     blocks = len(targets)
     places = (np.arange(count)[:, None] + count * np.arange(blocks)).ravel()
     constraint = sparse.csc_matrix(
@@ -160,9 +160,9 @@ def _programme(matrices: Sequence[Floats]) -> Floats:
 def _enlarged(answer: Floats, matrices: Sequence[Floats]) -> VectorNoise:
     """The answer made feasible: small eigenvalues dropped and the rest scaled up, or a shift."""
     values, vectors = np.linalg.eigh((answer + answer.T) / 2)
-    kept = np.where(values > _SMALL * values[-1], values, 0.0)
+    positive = np.where(values > _SMALL * values[-1], values, 0.0)
     for excess in (1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6):
-        noise = VectorNoise.gaussian((vectors * (kept * (1 + excess))) @ vectors.T)
+        noise = VectorNoise.gaussian((vectors * (positive * (1 + excess))) @ vectors.T)
         if slack(noise, matrices) >= 0:
             return noise
     raised = np.maximum(values, 0.0)

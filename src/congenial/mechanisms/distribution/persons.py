@@ -83,22 +83,22 @@ def _corners(reach: Floats) -> Floats:
 
 def strengthened(noise: VectorNoise, change: Any, promise: Tradeoff) -> VectorNoise:
     """The noise scaled up until persons get `promise`; refused where scaling cannot do it."""
-    found = person_promise(noise, change)
-    if found is None:
+    promise_of_one = person_promise(noise, change)
+    if promise_of_one is None:
         raise StructureError(
             "its noise does not protect individual people in every direction.",
             remedy="Use the optimum, which adds noise in every direction.",
         )
-    if promise <= found:
+    if promise <= promise_of_one:
         return noise
-    if isinstance(found, Pure):
+    if isinstance(promise_of_one, Pure):
         # delta is of no use to Laplace noise: epsilon alone gives what was asked for, and more
-        known = promise.eps if isinstance(promise, Approximate) else promise.epsilon(0.0)
-        allowed = float(known)
-        factor = float(found.eps) / allowed if allowed > 0 else math.inf
+        epsilon = promise.eps if isinstance(promise, Approximate) else promise.epsilon(0.0)
+        allowed = float(epsilon)
+        factor = float(promise_of_one.eps) / allowed if allowed > 0 else math.inf
     else:
-        assert isinstance(found, Gaussian)
-        factor = float(found.mu) / person_mu(promise)
+        assert isinstance(promise_of_one, Gaussian)
+        factor = float(promise_of_one.mu) / person_mu(promise)
     if not math.isfinite(factor) or factor <= 0:
         raise StructureError(
             f"its noise cannot promise {promise.words} to persons.",

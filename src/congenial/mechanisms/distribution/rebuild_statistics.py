@@ -64,7 +64,7 @@ def told(made: DistributionMechanism, said: Guarantee) -> bool:
         and said.citation in (made.citation, made.citation + MORE_NOISE)
         and set(made.certain) <= set(said.assumptions)
         and set(made.not_covered) <= set(said.not_covered)
-        and all(any(line.startswith(one) for line in said.assumptions) for one in figures)
+        and all(any(line.startswith(figure) for line in said.assumptions) for figure in figures)
     )
 
 

@@ -54,15 +54,15 @@ class SamplingError:
         """The bound beside what is promised of the same parameter, and what may be done."""
         shown = f"{self.bound:.4g}" if self.parameter == "epsilon" else small(self.bound)
         bound = f"up to {shown}" if math.isfinite(self.bound) else "without any bound"
-        told = (
+        words = (
             f"{self.parameter} = {promised:.4g} is promised if the fitted distributions are "
             f"right; allowing for their sampling error it is {bound} ({100 * self.confidence:g} % "
             "upper bound)"
         )
         if self.bound <= promised:
-            return f"{told}, so the promise is kept."
+            return f"{words}, so the promise is kept."
         return (
-            f"{told}. To keep the promise anyway, write confidence = {self.confidence:g} (more "
+            f"{words}. To keep the promise anyway, write confidence = {self.confidence:g} (more "
             "noise), or use more modelling data."
         )
 
@@ -95,8 +95,8 @@ def sampling_error(
         words = f"sampling error of the fit: not known, {USED_UP}"
         return SamplingError(parameter, math.inf, confidence, words)
     bound = _bound(mechanism, confidence, _refits_for(mechanism))
-    shown = f"{bound:.4g}" if parameter == "epsilon" else small(bound)
-    words = f"sampling error of the fit: {percent} upper bound for {parameter} is {shown}"
+    rounded = f"{bound:.4g}" if parameter == "epsilon" else small(bound)
+    words = f"sampling error of the fit: {percent} upper bound for {parameter} is {rounded}"
     if math.isinf(bound):
         words = (
             "sampling error of the fit: it leaves open directions without noise, which no epsilon "
@@ -114,8 +114,8 @@ def models_within_error(pairs: DistributionPairs) -> DistributionPairs:
     for number, refit in enumerate(refits(pairs, MODELS)):
         start = len(laws)
         laws += [
-            GaussianLaw.of(f"{law.label} (refit {number})", one.mean, one.covariance)
-            for law, one in zip(pairs.laws, refit, strict=True)
+            GaussianLaw.of(f"{law.label} (refit {number})", again.mean, again.covariance)
+            for law, again in zip(pairs.laws, refit, strict=True)
         ]
         every += [(i + start, j + start) for i, j in pairs.pairs]
     return replace(pairs, laws=tuple(laws), pairs=tuple(every))
@@ -159,12 +159,12 @@ def as_is_delta(pairs: DistributionPairs, epsilon: float, enough: float = 1.0) -
     """
     need_gaussian(pairs)
     nothing = VectorNoise.none(pairs.dimension).covariance
-    found = worst_delta(pairs.laws, pairs.pairs, nothing, epsilon)
-    if not pairs.fitted or found > enough:
-        return found
+    delta = worst_delta(pairs.laws, pairs.pairs, nothing, epsilon)
+    if not pairs.fitted or delta > enough:
+        return delta
     drawn = refits(pairs, FEWER_DRAWS)
     deltas = [worst_delta(laws, pairs.pairs, nothing, epsilon) for laws in drawn]
-    return max(found, _upper(deltas, CONFIDENCE))
+    return max(delta, _upper(deltas, CONFIDENCE))
 
 
 def refits(pairs: DistributionPairs, draws: int) -> Refits:
@@ -241,12 +241,12 @@ def _laplace_epsilons(mechanism: DistributionMechanism, drawn: Refits) -> list[f
                 aside[at, k] = mahalanobis(d - noise.directions @ steps, shared)
             along[at, k] = float((np.abs(steps) / noise.scales).sum())
     if not aside.any():
-        return [float(one) for one in along.max(axis=1)]
+        return [float(largest) for largest in along.max(axis=1)]
     delta = mechanism.target.delta * math.exp(-float(along.max()))
     grid = np.linspace(0.0, float(aside.max()), _GRID)
     costs = np.array([gaussian_epsilon(mu, delta) for mu in grid.tolist()])
     rest = costs[np.searchsorted(grid, aside)]  # the next grid point: not too small
-    return [float(one) for one in (along + rest).max(axis=1)]
+    return [float(largest) for largest in (along + rest).max(axis=1)]
 
 
 def _bounded_epsilons(mechanism: DistributionMechanism, drawn: Refits) -> list[float]:
@@ -259,20 +259,20 @@ def _bounded_epsilons(mechanism: DistributionMechanism, drawn: Refits) -> list[f
     signs = signed_sums(pairs.dimension)
     own = [np.einsum("ij,jk,ik->i", signs, law.covariance, signs) for law in pairs.laws]
     radii = [radius(law, tail) for law in pairs.laws]
-    found = []
+    reaches = []
     for laws in drawn:
         wider = [
             np.einsum("ij,jk,ik->i", signs, law.covariance, signs) / before
             for law, before in zip(laws, own, strict=True)
         ]
-        c = [r * math.sqrt(float(one.max())) for r, one in zip(radii, wider, strict=True)]
-        found.append(
+        c = [r * math.sqrt(float(variance.max())) for r, variance in zip(radii, wider, strict=True)]
+        reaches.append(
             max(
                 float(np.abs(laws[i].mean - laws[j].mean).sum()) + 2 * max(c[i], c[j])
                 for i, j in pairs.pairs
             )
         )
-    return [one / float(mechanism.noise.scales.min()) for one in found]
+    return [reach / float(mechanism.noise.scales.min()) for reach in reaches]
 
 
 def _upper(values: list[float], confidence: float) -> float:

@@ -152,9 +152,9 @@ class StatisticsRelease(RecordRelease):
         from congenial.mechanisms.distribution.persons import person_promise
 
         pairs: Any = self.guarantee.adjacency
-        told = None if self.person_guarantee is None else self.person_guarantee.tradeoff.to_dict()
-        found = person_promise(self.noise, pairs.change)
-        return bool(told == (None if found is None else found.to_dict()))
+        stated = None if self.person_guarantee is None else self.person_guarantee.tradeoff.to_dict()
+        promised = person_promise(self.noise, pairs.change)
+        return bool(stated == (None if promised is None else promised.to_dict()))
 
     @property
     def follows(self) -> bool:
@@ -165,10 +165,10 @@ class StatisticsRelease(RecordRelease):
         from congenial.mechanisms.distribution.rebuild_statistics import rebuild, told
 
         return any(
-            made.description == self.description
-            and told(made, self.guarantee)
-            and self._says(made.person_guarantee)
-            for made in rebuild(self.description.mechanism, self.noise, self.guarantee)
+            mechanism.description == self.description
+            and told(mechanism, self.guarantee)
+            and self._says(mechanism.person_guarantee)
+            for mechanism in rebuild(self.description.mechanism, self.noise, self.guarantee)
         )
 
     def _says(self, persons: Guarantee | None) -> bool:
@@ -193,9 +193,9 @@ class StatisticsRelease(RecordRelease):
             with suppress(StructureError):  # covariances that differ, where they must not
                 needed.append(KINDS[kind.mechanism].build(request, float(promised.eps)))
         enough = any(
-            one.rank == self.noise.rank
-            and bool((one.scales <= self.noise.scales * (1 + 1e-9)).all())
-            for one in needed
+            name.rank == self.noise.rank
+            and bool((name.scales <= self.noise.scales * (1 + 1e-9)).all())
+            for name in needed
         )
         return enough or (bool(KINDS[kind.mechanism].needs) and self._reaches_means())
 
@@ -243,26 +243,30 @@ class StatisticsRelease(RecordRelease):
         try:
             rows = list(csv.DictReader(io.StringIO(payload[VALUES].decode())))
             values = tuple(float(row["value"]) for row in rows)
-            told: dict[str, Any] = json.loads(payload[PERSONS]) if PERSONS in payload else {}
+            persons_file: dict[str, Any] = (
+                json.loads(payload[PERSONS]) if PERSONS in payload else {}
+            )
         except (KeyError, ValueError, UnicodeDecodeError):
             raise BundleError(
                 f"the statistics of '{common['name']}' cannot be read.",
                 remedy="Get a new copy of the bundle.",
             ) from None
         persons = None
-        if told:
+        if persons_file:
             schema = common["description"].schema
-            persons = Guarantee.from_dict(Figures(schema), told)
-        made = cls(**common, values=values, person_guarantee=persons)
+            persons = Guarantee.from_dict(Figures(schema), persons_file)
+        release = cls(**common, values=values, person_guarantee=persons)
         with np.errstate(all="ignore"):
-            known = made.noise.total_covariance.diagonal()  # refuses a law that cannot be read
-        sound = np.isfinite(known).all() and 0 <= made.grid < np.inf
-        if not (sound and len(known) == len(values) == len(made.statistics)):
+            variances = (
+                release.noise.total_covariance.diagonal()
+            )  # refuses a law that cannot be read
+        sound = np.isfinite(variances).all() and 0 <= release.grid < np.inf
+        if not (sound and len(variances) == len(values) == len(release.statistics)):
             raise BundleError(
-                f"the noise described in '{made.name}' is not possible.",
+                f"the noise described in '{release.name}' is not possible.",
                 remedy="Get a new copy of the bundle.",
             )
-        return made
+        return release
 
 
 def _upwards(half: float) -> float:

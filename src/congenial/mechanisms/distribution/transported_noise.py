@@ -61,26 +61,26 @@ def _reach(pairs: DistributionPairs, i: int, j: int, delta: float, assume_equal:
     """W of one pair."""
     from congenial.transport.wasserstein import distance  # compiled loops, only where needed
 
-    one, other = pairs.laws[i], pairs.laws[j]
-    if isinstance(one, DiscreteLaw) and isinstance(other, DiscreteLaw):
+    first, other = pairs.laws[i], pairs.laws[j]
+    if isinstance(first, DiscreteLaw) and isinstance(other, DiscreteLaw):
         empirical = pairs.origin.kind == "empirical"
         return distance(
-            _transported(one, empirical), _transported(other, empirical), delta=_rational(delta)
+            _transported(first, empirical), _transported(other, empirical), delta=_rational(delta)
         ).require()
-    if isinstance(one, DiscreteLaw) or isinstance(other, DiscreteLaw):
+    if isinstance(first, DiscreteLaw) or isinstance(other, DiscreteLaw):
         raise StructureError(
-            f"laws {one.label!r} and {other.label!r} are of different kinds.",
+            f"laws {first.label!r} and {other.label!r} are of different kinds.",
             remedy="Give two normal or two discrete distributions.",
         )
-    equal = np.array_equal(one.covariance, other.covariance)
+    equal = np.array_equal(first.covariance, other.covariance)
     if not equal and not assume_equal:
         raise StructureError(
-            f"the covariances of {one.label!r} and {other.label!r} differ: no finite distance "
+            f"the covariances of {first.label!r} and {other.label!r} differ: no finite distance "
             "moves one distribution onto the other.",
             remedy="Assume equal covariances, or use empirical distributions.",
         )
-    d = one.mean - other.mean
-    return _shift(d, (one.covariance + other.covariance) / 2, delta)
+    d = first.mean - other.mean
+    return _shift(d, (first.covariance + other.covariance) / 2, delta)
 
 
 def _shift(d: Floats, covariance: Floats, delta: float) -> float:

@@ -52,8 +52,8 @@ class VectorNoise:
     def laplace(cls, directions: Any, scales: Any) -> Self:
         """Independent Laplace noise along orthonormal directions (columns)."""
         columns = np.asarray(directions, dtype=np.float64)
-        found = np.broadcast_to(np.asarray(scales, dtype=np.float64), columns.shape[1:]).copy()
-        return cls("laplace", columns, found, np.zeros(len(columns)))
+        widths = np.broadcast_to(np.asarray(scales, dtype=np.float64), columns.shape[1:]).copy()
+        return cls("laplace", columns, widths, np.zeros(len(columns)))
 
     @classmethod
     def none(cls, dimension: int) -> Self:

@@ -60,8 +60,8 @@ class Base:
 
     def __post_init__(self) -> None:
         shapes = listed(optional(EXACT_NUMBER))
-        told = {"cells": CELLS, "totals": TOTALS, "parts": PARTS, "shapes": shapes}
-        check_fields(self, StructureError, **told, nonnegative=FLAG)
+        fields = {"cells": CELLS, "totals": TOTALS, "parts": PARTS, "shapes": shapes}
+        check_fields(self, StructureError, **fields, nonnegative=FLAG)
         grouped = [i for group, _ in self.totals for i in group]
         if len(set(grouped)) != len(grouped):
             raise StructureError(
@@ -182,7 +182,7 @@ class Base:
         """Inverse of `to_dict`."""
         return cls(
             int(data["cells"]),
-            tuple((tuple(one["cells"]), _sum(one["sum"])) for one in data["totals"]),
+            tuple((tuple(entry["cells"]), _sum(entry["sum"])) for entry in data["totals"]),
             bool(data["nonnegative"]),
             tuple((part, whole) for part, whole in data["parts"]),
             tuple(None if a is None else fraction(a) for a in data["dirichlet"]),
@@ -211,9 +211,9 @@ def published_sums(known: Support) -> list[Total]:
     Cells that the figures leave empty are groups of their own.
     """
     if known.ties or known.loose:
-        found = known.structure if known.ties else "a cell is in no published sum"
+        structure = known.structure if known.ties else "a cell is in no published sum"
         raise StructureError(
-            f"this base measure needs disjoint groups with a known sum ({found}).",
+            f"this base measure needs disjoint groups with a known sum ({structure}).",
             remedy="Publish the total, alone or by axes of the table, or use the naive base.",
         )
     labels = known.labels.reshape(-1)
@@ -226,8 +226,10 @@ def published_sums(known: Support) -> list[Total]:
 
 def sums_published(base: Base, figures: Figures, table: Sequence[str]) -> bool:
     """Whether the sums of the base measure are those that published figures fix in a table."""
-    known = support(figures, tuple(table))
-    return not (known.ties or known.loose) and set(base.totals) == set(published_sums(known))
+    table_support = support(figures, tuple(table))
+    return not (table_support.ties or table_support.loose) and set(base.totals) == set(
+        published_sums(table_support)
+    )
 
 
 def naive(cells: int) -> Base:

@@ -50,9 +50,9 @@ def _named_ranges(value: Any) -> bool:
     """Whether it is ((column, (low, high)), ...)."""
     if not isinstance(value, list | tuple):
         return False
-    pairs = [tuple(one) for one in value if isinstance(one, list | tuple)]
+    pairs = [tuple(item) for item in value if isinstance(item, list | tuple)]
     return len(pairs) == len(value) and all(
-        len(one) == 2 and TEXT.holds(one[0]) and RANGE.holds(one[1]) for one in pairs
+        len(pair) == 2 and TEXT.holds(pair[0]) and RANGE.holds(pair[1]) for pair in pairs
     )
 
 
@@ -133,8 +133,8 @@ class EstimateSpec:
         if self.what == "quantile":
             return {"quantile": self.response, "at": self.at} | between
         features = {name: list(ends) for name, ends in self.features}
-        told = {"regression": self.what, "response": self.response, "features": features}
-        return told | between | {"coefficients": list(self.coefficients)}
+        plain = {"regression": self.what, "response": self.response, "features": features}
+        return plain | between | {"coefficients": list(self.coefficients)}
 
     @property
     def adds_up(self) -> bool:
@@ -204,9 +204,9 @@ class EstimateSpec:
         """What the statistic takes, from each record's numbers in the order of `query`."""
         if not self.regression:
             return np.asarray(numbers)
-        ends = [one for _, one in self.features] + ([self.between] if self.between else [])
+        ends = [between for _, between in self.features] + ([self.between] if self.between else [])
         columns = [np.ones(len(numbers))]
-        columns += [_rescaled(numbers[:, at], *one) for at, one in enumerate(ends)]
+        columns += [_rescaled(numbers[:, at], *between) for at, between in enumerate(ends)]
         if self.between is None:
             columns.append(numbers[:, -1])
         return np.column_stack(columns)

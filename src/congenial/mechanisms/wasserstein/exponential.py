@@ -104,11 +104,11 @@ class WassersteinExponential:
                 f"'{self.pairs.level}'.",
                 remedy="Use the same level for both.",
             )
-        told = [(self.ordinary, 2)]
-        for one in self.pairs.scenarios:
-            if isinstance(one, IndependentRecords):
-                told.append((one.sensitivity, 1 if one.secrets == "presence" else 2))
-        for value, least in told:
+        losses = [(self.ordinary, 2)]
+        for scenario in self.pairs.scenarios:
+            if isinstance(scenario, IndependentRecords):
+                losses.append((scenario.sensitivity, 1 if scenario.secrets == "presence" else 2))
+        for value, least in losses:
             if not self.table or value is None:
                 continue
             if (value**2 if self.loss == "l2" else value) < least:
@@ -131,7 +131,7 @@ class WassersteinExponential:
                     "the naive base.",
                 )
             return
-        free = [one for one in self.pairs.scenarios if not one.conditioned]
+        free = [scenario for scenario in self.pairs.scenarios if not scenario.conditioned]
         number_only = self.base.fixes_number_only and self.pairs.secrets == "replace-one"
         if free and self.base.totals and not number_only:
             raise GuaranteeError(
@@ -140,8 +140,8 @@ class WassersteinExponential:
                 remedy="Use one sum over all cells, the number of records; or laws that are stated "
                 "given the sums.",
             )
-        told = (*self.pairs.given, *self.base.facts)
-        object.__setattr__(self, "pairs", replace(self.pairs, given=tuple(dict.fromkeys(told))))
+        public = (*self.pairs.given, *self.base.facts)
+        object.__setattr__(self, "pairs", replace(self.pairs, given=tuple(dict.fromkeys(public))))
 
     @classmethod
     def calibrate(
@@ -244,24 +244,24 @@ class WassersteinExponential:
         """epsilon given the public figures."""
         records = self.bound.measure == "records"
         unit = "in records" if records else f"in {self.bound.measure}"
-        told = [f"the loss is {self.loss}, and Delta_z = {self.bound.value:g} {unit}"]
+        assumptions = [f"the loss is {self.loss}, and Delta_z = {self.bound.value:g} {unit}"]
         if self.base.kind == "prior-congenial":
-            told.append("the prior's counts, alpha and kappa were chosen without these data")
+            assumptions.append("the prior's counts, alpha and kappa were chosen without these data")
         if self.base.nonnegative and not self.table:
-            told.append("the values are counts: none is below 0")
+            assumptions.append("the values are counts: none is below 0")
         if (
             self.base.totals
             and not self.table
             and not all(s.conditioned for s in self.pairs.scenarios)
         ):
-            told.append("the sum in the base measure counts every record once")
+            assumptions.append("the sum in the base measure counts every record once")
         return promise(
             self.pairs,
             self.epsilon,
             self.bound,
             ordinary=Fraction(1) if records else self.ordinary,
             chain=not self.certified,
-            more=tuple(told),
+            more=tuple(assumptions),
         )
 
     @property
@@ -341,14 +341,15 @@ def _check_databases(pairs: SecretPairs, base: Base, query: Query | None) -> Non
     """Refuse beliefs in databases that do not agree with what the base measure takes as public."""
     if query is None:
         return
-    for one in pairs.scenarios:
-        if isinstance(one, FiniteScenarios):
-            for row in one.possible:
+    for scenario in pairs.scenarios:
+        if isinstance(scenario, FiniteScenarios):
+            for row in scenario.possible:
                 value = np.atleast_1d(np.asarray(query(row), dtype=np.int64))
                 if value.size != base.cells or not base.holds(value):
                     raise GuaranteeError(
-                        f"a scenario of kind '{one.kind}' believes in a database whose statistic "
-                        "does not have the sums, signs and number of cells of the base measure.",
+                        f"a scenario of kind '{scenario.kind}' believes in a database whose "
+                        "statistic does not have the sums, signs and number of cells of the base "
+                        "measure.",
                         remedy="Condition the scenarios on the public figures (`given`), or take "
                         "a base without them.",
                     )

@@ -142,8 +142,8 @@ class ValuesRelease(RecordRelease):
         if not self.table or not self.base.totals:
             raise self._unanswered(condition)
         cells = select(condition, self.schema, self.table)
-        known = support(self.published, self.table)
-        if not known.fixes(np.where(cells, 0, -1), 1)[0]:
+        table_support = support(self.published, self.table)
+        if not table_support.fixes(np.where(cells, 0, -1), 1)[0]:
             raise self._unanswered(condition)
         value = int(self.counts[cells].sum())
         return Interval(value, value, value, level, exact=True)
@@ -224,7 +224,12 @@ class ValuesRelease(RecordRelease):
                 f"the values of '{common['name']}' cannot be read.",
                 remedy="Get a new copy of the bundle.",
             ) from None
-        found = cls(**common, values=values)
+        release = cls(**common, values=values)
         if whole:
-            _ = found.counts, found.base, found.rate, found.loss  # a law that cannot be read
-        return found
+            _ = (
+                release.counts,
+                release.base,
+                release.rate,
+                release.loss,
+            )  # a law that cannot be read
+        return release

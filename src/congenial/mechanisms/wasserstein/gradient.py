@@ -60,8 +60,8 @@ class WassersteinGradient:
     log_ratio_error = H
 
     def __post_init__(self) -> None:
-        told = {"pairs": SecretPairs, "bound": DistanceBound, "statistic": ConvexStatistic}
-        check_fields(self, StructureError, **told, points=COUNT)
+        fields = {"pairs": SecretPairs, "bound": DistanceBound, "statistic": ConvexStatistic}
+        check_fields(self, StructureError, **fields, points=COUNT)
         object.__setattr__(self, "epsilon", rational(self.epsilon))
         if self.epsilon <= 2 * H:
             raise GuaranteeError(f"epsilon = {self.epsilon} is not above the numerical error.")
@@ -93,11 +93,11 @@ class WassersteinGradient:
     @cached_property
     def guarantee(self) -> Guarantee:
         """epsilon given the public figures, numerics included."""
-        told = (
+        assumptions = (
             f"Delta_z = {self.bound.value:g} records",
             "bounds of the records and the grid were chosen without the data",
         )
-        return promise(self.pairs, self.epsilon, self.bound, more=told)
+        return promise(self.pairs, self.epsilon, self.bound, more=assumptions)
 
     @property
     def description(self) -> RecordDescription:
@@ -158,19 +158,19 @@ class WassersteinGradient:
         n = np.floor(weights * scale).astype(np.uint64) + np.uint64(1)
         ratios = weights * scale / n  # far below 1 only where n = 1 stands for much less
         ends = np.cumsum(n)
-        whole, found, missing = int(ends[-1]), [np.empty(0, dtype=np.int64)], draws
+        whole, accepted, missing = int(ends[-1]), [np.empty(0, dtype=np.int64)], draws
         while missing > 0:
             words = randomness.words(2 * max(missing, 16)).reshape(-1, 2)
             u = words[:, 0] >> np.uint64(2)
             words, u = words[u < np.uint64(whole)], u[u < np.uint64(whole)]
             at = np.searchsorted(ends, u, side="right")
-            kept = words[:, 1] * 2.0**-64 < ratios[at]
+            accept = words[:, 1] * 2.0**-64 < ratios[at]
             for i in np.flatnonzero(ratios[at] < _SURE).tolist():
                 ratio = partial(_log_ratio, float(logs[at[i]]), scale)
-                kept[i] = _bernoulli(ratio, randomness, words[i, 1])
-            found.append(at[kept][:missing])
-            missing -= found[-1].size
-        return np.asarray(self.grid[np.concatenate(found)])
+                accept[i] = _bernoulli(ratio, randomness, words[i, 1])
+            accepted.append(at[accept][:missing])
+            missing -= accepted[-1].size
+        return np.asarray(self.grid[np.concatenate(accepted)])
 
     def release(
         self, data: Any, randomness: Randomness | None = None, name: str = "release"

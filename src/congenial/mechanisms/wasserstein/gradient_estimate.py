@@ -74,8 +74,8 @@ class ByGradient(ABC):
             assert spec.between is not None
             side = spec.between[1] - spec.between[0]
             at = {n: side / (rate * n) for n in (1_000, 10_000)}
-            told = ", ".join(f"{error:.3g} for {n:,} records" for n, error in at.items())
-            return f"the released mean is off by {told} on average"
+            errors = ", ".join(f"{error:.3g} for {n:,} records" for n, error in at.items())
+            return f"the released mean is off by {errors} on average"
         return "the error falls like 1 / n; how fast depends on how the features are spread"
 
     @property
@@ -148,8 +148,8 @@ class GradientEstimate(ByGradient):
     @property
     def guarantee(self) -> Guarantee:
         """epsilon per person, given the published figures."""
-        told = (CHOSEN,)
-        return Guarantee(self.adjacency, Pure(self.epsilon), "theorem", told, (), CITATION)
+        assumptions = (CHOSEN,)
+        return Guarantee(self.adjacency, Pure(self.epsilon), "theorem", assumptions, (), CITATION)
 
     @property
     def description(self) -> RecordDescription:
@@ -177,8 +177,8 @@ class GradientGivenPublic(ByGradient):
     name = "wasserstein_gradient"
 
     def __post_init__(self) -> None:
-        told = {"pairs": SecretPairs, "spec": EstimateSpec}
-        check_fields(self, GuaranteeError, **told, people=COUNT, epsilon=EXACT)
+        fields = {"pairs": SecretPairs, "spec": EstimateSpec}
+        check_fields(self, GuaranteeError, **fields, people=COUNT, epsilon=EXACT)
         if self.spec.adds_up or self.people < 1:
             raise GuaranteeError(
                 f"gradients given public information are for a quantile or regression of 1 or more "
@@ -211,8 +211,8 @@ class GradientGivenPublic(ByGradient):
     def guarantee(self) -> Guarantee:
         """epsilon given the public figures, numerics included."""
         inner = self.per_record.guarantee
-        told = f"the number of records, {self.people}, is public"
-        return replace(inner, assumptions=(*inner.assumptions, told), citation=CITATION)
+        public = f"the number of records, {self.people}, is public"
+        return replace(inner, assumptions=(*inner.assumptions, public), citation=CITATION)
 
     @property
     def description(self) -> RecordDescription:
@@ -270,8 +270,8 @@ class EstimateRelease(RecordRelease):
             yield GradientEstimate(pairs, self.spec, Fraction(promised.eps))
         elif isinstance(pairs, SecretPairs):
             people = self.description.law["people"]
-            given = MeanGivenPublic if self.spec.adds_up else GradientGivenPublic
-            yield given(pairs, self.spec, people, Fraction(promised.eps))
+            family = MeanGivenPublic if self.spec.adds_up else GradientGivenPublic
+            yield family(pairs, self.spec, people, Fraction(promised.eps))
 
     @cached_property
     def persons(self) -> Guarantee | None:
@@ -318,12 +318,12 @@ class EstimateRelease(RecordRelease):
         """Inverse of `payload`, given the common parts."""
         try:
             rows = list(csv.DictReader(io.StringIO(payload[VALUES].decode())))
-            made = cls(**common, values=tuple(float(row["value"]) for row in rows))
-            if [row["what"] for row in rows] != list(made.spec.names):
+            release = cls(**common, values=tuple(float(row["value"]) for row in rows))
+            if [row["what"] for row in rows] != list(release.spec.names):
                 raise ValueError
         except (KeyError, TypeError, ValueError, CongenialError):
             raise BundleError(
                 f"the estimate of '{common['name']}' cannot be read.",
                 remedy="Get a new copy of the bundle.",
             ) from None
-        return made
+        return release

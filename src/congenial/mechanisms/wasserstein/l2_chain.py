@@ -83,9 +83,9 @@ def log_base(base: Base, y: npt.ArrayLike) -> Any:
     for part, whole in base.parts:
         inside &= table[..., part] <= table[..., whole]
     logs = np.zeros(table.shape[:-1])
-    kept = np.maximum(table, 0)
+    counts = np.maximum(table, 0)
     for i, a in enumerate(base.shapes):
         if a is not None:
-            here = kept[..., i]
+            here = counts[..., i]
             logs += gammaln(here + float(a)) - gammaln(here + 1.0) - math.lgamma(float(a))
     return np.where(inside, logs, -np.inf)

@@ -76,8 +76,8 @@ class MeanGivenPublic:
                 f"and '{self.spec.what}'.",
                 remedy="Estimate a mean or a sum, or use GradientGivenPublic.",
             )
-        for one in self.pairs.scenarios:
-            self._refuse_other(one)
+        for scenario in self.pairs.scenarios:
+            self._refuse_other(scenario)
         self.spec.query(self.pairs.schema)  # refuses columns that are no numbers
         if self._largest > LARGEST * self.unit:
             raise GuaranteeError(
@@ -106,10 +106,10 @@ class MeanGivenPublic:
         low, high = self._ends
         column = self.pairs.schema.attribute(self.spec.response)
         whole = (column.low, column.high)
-        ends: list[int | Fraction] = [one for one in whole if one is not None]
+        ends: list[int | Fraction] = [end for end in whole if end is not None]
         if column.kind == "bins" and column.top is None and column.bottom is None:
             ends = [column.edges[0], column.edges[-1]]
-        inside = len(ends) == 2 and all(low <= one <= high for one in ends)
+        inside = len(ends) == 2 and all(low <= end <= high for end in ends)
         if not inside or column.other != REFUSE:
             raise GuaranteeError(
                 f"normal records have no limits, but column {column.name!r} may have some outside "
@@ -121,7 +121,7 @@ class MeanGivenPublic:
     @property
     def cuts(self) -> bool:
         """Whether numbers beyond the bounds are cut; otherwise they are refused."""
-        return not any(isinstance(one, ConditionalNormal) for one in self.pairs.scenarios)
+        return not any(isinstance(scenario, ConditionalNormal) for scenario in self.pairs.scenarios)
 
     @property
     def _ends(self) -> tuple[Fraction, Fraction]:
@@ -146,17 +146,17 @@ class MeanGivenPublic:
     @cached_property
     def bound(self) -> DistanceBound:
         """Delta_z: of the statistic, or in records where these are independent."""
-        found = delta_z(self.pairs)
-        if found.measure == "records" or self.spec.what == "mean":
-            return found
+        distance = delta_z(self.pairs)
+        if distance.measure == "records" or self.spec.what == "mean":
+            return distance
         many = self.people  # beliefs are about the mean, and a sum moves so many times as far
-        return replace(found, value=above(Fraction(found.value) * many), at_least=0.0)
+        return replace(distance, value=above(Fraction(distance.value) * many), at_least=0.0)
 
     @property
     def distance(self) -> Fraction:
         """How far the law of the statistic moves with one answer."""
-        one = usable(self.bound)
-        return one * self.ordinary if self.bound.measure == "records" else one
+        distance = usable(self.bound)
+        return distance * self.ordinary if self.bound.measure == "records" else distance
 
     @property
     def ordinary(self) -> Fraction:
@@ -195,7 +195,7 @@ class MeanGivenPublic:
         """epsilon given the public figures; rounding to the grid is inside it."""
         records = self.bound.measure == "records"
         in_units = "records" if records else f"the {self.spec.what}'s units"
-        told = (
+        assumptions = (
             f"Delta_z = {self.bound.value:g} in {in_units}, before rounding",
             f"the number of records, {self.people}, is public, and the released {self.spec.what} "
             f"is a multiple of {self.unit}",
@@ -203,7 +203,7 @@ class MeanGivenPublic:
             *(() if self.cuts else (UNCUT,)),
         )
         ordinary = Fraction(1) if records else self.ordinary
-        return promise(self.pairs, self.epsilon, self.bound, ordinary=ordinary, more=told)
+        return promise(self.pairs, self.epsilon, self.bound, ordinary=ordinary, more=assumptions)
 
     @property
     def description(self) -> RecordDescription:
@@ -262,4 +262,4 @@ class MeanGivenPublic:
 
 def on_unit(units: Sequence[float], unit: Fraction) -> tuple[float, ...]:
     """Whole numbers of units as numbers."""
-    return tuple(float(int(one) * unit) for one in units)
+    return tuple(float(int(count) * unit) for count in units)

@@ -37,12 +37,12 @@ def rebuild(
     base, epsilon = Base.from_dict(law["base_measure"]), Fraction(promised.eps)
     for bound in _bounds(pairs, law, guarantee):
         try:
-            made = WassersteinExponential(
+            mechanism = WassersteinExponential(
                 pairs, bound, base, epsilon, law["loss"], ordinary, tuple(law["table"])
             )
         except GuaranteeError:
             continue
-        yield made
+        yield mechanism
 
 
 def _bounds(pairs: SecretPairs, law: Any, guarantee: Guarantee) -> Iterator[DistanceBound]:
@@ -51,7 +51,7 @@ def _bounds(pairs: SecretPairs, law: Any, guarantee: Guarantee) -> Iterator[Dist
     try:
         yield delta_z(pairs, norm=norm)
     except GuaranteeError:
-        if any(_unwritten(one, pairs.level) for one in pairs.scenarios):
+        if any(_unwritten(scenario, pairs.level) for scenario in pairs.scenarios):
             yield _as_told(value, measure, pairs, guarantee)
     if measure == norm:
         yield assumed_delta(value, norm)
@@ -66,8 +66,8 @@ def _unwritten(scenarios: Any, level: str) -> bool:
 
 def _as_told(value: float, measure: str, pairs: SecretPairs, guarantee: Guarantee) -> DistanceBound:
     norm: Norm = "l2" if measure == "l2" else "l1"
-    known = Distance(value, value, Fraction(0), norm)
+    distance = Distance(value, value, Fraction(0), norm)
     worst = Conditionals("", "")
     return DistanceBound(
-        value, value, guarantee.basis, pairs.level, measure, Fraction(0), worst, known
+        value, value, guarantee.basis, pairs.level, measure, Fraction(0), worst, distance
     )
