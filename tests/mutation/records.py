@@ -52,7 +52,7 @@ RECORDS: tuple[Mutation, ...] = (
     Mutation(
         "mechanisms/wasserstein/exponential.py",
         "losses = [(self.ordinary, 2)]",
-        "told = [(self.ordinary, 1.6)]",
+        "losses = [(self.ordinary, 1.6)]",
         "tests/mechanisms/wasserstein/test_exponential.py",
         "record_changes_a_table",
     ),
