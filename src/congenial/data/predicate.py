@@ -8,7 +8,8 @@
                  | name ["not"] "between" number "and" number
 
 A name is an attribute or a coarser name, bare or in "double quotes" (`""` stands for one quote);
-a value is a number or 'text' (`''` stands for one quote). Keywords are in any case.
+a value is a number or 'text' (`''` stands for one quote). Keywords are in any case. `Tokens` also
+reads what `congenial estimate` is asked, in which conditions stand.
 
 - Text names a level by its label: ``sex = 'female'``, ``age = '0-4'``, ``age = 'unknown'``.
 - A number is compared with the numbers behind bins and integer ranges, exactly. A condition that
@@ -40,7 +41,7 @@ from numpy.typing import NDArray
 from congenial.data.attribute import Attribute, Axis
 from congenial.data.rational import Number, written
 from congenial.data.schema import Schema, near
-from congenial.errors import PredicateError, SchemaError
+from congenial.errors import CongenialError, PredicateError, SchemaError
 
 Mask = NDArray[np.bool_]
 
@@ -49,13 +50,15 @@ MAX_DEPTH = 50
 MAX_COMPARISONS = 500
 MAX_CELLS = 2**27
 
+EXAMPLE = "Write for example age >= 18 and sex = 'female'."
+
 _TOKEN = re.compile(
     r"""\s*(?:
-      (?P<number>[+-]?[0-9]{1,30}(?:\.[0-9]{1,30})?(?![\w.]))
+      (?P<number>[0-9]{1,30}(?:\.[0-9]{0,30})?(?![\w.])|\.[0-9]{1,30}(?![\w.]))
     | (?P<word>[^\W\d]\w*)
     | "(?P<quoted>(?:[^"]|"")+)"
     | '(?P<text>(?:[^']|'')*)'
-    | (?P<symbol><=|>=|<>|!=|[=<>(),])
+    | (?P<symbol><=|>=|<>|!=|[-+*/|=<>(),.])
     )""",
     re.VERBOSE,
 )
@@ -86,7 +89,7 @@ def parse(text: str, schema: Schema) -> Predicate:
     >>> parse("age >= 5 and sex = 'f'", schema).mask().astype(int).tolist()
     [[0, 1, 1], [0, 0, 0]]
     """
-    parser = _Parser(tuple(_tokens(text)), schema)
+    parser = _Parser(text, schema)
     node = parser.condition(0)
     if parser.peek().kind != "end":
         parser.fail("'and', 'or' or the end")
@@ -105,43 +108,90 @@ def parse(text: str, schema: Schema) -> Predicate:
     return Predicate(text, tuple(dimension), mask)
 
 
-class _Token(NamedTuple):
-    kind: str  # number, name, keyword, text, symbol, end
+class Token(NamedTuple):
+    """A piece of a text, and where it stands."""
+
+    kind: str  # number, word, quoted, text, symbol, end
     value: str
-    at: int
+    start: int
+    stop: int
 
 
-def _tokens(text: str) -> Iterator[_Token]:
-    if not isinstance(text, str):
-        raise PredicateError("the condition is not text.", remedy="Write for example 'age >= 18'.")
-    if len(text) > MAX_LENGTH:
-        raise PredicateError(
-            f"the condition has {len(text)} characters, more than {MAX_LENGTH}.",
-            remedy="Declare a coarser name in the schema and use that.",
-        )
-    end = len(text.rstrip())
-    at = 0
-    while at < end:
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise PredicateError(
-                f"the condition cannot be read from {text[at : at + 20].strip()!r} "
-                f"(character {at + 1}).",
-                remedy="Quote text with ' and unusual names with \".",
+class Tokens:
+    """A text in pieces, and what may come next.
+
+    A refusal names the text by `what`, a noun, and ends with `example`; where the text is longer
+    than `longest`, with `shorter`.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        what: str,
+        example: str,
+        error: type[CongenialError],
+        longest: int,
+        shorter: str,
+    ) -> None:
+        if not isinstance(text, str):
+            kind = type(text).__name__
+            raise error(f"the {what} is not text but has type {kind}.", remedy=example)
+        if len(text) > longest:
+            raise error(
+                f"the {what} has {len(text)} characters, more than {longest}.", remedy=shorter
             )
-        kind, value = match.lastgroup or "", match[match.lastgroup or 0]
-        if kind == "quoted":
-            yield _Token("name", value.replace('""', '"'), at)
-        elif kind == "text":
-            yield _Token("text", value.replace("''", "'"), at)
-        elif kind == "word":
-            lower = value.lower()
-            known = lower in _KEYWORDS
-            yield _Token("keyword" if known else "name", lower if known else value, at)
-        else:
-            yield _Token(kind, value, at)
-        at = match.end()
-    yield _Token("end", "the end", end)
+        self.text, self.what, self.example, self.error = text, what, example, error
+        self.tokens = tuple(self._tokens())
+        self.position = 0
+
+    def _tokens(self) -> Iterator[Token]:
+        text, at = self.text, 0
+        end = len(text.rstrip())
+        while at < end:
+            match = _TOKEN.match(text, at)
+            if match is None:
+                raise self.error(
+                    f"the {self.what} cannot be read from {text[at : at + 20].strip()!r} "
+                    f"(character {at + 1}).",
+                    remedy="Quote text with ' and unusual names with \".",
+                )
+            kind = match.lastgroup or ""
+            quote = {"quoted": '"', "text": "'"}.get(kind)
+            value = match[kind].replace(quote * 2, quote) if quote else match[kind]
+            at = match.end()
+            yield Token(kind, value, at - len(match[0].lstrip()), at)
+        yield Token("end", "the end", end, end)
+
+    def peek(self) -> Token:
+        """The next piece."""
+        return self.tokens[self.position]
+
+    def take(self, kind: str, *values: str) -> Token | None:
+        """The next piece if it is of a kind (and has one of these values), which it then leaves."""
+        token = self.peek()
+        value = token.value.lower() if kind == "word" else token.value
+        if token.kind != kind or (values and value not in values):
+            return None
+        self.position += 1
+        return token
+
+    def need(self, expected: str, kind: str, *values: str) -> Token:
+        """The next piece, which must be of a kind."""
+        return self.take(kind, *values) or self.fail(expected)
+
+    def name(self, expected: str) -> str:
+        """A name, bare or in double quotes."""
+        token = self.take("word") or self.take("quoted") or self.fail(expected)
+        return token.value
+
+    def fail(self, expected: str) -> NoReturn:
+        """Refuse the next piece."""
+        token = self.peek()
+        raise self.error(
+            f"the {self.what} has {token.value[:40]!r} at character {token.start + 1} where "
+            f"{expected} is expected.",
+            remedy=self.example,
+        )
 
 
 class _Leaf(NamedTuple):
@@ -184,36 +234,15 @@ def _evaluate(node: _Node, dimension: dict[str, int]) -> Mask:
     return reduce(node.combine, (_evaluate(part, dimension) for part in node.parts))
 
 
-class _Parser:
+class _Parser(Tokens):
     """Recursive descent, one method per line of the grammar."""
 
-    def __init__(self, tokens: tuple[_Token, ...], schema: Schema) -> None:
-        self.tokens = tokens
+    def __init__(self, text: str, schema: Schema) -> None:
+        shorter = "Declare a coarser name in the schema and use that."
+        super().__init__(text, "condition", EXAMPLE, PredicateError, MAX_LENGTH, shorter)
         self.schema = schema
-        self.position = 0
         self.comparisons = 0
         self.subjects: dict[str, _Subject] = {}
-
-    def peek(self) -> _Token:
-        return self.tokens[self.position]
-
-    def take(self, kind: str, *values: str) -> _Token | None:
-        token = self.peek()
-        if token.kind != kind or (values and token.value not in values):
-            return None
-        self.position += 1
-        return token
-
-    def need(self, expected: str, kind: str, *values: str) -> _Token:
-        return self.take(kind, *values) or self.fail(expected)
-
-    def fail(self, expected: str) -> NoReturn:
-        token = self.peek()
-        raise PredicateError(
-            f"the condition has {token.value[:40]!r} at character {token.at + 1} "
-            f"where {expected} is expected.",
-            remedy="Write for example age >= 18 and sex = 'female'.",
-        )
 
     def condition(self, depth: int) -> _Node:
         if depth > MAX_DEPTH:
@@ -229,13 +258,13 @@ class _Parser:
         self, word: str, combine: Callable[[Mask, Mask], Mask], part: Callable[[], _Node]
     ) -> _Node:
         parts = [part()]
-        while self.take("keyword", word):
+        while self.take("word", word):
             parts.append(part())
         return parts[0] if len(parts) == 1 else _Join(combine, tuple(parts))
 
     def one(self, depth: int) -> _Node:
         negate = False
-        while self.take("keyword", "not"):
+        while self.take("word", "not"):
             negate = not negate
         if self.take("symbol", "("):
             node = self.condition(depth + 1)
@@ -251,13 +280,15 @@ class _Parser:
                 f"the condition has more than {MAX_COMPARISONS} comparisons.",
                 remedy="Use 'in', or declare a coarser name in the schema.",
             )
-        name = self.need("a name", "name").value
+        if self.peek().kind == "word" and self.peek().value.lower() in _KEYWORDS:
+            self.fail("a name")
+        name = self.name("a name")
         subject = self.subjects.get(name) or _Subject(self.schema, name)
         self.subjects[name] = subject
-        negate = self.take("keyword", "not") is not None
-        if self.take("keyword", "in"):
+        negate = self.take("word", "not") is not None
+        if self.take("word", "in"):
             node = _Leaf(subject.base, self.members(subject))
-        elif self.take("keyword", "between"):
+        elif self.take("word", "between"):
             node = _Leaf(subject.base, self.between(subject))
         elif negate:
             self.fail("'in' or 'between'")
@@ -269,10 +300,14 @@ class _Parser:
         return _Not(node) if negate else node
 
     def value(self) -> Number | str:
-        token = self.take("number") or self.take("text")
-        if token is None:
-            self.fail("a number or 'text'")
-        return token.value if token.kind == "text" else _number(token.value)
+        token = self.take("text")
+        return token.value if token else self.number("a number or 'text'")
+
+    def number(self, expected: str) -> Number:
+        sign = self.take("symbol", "+", "-")
+        number = Fraction(self.need(expected, "number").value)
+        number = -number if sign and sign.value == "-" else number
+        return number.numerator if number.denominator == 1 else number
 
     def members(self, subject: _Subject) -> Mask:
         self.need("'('", "symbol", "(")
@@ -283,20 +318,15 @@ class _Parser:
         return subject.any_of(values)
 
     def between(self, subject: _Subject) -> Mask:
-        low = _number(self.need("a number", "number").value)
-        self.need("'and'", "keyword", "and")
-        high = _number(self.need("a number", "number").value)
+        low = self.number("a number")
+        self.need("'and'", "word", "and")
+        high = self.number("a number")
         if low > high:
             raise PredicateError(
                 f"between {written(low)} and {written(high)} is never true.",
                 remedy="Write the smaller number first.",
             )
         return subject.compare(">=", low) & subject.compare("<=", high)
-
-
-def _number(text: str) -> Number:
-    number = Fraction(text)
-    return number.numerator if number.denominator == 1 else number
 
 
 class _Subject:

@@ -16,7 +16,7 @@ from congenial.inference.estimates.asked_columns import (
     named_columns,
     tables_showing,
 )
-from congenial.inference.estimates.expression_tokens import Tokens
+from congenial.inference.estimates.expression_language import QuestionTokens
 from congenial.inference.estimates.table_tests import (
     TableTest,
     equality_test,
@@ -34,7 +34,7 @@ def carry_out_test(release: Any, text: str) -> TableTest:
     """Carry out the test that a text asks for; of records, on the measured table with the least
     noise that shows its columns.
     """
-    tokens = Tokens(text, EXAMPLE_TEST)
+    tokens = QuestionTokens(text, EXAMPLE_TEST)
     name = tokens.need("independent, equal or trend", "word", *_TESTS).value.lower()
     tokens.need("'('", "symbol", "(")
     test, read, kinds = _TESTS[name]
@@ -53,13 +53,13 @@ def carry_out_test(release: Any, text: str) -> TableTest:
     return found
 
 
-def _two_names(tokens: Tokens) -> tuple[str, ...]:
+def _two_names(tokens: QuestionTokens) -> tuple[str, ...]:
     first = tokens.name("an attribute")
     tokens.need("',' and another attribute", "symbol", ",")
     return first, tokens.name("another attribute"), tokens.among()
 
 
-def _two_groups(tokens: Tokens) -> tuple[str, ...]:
+def _two_groups(tokens: QuestionTokens) -> tuple[str, ...]:
     name = tokens.name("an attribute")
     tokens.need("'|' and two conditions", "symbol", "|")
     first = tokens.condition()
@@ -67,7 +67,7 @@ def _two_groups(tokens: Tokens) -> tuple[str, ...]:
     return name, first, tokens.condition()
 
 
-def _along(tokens: Tokens) -> tuple[str, ...]:
+def _along(tokens: QuestionTokens) -> tuple[str, ...]:
     condition = tokens.condition(until="by")
     if not condition:
         raise InferenceError("trend(...) needs a condition.", remedy=EXAMPLE_TEST)

@@ -24,10 +24,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from congenial.data.predicate import Tokens
 from congenial.errors import InferenceError
-from congenial.inference.estimates.expression_tokens import Tokens
 
 MAX_NESTED = 50
+MAX_CHARACTERS = 20_000
 EXAMPLE = "Write for example count(age >= 65) or share(sex = 'female' | age >= 65) by county."
 
 
@@ -138,7 +139,39 @@ def parse_question(text: str) -> Question:
     return Question(text.strip(), expression, by)
 
 
-class _Parser(Tokens):
+class QuestionTokens(Tokens):
+    """What is asked in pieces; conditions as they were written."""
+
+    def __init__(self, text: str, example: str) -> None:
+        shorter = "Ask for several expressions instead."
+        super().__init__(text, "expression", example, InferenceError, MAX_CHARACTERS, shorter)
+
+    def among(self) -> str:
+        """The condition after '|', if there is one."""
+        return self.condition() if self.take("symbol", "|") else ""
+
+    def condition(self, until: str = "") -> str:
+        """The text up to the next '|', ',' or ')' (or a word) outside brackets."""
+        first, depth = self.position, 0
+        while self.peek().kind != "end":
+            token = self.peek()
+            if depth == 0 and token.kind == "word" and token.value.lower() == until:
+                break
+            if token.kind == "symbol":
+                if depth == 0 and token.value in "|,)":
+                    break
+                depth += {"(": 1, ")": -1}.get(token.value, 0)
+            self.position += 1
+        if first == self.position:
+            return ""
+        return self.text[self.tokens[first].start : self.tokens[self.position - 1].stop]
+
+    def number(self) -> float:
+        """A number."""
+        return float(self.need("a number", "number").value)
+
+
+class _Parser(QuestionTokens):
     """Recursive descent, one method per line of the grammar."""
 
     # ---- arithmetic --------------------------------------------------------------------------
