@@ -70,7 +70,7 @@ def scores_of(mechanism: Mechanism, pair: HostilePair) -> list[Score]:
     def flat(y: Any) -> Any:
         return y.reshape(len(y), -1)
 
-    found: list[Score] = [
+    scores: list[Score] = [
         ("l1 distance", lambda y: _norm(flat(y)[:, at] - b, 1) - _norm(flat(y)[:, at] - a, 1)),
         ("l2 distance", lambda y: _norm(flat(y)[:, at] - b, 2) - _norm(flat(y)[:, at] - a, 2)),
         (
@@ -79,7 +79,7 @@ def scores_of(mechanism: Mechanism, pair: HostilePair) -> list[Score]:
         ),
     ]
     if not mechanism.description.continuous:
-        found += [
+        scores += [
             (
                 "cells as they are",
                 lambda y: np.sum((flat(y)[:, at] == a) * 1.0 - (flat(y)[:, at] == b), axis=1),
@@ -91,10 +91,10 @@ def scores_of(mechanism: Mechanism, pair: HostilePair) -> list[Score]:
         ]
     order = np.argsort(-np.abs(a - b), kind="stable")[:MOST_CELLS]
     for i in at[order].tolist():
-        found.append(("one cell's value", lambda y, i=i: flat(y)[:, i].astype(float)))  # type: ignore[misc]
+        scores.append(("one cell's value", lambda y, i=i: flat(y)[:, i].astype(float)))  # type: ignore[misc]
     if left.size <= LARGEST_DENSITY:
-        found.append(("log density ratio", lambda y: _log_ratio(mechanism, pair, y)))
-    return found
+        scores.append(("log density ratio", lambda y: _log_ratio(mechanism, pair, y)))
+    return scores
 
 
 def _norm(u: Any, power: int) -> Floats:
@@ -253,13 +253,13 @@ class BlackBoxAudit:
     @cached_property
     def limits(self) -> dict[Aim, float]:
         """What the promise allows of each parameter that was looked for."""
-        found: dict[Aim, float] = {"epsilon": self.promised.epsilon(self.delta)}
+        bounds: dict[Aim, float] = {"epsilon": self.promised.epsilon(self.delta)}
         parameter, value = stated(self.promised)
         if parameter == "mu":
-            found["mu"] = value
+            bounds["mu"] = value
         elif parameter == "rho":
-            found["rho"] = value
-        return found
+            bounds["rho"] = value
+        return bounds
 
     @property
     def violations(self) -> list[str]:
@@ -308,8 +308,8 @@ class BlackBoxAudit:
             "allowed": {a: v if math.isfinite(v) else None for a, v in self.limits.items()},
             "proved": {aim: self.proved(aim) for aim in aims if self._looked_for(aim)},
             "pairs": [
-                {"pair": one.words, "findings": [vars(f) for f in one.findings]}
-                for one in self.pairs
+                {"pair": pair.words, "findings": [vars(f) for f in pair.findings]}
+                for pair in self.pairs
             ],
             "curve": {
                 "columns": list(CURVE_COLUMNS),
@@ -430,7 +430,7 @@ class _Attack:
 
     def findings(self) -> tuple[PairFinding, ...]:
         """The bounds that hold."""
-        found = []
+        attacks = []
         for pair, learner in zip(self.pairs, self.learners, strict=True):
             rows = []
             for aim, event in learner.events.items():
@@ -439,8 +439,8 @@ class _Attack:
                 first = slice(event.cuts[0])
                 shares = (float(x[first].sum() / self.prover.trials) for x in (p, q))
                 rows.append(Finding(aim, value, event.name, *shares))
-            found.append(PairFinding(pair.words, tuple(rows)))
-        return tuple(found)
+            attacks.append(PairFinding(pair.words, tuple(rows)))
+        return tuple(attacks)
 
     def _proved(self, learner: Learner) -> float:
         p, q = learner.tested("mu")
@@ -448,7 +448,7 @@ class _Attack:
 
     def curve(self, promised: Tradeoff) -> tuple[CurveRow, ...]:
         """The trade-off function of the learnt score on the pair that is told apart best."""
-        settled = [one for one in self.learners if "mu" in one.events]
+        settled = [learner for learner in self.learners if "mu" in learner.events]
         if not settled:
             return ()
         best = max(settled, key=self._proved)

@@ -80,9 +80,9 @@ class Prover:
     def best(self, aim: Aim, p: Ints, q: Ints) -> tuple[float, Cuts]:
         """The cuts that prove most, with what they prove of these very counts."""
         if aim != "rho":
-            found = self._event(aim, np.cumsum(p)[:-1], np.cumsum(q)[:-1])
-            at = int(np.argmax(found))
-            return float(found[at]), (at + 1,)
+            bound = self._event(aim, np.cumsum(p)[:-1], np.cumsum(q)[:-1])
+            at = int(np.argmax(bound))
+            return float(bound[at]), (at + 1,)
         single = self.best("mu", p, q)[1]
         options = {single, *(self._even(p, q, parts) for parts in GROUPS)} - {()}
         return max((self.proved("rho", p, q, cuts), cuts) for cuts in options)
@@ -94,10 +94,10 @@ class Prover:
         high = clopper_pearson_bounds(q, self.trials, self.tail / 2)[1]
         with np.errstate(divide="ignore", invalid="ignore"):
             if aim == "epsilon":
-                found = np.log(np.maximum(low - self.delta, 0.0) / high)
+                bound = np.log(np.maximum(low - self.delta, 0.0) / high)
             else:
-                found = ndtri(low) - ndtri(high)
-        return np.asarray(np.maximum(np.nan_to_num(found, nan=0.0, neginf=0.0), 0.0))
+                bound = ndtri(low) - ndtri(high)
+        return np.asarray(np.maximum(np.nan_to_num(bound, nan=0.0, neginf=0.0), 0.0))
 
     def _rho(self, p: Ints, q: Ints) -> float:
         """All parts at once; what the others leave bounds each from the other side too."""
@@ -107,11 +107,11 @@ class Prover:
         )
         p_low = np.maximum(p_low, 1 - (p_high.sum() - p_high))
         q_high = np.minimum(q_high, 1 - (q_low.sum() - q_low))
-        kept = p_low > 0
-        log_p, log_q = np.log(p_low[kept]), np.log(q_high[kept])
+        positive = p_low > 0
+        log_p, log_q = np.log(p_low[positive]), np.log(q_high[positive])
         terms = ORDERS[:, None] * log_p - (ORDERS[:, None] - 1) * log_q
-        found = np.logaddexp.reduce(terms, axis=1) / (ORDERS * (ORDERS - 1))
-        return max(0.0, float(found.max(initial=0.0)))
+        bound = np.logaddexp.reduce(terms, axis=1) / (ORDERS * (ORDERS - 1))
+        return max(0.0, float(bound.max(initial=0.0)))
 
     def _even(self, p: Ints, q: Ints, parts: int) -> Cuts:
         """Cuts into parts of about equal share among the draws of both sides."""

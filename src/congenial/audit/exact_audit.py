@@ -101,20 +101,20 @@ class ExactAudit:
     ) -> list[str]:
         """Where the promise (or another one) is exceeded, in words; empty when it holds."""
         promised = self.promised if promised is None else promised
-        found = []
+        losses = []
         for epsilon, delta in zip(self.epsilons, self.deltas, strict=True):
             if delta > promised.delta(epsilon) + tolerance:
-                found.append(
+                losses.append(
                     f"delta({epsilon:g}) = {delta:.3g} exceeds the promised "
                     f"{promised.delta(epsilon):.3g}"
                 )
         parameter, limit = stated(promised)
         if parameter == self.parameter and self.worst > limit + tolerance * max(1.0, limit):
-            found.append(f"{parameter} = {self.worst:.6g} exceeds the promised {limit:.6g}")
+            losses.append(f"{parameter} = {self.worst:.6g} exceeds the promised {limit:.6g}")
         pure = promised.epsilon(0.0)
         if self.log_ratio > pure + tolerance:
-            found.append(f"a log ratio of {self.log_ratio:.6g} exceeds the promised {pure:.6g}")
-        return found
+            losses.append(f"a log ratio of {self.log_ratio:.6g} exceeds the promised {pure:.6g}")
+        return losses
 
 
 def stated(promised: Tradeoff) -> tuple[Parameter, float]:
@@ -175,9 +175,9 @@ def outputs(mechanism: Mechanism, tables: Sequence[Table], radius: int) -> Any:
     """All integer tables in the box around the true answers, widened by `radius`, that agree with
     what the mechanism conditions on; stacked.
     """
-    found = _outputs(mechanism, tables, radius, most=None)
-    assert found is not None
-    return found
+    outputs = _outputs(mechanism, tables, radius, most=None)
+    assert outputs is not None
+    return outputs
 
 
 def _window(mechanism: Mechanism, tables: Sequence[Table], radius: int | None, most: int) -> Any:
@@ -186,10 +186,10 @@ def _window(mechanism: Mechanism, tables: Sequence[Table], radius: int | None, m
         return outputs(mechanism, tables, radius)
     best = outputs(mechanism, tables, 0)
     for wider in range(1, WIDEST + 1):
-        found = _outputs(mechanism, tables, wider, most)
-        if found is None:
+        more = _outputs(mechanism, tables, wider, most)
+        if more is None:
             break
-        best = found
+        best = more
     return best
 
 
@@ -202,15 +202,15 @@ def _outputs(
     if mechanism.description.nonnegative:
         low = np.maximum(low, 0)
     rows = _equations(mechanism, answers.shape[1])
-    found: list[Any] = []
+    values: list[Any] = []
     # Look-alikes whose kept sums differ would be told apart: all their outputs must be here.
     for totals in np.unique(answers @ rows.T, axis=0):
-        left = None if most is None else most - sum(map(len, found))
+        left = None if most is None else most - sum(map(len, values))
         part = _boxed(rows, totals, low, high, left)
         if part is None:
             return None
-        found.append(part)
-    return np.concatenate(found).reshape(-1, *mechanism.shape)
+        values.append(part)
+    return np.concatenate(values).reshape(-1, *mechanism.shape)
 
 
 def _boxed(rows: Ints, totals: Ints, low: Ints, high: Ints, most: int | None) -> Any | None:
@@ -235,14 +235,14 @@ def _boxed(rows: Ints, totals: Ints, low: Ints, high: Ints, most: int | None) ->
 
 def _equations(mechanism: Mechanism, cells: int) -> Ints:
     """The sums of released cells that the mechanism keeps, one per row."""
-    known = getattr(mechanism, "support", None)
-    if known is None:
+    table_support = getattr(mechanism, "support", None)
+    if table_support is None:
         return np.zeros((0, cells), dtype=np.int64)
-    flat = known.labels.reshape(-1)
-    groups = (flat[None, :] == np.arange(known.groups)[:, None]).astype(np.int64)
+    flat = table_support.labels.reshape(-1)
+    groups = (flat[None, :] == np.arange(table_support.groups)[:, None]).astype(np.int64)
     frozen = np.eye(cells, dtype=np.int64)[flat == -1]
-    ties = [tie.equations @ groups[tie.groups] for tie in known.ties]
-    return np.concatenate([groups[~known.tied], frozen, *ties])
+    ties = [tie.equations @ groups[tie.groups] for tie in table_support.ties]
+    return np.concatenate([groups[~table_support.tied], frozen, *ties])
 
 
 def _audit_reals(
@@ -260,8 +260,8 @@ def _audit_reals(
     ratio = 0.0
     for left, right in pairs:
         for y in (mechanism.query(left).astype(float), mechanism.query(right).astype(float)):
-            one, other = mechanism.log_density(y, left), mechanism.log_density(y, right)
-            ratio = max(ratio, abs(float(one - other)))
+            first, other = mechanism.log_density(y, left), mechanism.log_density(y, right)
+            ratio = max(ratio, abs(float(first - other)))
     if not isinstance(promised, Gaussian):
         return ExactAudit(promised, "epsilon", ratio, ratio, len(pairs), 2, tight)
     mu = math.sqrt(2 * ratio)
@@ -320,8 +320,8 @@ def audit_laws(
     at = (*epsilons, *own) if normalised else ()
     ratio = rho = missing = -math.inf
     deltas, curve, number, size = np.zeros(len(at)), np.ones(len(ALPHAS)), 0, 0
-    for one, other in pairs:
-        p, q = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
+    for first, other in pairs:
+        p, q = np.asarray(first, dtype=float), np.asarray(other, dtype=float)
         number, size = number + 1, p.size
         ratio = max(ratio, _largest_ratio(p, q))
         if parameter == "rho":
@@ -351,25 +351,25 @@ def audit_laws(
 
 def _largest_ratio(p: Floats, q: Floats) -> float:
     """max of log p - log q where p is positive."""
-    seen = p > -np.inf
-    return float((p[seen] - q[seen]).max(initial=-np.inf))
+    possible = p > -np.inf
+    return float((p[possible] - q[possible]).max(initial=-np.inf))
 
 
 def _largest_rho(p: Floats, q: Floats) -> float:
     """max over orders of D_order(P || Q) / order, from below: what the window leaves out only
     adds.
     """
-    seen = p > -np.inf
-    p, q = p[seen], q[seen]
+    possible = p > -np.inf
+    p, q = p[possible], q[possible]
     if np.any(q == -np.inf):
         return math.inf
-    found = []
+    losses = []
     for order in ORDERS:
         terms = order * p - (order - 1) * q
         top = float(terms.max())
         log_sum = top + math.log(float(np.exp(terms - top).sum()))
-        found.append(log_sum / (order - 1) / order)
-    return max(found)
+        losses.append(log_sum / (order - 1) / order)
+    return max(losses)
 
 
 def _pooled(logs: Floats) -> Floats:

@@ -95,21 +95,21 @@ def hostile_pairs(
     (4, [0, 0])
     """
     search = _Search(adjacency, names)
-    found: dict[bytes, HostilePair] = {}
+    hostile: dict[bytes, HostilePair] = {}
     for attempt in range(max(12, 3 * number)):
         pair = search.pair(generator, attempt)
         if pair is not None and np.any(pair.move):
             key = pair.left.counts.tobytes() + pair.right.counts.tobytes()
-            found.setdefault(key, pair)
-    if not found:
+            hostile.setdefault(key, pair)
+    if not hostile:
         raise StructureError(
             "no two datasets that agree with the figures were found that the release could "
             "distinguish.",
             remedy="Nothing is left to protect in this table, or its figures contradict each "
             "other.",
         )
-    dense = sorted(found.values(), key=lambda pair: (-pair.l1, -pair.l2_squared))
-    spread = sorted(found.values(), key=lambda pair: (-pair.l1, pair.l2_squared))
+    dense = sorted(hostile.values(), key=lambda pair: (-pair.l1, -pair.l2_squared))
+    spread = sorted(hostile.values(), key=lambda pair: (-pair.l1, pair.l2_squared))
     turns = (pair for both in zip(dense, spread, strict=True) for pair in both)
     return list(dict.fromkeys(turns))[:number]
 
@@ -176,13 +176,13 @@ class _Search:
         shape = list(self.cells.shape)
         while prod(shape) > LARGEST_BLOCK:
             shape[int(np.argmax(shape))] -= 1
-        kept = np.zeros(self.cells.shape, dtype=bool)
+        inside = np.zeros(self.cells.shape, dtype=bool)
         levels = [
             generator.choice(of, size=some, replace=False)
             for of, some in zip(self.cells.shape, shape, strict=True)
         ]
-        kept[np.ix_(*levels)] = True
-        return kept.reshape(-1)[self.first]
+        inside[np.ix_(*levels)] = True
+        return inside.reshape(-1)[self.first]
 
     def _move(self, direction: Floats, room: Floats) -> tuple[Ints, Ints] | None:
         """Who enters and who leaves, at most `room` in each class: the farthest kernel move
@@ -191,27 +191,27 @@ class _Search:
         n, rows = self.size, self.adjacency.metric == "symmetric difference"
         records = self.adjacency.records
         eye, none = sp.identity(n, format="csr"), sp.csr_matrix((self.equal.shape[0], n))
-        one = np.ones((1, n))
+        everybody = np.ones((1, n))
         parts: list[Part] = [  # variables: x, up, down
             (sp.hstack([none, self.equal, -self.equal]), 0, 0),
             (sp.hstack([eye, 0 * eye, -eye]), 0, np.inf),
-            (np.hstack([0 * one, one, one]), 0, records if rows else 2 * records),
+            (np.hstack([0 * everybody, everybody, everybody]), 0, records if rows else 2 * records),
             (sp.hstack([self.least, 0 * self.least, 0 * self.least]), self.bounds, np.inf),
             (sp.hstack([self.least, self.least, -self.least]), self.bounds, np.inf),
         ]
         if isinstance(self.adjacency, SeveralRows) and not self.adjacency.people_kept:
-            parts.append((np.hstack([0 * one, one, 0 * one]), 0, records))
-            parts.append((np.hstack([0 * one, 0 * one, one]), 0, records))
+            parts.append((np.hstack([0 * everybody, everybody, 0 * everybody]), 0, records))
+            parts.append((np.hstack([0 * everybody, 0 * everybody, everybody]), 0, records))
         elif not rows:
-            parts.append((np.hstack([0 * one, one, -one]), 0, 0))
+            parts.append((np.hstack([0 * everybody, everybody, -everybody]), 0, 0))
         if self.values is not None:
             parts.append((sp.hstack([self.equal, none, none]), self.values, self.values))
         # A little against moving people who see nothing of it.
         cost = np.concatenate([np.zeros(n), 1e-6 - direction, 1e-6 + direction])
         limit = np.concatenate([np.full(n, np.inf), room, room])
         whole = np.repeat([0, 1, 1], n)  # a whole x is looked for afterwards
-        found = _solve(cost, parts, limit, whole)
-        return None if found is None else (found[n : 2 * n], found[2 * n :])
+        solution = _solve(cost, parts, limit, whole)
+        return None if solution is None else (solution[n : 2 * n], solution[2 * n :])
 
     def _table(self, generator: np.random.Generator, down: Ints, move: Ints) -> Ints | None:
         """A conforming table at the edge in which those who leave can be found."""
@@ -260,11 +260,11 @@ class _Search:
     def _whole(self, x: Ints) -> Table:
         """A table over the whole schema: attributes that nothing mentions at their first level."""
         schema = self.adjacency.schema
-        seen = np.zeros(self.cells.size, dtype=np.int64)
-        seen[self.first] = x
+        moved = np.zeros(self.cells.size, dtype=np.int64)
+        moved[self.first] = x
         counts = np.zeros([schema.attribute(name).size for name in schema.names], dtype=np.int64)
         at: list[Any] = [slice(None) if name in self.cells.bases else 0 for name in schema.names]
-        counts[tuple(at)] = seen.reshape(self.cells.shape)
+        counts[tuple(at)] = moved.reshape(self.cells.shape)
         return Table(schema, schema.names, counts)
 
 
@@ -277,11 +277,11 @@ def _solve(cost: Floats, parts: list[Part], limit: Any = np.inf, whole: Any = 1)
         for matrix, low, high in parts
         if matrix.shape[0]
     ]
-    found = milp(
+    solution = milp(
         cost,
         constraints=constraints,
         integrality=whole,
         bounds=Bounds(0, limit),
         options={"time_limit": _SECONDS},
     )
-    return None if found.x is None else np.asarray(np.rint(found.x), dtype=np.int64)
+    return None if solution.x is None else np.asarray(np.rint(solution.x), dtype=np.int64)

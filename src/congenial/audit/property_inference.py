@@ -63,8 +63,8 @@ class LogisticRegression:
 
     def accuracy(self, features: Floats, labels: Floats) -> float:
         """Share of right guesses."""
-        told = (features - self.centre) / self.scale @ self.weights[1:] + self.weights[0] > 0
-        return float(np.mean(told == (labels > 0.5)))
+        guess = (features - self.centre) / self.scale @ self.weights[1:] + self.weights[0] > 0
+        return float(np.mean(guess == (labels > 0.5)))
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def draw_shadows(
             "auxiliary and testing records have records in common.", remedy="Keep them separate."
         )
     generator = numpy_generator(randomness or SystemRandomness())
-    found = []
+    samples = []
     for source in (auxiliary, testing):
         halves = []
         for scenario in scenarios:
@@ -166,20 +166,20 @@ def draw_shadows(
             index = subsets(pools, sizes, repetitions * datasets // 2, generator)
             drawn = source.vectors(index)
             halves.append(drawn.reshape(repetitions, datasets // 2, -1))
-        found.append(np.concatenate(halves, axis=1))
-    return Shadows(found[0], found[1])
+        samples.append(np.concatenate(halves, axis=1))
+    return Shadows(samples[0], samples[1])
 
 
 def accuracies(shadows: Shadows, protect: Callable[[Floats], Floats] | None = None) -> Floats:
     """Accuracy of the attack in each repetition, on statistics released through `protect`."""
     m = shadows.train.shape[-1]
-    found = []
+    accuracies = []
     for train, test in zip(shadows.train, shadows.test, strict=True):
-        seen = train if protect is None else protect(train.reshape(-1, m))
+        protected = train if protect is None else protect(train.reshape(-1, m))
         asked = test if protect is None else protect(test.reshape(-1, m))
-        model = LogisticRegression.fit(seen, np.repeat([0.0, 1.0], len(seen) // 2))
-        found.append(model.accuracy(asked, np.repeat([0.0, 1.0], len(asked) // 2)))
-    return np.array(found)
+        model = LogisticRegression.fit(protected, np.repeat([0.0, 1.0], len(protected) // 2))
+        accuracies.append(model.accuracy(asked, np.repeat([0.0, 1.0], len(asked) // 2)))
+    return np.array(accuracies)
 
 
 @takes(mechanism=DistributionMechanism, shadows=Shadows, randomness=optional(Randomness))

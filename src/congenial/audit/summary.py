@@ -129,12 +129,12 @@ def wasserstein(
 ) -> ExactAudit:
     """Every pair of beliefs about one person, and every output in the window."""
     mechanism = WassersteinExponential.calibrate(pairs, 1, base, query=query)
-    known: dict[tuple[int, ...], Floats] = {}
+    densities: dict[tuple[int, ...], Floats] = {}
 
     def density(truth: tuple[int, ...]) -> Floats:
-        if truth not in known:
-            known[truth] = np.asarray(mechanism.log_density(points, truth))
-        return known[truth]
+        if truth not in densities:
+            densities[truth] = np.asarray(mechanism.log_density(points, truth))
+        return densities[truth]
 
     return audit_laws(mechanism.guarantee.tradeoff, _laws(pairs.conditionals(query), density))
 
@@ -176,16 +176,16 @@ def transported(points: list[tuple[list[int], list[float]]], epsilon: float) -> 
     Between two neighbouring points of the laws the ratio of the released densities is a monotone
     function of y, and beyond the last point it is constant: its extremes are at the points.
     """
-    made = [DiscreteLaw.of(f"law {i}", at, masses) for i, (at, masses) in enumerate(points)]
-    pairs = DistributionPairs.given(_statistics(1), made)
+    laws = [DiscreteLaw.of(f"law {i}", at, masses) for i, (at, masses) in enumerate(points)]
+    pairs = DistributionPairs.given(_statistics(1), laws)
     scale = float(wasserstein_noise(pairs, epsilon).scales[0])
-    at = np.unique(np.concatenate([law.points[:, 0] for law in made]))
+    at = np.unique(np.concatenate([law.points[:, 0] for law in laws]))
 
     def density(law: DiscreteLaw) -> Floats:
         kernel = np.exp(-np.abs(at[:, None] - law.points[:, 0]) / scale) / (2 * scale)
         return np.asarray(np.log(kernel @ law.probabilities))
 
-    both = [(density(made[i]), density(made[j])) for i, j in pairs.pairs]
+    both = [(density(laws[i]), density(laws[j])) for i, j in pairs.pairs]
     ordered = [*both, *((q, p) for p, q in both)]
     return audit_laws(Pure(epsilon), ordered, normalised=False)
 
@@ -383,8 +383,8 @@ def audit_every_mechanism(
         if case.mechanism is not None:
             progress(f"{case.name}: {case.universe.label}")
             most = QUICK_OUTPUTS if quick else MOST_OUTPUTS
-            found = exact_audit(case.mechanism, case.universe, most=most)
-            rows.append(AuditRow.of(f"{case.name} ({case.target})", case.universe.label, found))
+            audited = exact_audit(case.mechanism, case.universe, most=most)
+            rows.append(AuditRow.of(f"{case.name} ({case.target})", case.universe.label, audited))
     for name, label, audit in LAWS:
         progress(f"{name}: {label}")
         rows.append(AuditRow.of(name, label, audit()))

@@ -80,9 +80,9 @@ class NumpyroModel:
             progress_bar=False,
         )
         run.run(jax.random.PRNGKey(int(generator.integers(2**31))), records)
-        found = run.get_samples(group_by_chain=True)
-        parts = [np.asarray(found[name], dtype=float) for name in self.sites]
-        flat = np.concatenate([one.reshape(*one.shape[:2], -1) for one in parts], axis=2)
+        samples = run.get_samples(group_by_chain=True)
+        parts = [np.asarray(samples[name], dtype=float) for name in self.sites]
+        flat = np.concatenate([part.reshape(*part.shape[:2], -1) for part in parts], axis=2)
         names = [n for n, s in self.sites.items() for _ in range(int(np.prod(s, dtype=int)))]
         refuse_unconverged(flat, names)
         return flat.reshape(-1, flat.shape[2])[:draws]
@@ -90,8 +90,8 @@ class NumpyroModel:
     def log_likelihood(self, theta: Floats, records: Any) -> Floats:
         """Sum over observed sites, one column per record."""
         parts = _numpyro().infer.log_likelihood(self.program, self._by_site(theta), records)
-        found = [np.asarray(one, dtype=float).reshape(len(theta), -1) for one in parts.values()]
-        return np.asarray(np.sum(found, axis=0))
+        columns = [np.asarray(part, dtype=float).reshape(len(theta), -1) for part in parts.values()]
+        return np.asarray(np.sum(columns, axis=0))
 
     def log_prior(self, theta: Floats) -> Floats:
         """Sum of the log densities of the unobserved sites."""
@@ -112,12 +112,12 @@ class NumpyroModel:
         return {name: value[0] for name, value in self._by_site(theta[None, :]).items()}
 
     def _by_site(self, theta: Floats) -> dict[str, Any]:
-        found, at = {}, 0
+        parameters, at = {}, 0
         for name, shape in self.sites.items():
             size = int(np.prod(shape, dtype=int))
-            found[name] = theta[:, at : at + size].reshape(len(theta), *shape)
+            parameters[name] = theta[:, at : at + size].reshape(len(theta), *shape)
             at += size
-        return found
+        return parameters
 
 
 def _numpyro() -> Any:
@@ -163,13 +163,13 @@ def log_likelihood_of(draws: Any, variable: str | None = None) -> Floats:
             remedy=f"Known: {some_of(group)}.",
         )
     arrays = [numbers(group[name], "the log likelihood", DataError) for name in names]
-    if any(one.ndim < 2 for one in arrays):
+    if any(array.ndim < 2 for array in arrays):
         raise DataError(
             "a log likelihood has no dimensions for chain and draw.",
             remedy="Give arrays whose first dimensions are chain and draw.",
         )
-    flat = [one.reshape(one.shape[0] * one.shape[1], -1) for one in arrays]
-    if len({one.shape for one in flat}) > 1:
+    flat = [array.reshape(array.shape[0] * array.shape[1], -1) for array in arrays]
+    if len({array.shape for array in flat}) > 1:
         raise DataError(
             "the log likelihoods have different numbers of records.", remedy="Name one of them."
         )
@@ -177,8 +177,8 @@ def log_likelihood_of(draws: Any, variable: str | None = None) -> Floats:
 
 
 def _group(draws: Any) -> Any:
-    found = isinstance(draws, Mapping)
-    group = draws.get("log_likelihood") if found else getattr(draws, "log_likelihood", None)
+    is_mapping = isinstance(draws, Mapping)
+    group = draws.get("log_likelihood") if is_mapping else getattr(draws, "log_likelihood", None)
     if not hasattr(group, "keys") or isinstance(group, type):
         raise DataError(
             "the draws have no log_likelihood group.",

@@ -147,8 +147,8 @@ class Synthesizer:
                 remedy="Give `records` a public number, or use one row per person (unit without "
                 "max_rows).",
             )
-        told = self.shown.bases or self.public
-        if self.records is not None and told:
+        public_names = self.shown.bases or self.public
+        if self.records is not None and public_names:
             raise GuaranteeError(
                 f"{self.records} records cannot agree with figures published of all people.",
                 remedy="Leave out `records`: a copy then has as many as there are people.",
@@ -241,16 +241,16 @@ class Synthesizer:
     def given(self) -> Figures | None:
         """Figures of which the files show something and rules they keep; None if there is none."""
         figures, labels = self.adjacency.figures, {s.label for s in self.shown.statements}
-        kept = [
+        figures_kept = [
             not set(Cells(self.schema, (s,)).bases).isdisjoint(self.names)
             if s.relation == "zero"
             else self.records is None and s.label in labels
             for s in figures.statements
         ]
-        if not any(kept):
+        if not any(figures_kept):
             return None
-        statements = tuple(compress(figures.statements, kept))
-        values = None if figures.values is None else tuple(compress(figures.values, kept))
+        statements = tuple(compress(figures.statements, figures_kept))
+        values = None if figures.values is None else tuple(compress(figures.values, figures_kept))
         return Figures(self.schema, statements, values)
 
     @cached_property
@@ -276,8 +276,8 @@ class Synthesizer:
     @property
     def names(self) -> tuple[str, ...]:
         """Columns of a synthetic file, in the order of the schema."""
-        held = {*self.public, *(column.name for column in self.columns)}
-        return tuple(name for name in self.schema.names if name in held)
+        names = {*self.public, *(column.name for column in self.columns)}
+        return tuple(name for name in self.schema.names if name in names)
 
     def to_dict(self) -> dict[str, Any]:
         """The law as plain data: models with their Theta, M, copies, records."""
@@ -297,7 +297,7 @@ class Synthesizer:
         """Inverse of `to_dict`, given the adjacency; only columns and M must be there."""
         return cls(
             adjacency,
-            tuple(Column.from_dict(one) for one in data["columns"]),
+            tuple(Column.from_dict(column) for column in data["columns"]),
             fraction(str(data["M"])),
             data.get("copies", 1),
             data.get("records"),
@@ -354,7 +354,7 @@ class Synthesizer:
 
     def laws(self, counts: Sequence[Ints]) -> list[list[Any]]:
         """CONFIDENTIAL: the exact laws of all parameters, by column and block."""
-        return [kernel.laws(one) for kernel, one in zip(self.kernels, counts, strict=True)]
+        return [kernel.laws(count) for kernel, count in zip(self.kernels, counts, strict=True)]
 
     def draw(self, counts: Sequence[Ints], randomness: Randomness) -> list[list[Any]]:
         """Parameters of one copy, drawn exactly; from here on nothing is confidential."""
@@ -364,7 +364,9 @@ class Synthesizer:
         self, thetas: list[list[Any]], generator: np.random.Generator, n: int, known: Codes
     ) -> Codes:
         """Level numbers of n new records, from drawn parameters and public things alone."""
-        laws = [kernel.probabilities(one) for kernel, one in zip(self.kernels, thetas, strict=True)]
+        laws = [
+            kernel.probabilities(theta) for kernel, theta in zip(self.kernels, thetas, strict=True)
+        ]
         return self.records_given(laws, generator, n, known)
 
     def records_given(
@@ -385,7 +387,7 @@ class Synthesizer:
         """
         counts, _ = self.fetch(data)
         pairs = zip(self.kernels, counts, strict=True)
-        return sum(int(one[kernel.weights == 0].sum()) for kernel, one in pairs)
+        return sum(int(count[kernel.weights == 0].sum()) for kernel, count in pairs)
 
     def public_codes(self, data: Table | Microdata) -> Codes:
         """The public columns, one row per person, sorted; they are published figures."""
@@ -410,8 +412,8 @@ def _refuse_other_kinds(columns: object, copies: object, records: object, bound:
     """Refuse arguments of `calibrate` that are of the wrong type."""
     remedy = "Give a list of columns, such as [Column('age')]."
     expect(columns, (list, tuple), "the columns", remedy, GuaranteeError)
-    for one in columns:  # type: ignore[attr-defined]
-        expect(one, Column, "a column", remedy, GuaranteeError)
+    for column in columns:  # type: ignore[attr-defined]
+        expect(column, Column, "a column", remedy, GuaranteeError)
     expect(copies, WHOLE, "copies", "Give how many.", GuaranteeError)
     expect(records, (*WHOLE, type(None)), "records", "Give how many.", GuaranteeError)
     expect(bound, (*NUMBER, type(None)), "the bound M", "Give a number.", GuaranteeError)

@@ -113,10 +113,10 @@ class GridKernel(ColumnKernel):
 
     def log_table(self, context: int) -> Floats:
         """log P(level | theta, context) on the possible levels, (points, levels)."""
-        given = None if self.predictors is None else self.predictors[context]
+        predictors = None if self.predictors is None else self.predictors[context]
         allowed = self.allowed[context]
         table = np.where(
-            allowed, self.model.log_probability(self.theta, self.attribute, given), -np.inf
+            allowed, self.model.log_probability(self.theta, self.attribute, predictors), -np.inf
         )
         with np.errstate(invalid="ignore"):
             return np.asarray(table - logsumexp(table, axis=1, keepdims=True))
@@ -124,11 +124,11 @@ class GridKernel(ColumnKernel):
     @cached_property
     def _largest(self) -> float:
         """The largest oscillation of a possible record, which one weight for all is made from."""
-        found = 0.0
+        largest = 0.0
         for context in self._distinct:
             osc = oscillation(self.log_table(context))[self.allowed[context]]
-            found = max(found, float(osc.max(initial=0.0)))
-        return found
+            largest = max(largest, float(osc.max(initial=0.0)))
+        return largest
 
     @cached_property
     def _distinct(self) -> Ints:
@@ -165,7 +165,7 @@ class GridKernel(ColumnKernel):
         """Range of a record's score as a share of M, (contexts, levels)."""
         scored = (self._table(context)[1] for context in range(self.contexts))
         return np.stack(
-            [(one.values.max(axis=0) - one.values.min(axis=0)) / FULL for one in scored]
+            [(score.values.max(axis=0) - score.values.min(axis=0)) / FULL for score in scored]
         )
 
     def laws(self, counts: Ints) -> list[Finite]:
@@ -192,8 +192,8 @@ class GridKernel(ColumnKernel):
     def _row(self, context: int, at: int) -> Floats:
         if not self.model.shared:
             return np.asarray(self._table(context)[0][at])
-        given = None if self.predictors is None else self.predictors[context]
-        row = self.model.log_probability(self.theta[at : at + 1], self.attribute, given)[0]
+        predictors = None if self.predictors is None else self.predictors[context]
+        row = self.model.log_probability(self.theta[at : at + 1], self.attribute, predictors)[0]
         row = np.where(self.allowed[context], row, -np.inf)
         return np.asarray(row - logsumexp(row))
 
@@ -230,23 +230,23 @@ class SimplexKernel(ColumnKernel):
     @cached_property
     def weights(self) -> Floats:
         """The same for every possible level of a context."""
-        found = [self._shapes[levels][-1] for levels in self._sizes]
-        return np.where(self.allowed, np.array(found)[:, None], 0.0)
+        totals = [self._shapes[levels][-1] for levels in self._sizes]
+        return np.where(self.allowed, np.array(totals)[:, None], 0.0)
 
     @cached_property
     def used(self) -> Floats:
         """The same for every possible level of a context."""
-        found = [self._shapes[levels][2].max() / FULL for levels in self._sizes]
-        return np.where(self.allowed, np.array(found)[:, None], 0.0)
+        ranges = [self._shapes[levels][2].max() / FULL for levels in self._sizes]
+        return np.where(self.allowed, np.array(ranges)[:, None], 0.0)
 
     def laws(self, counts: Ints) -> list[WeightedComposition]:
         """One law per context."""
         _check_records(counts)
-        found = []
+        laws = []
         for row, allowed, levels in zip(counts, self.allowed, self._sizes, strict=True):
             size, low, score, prior, _ = self._shapes[levels]
-            found.append(WeightedComposition(row[allowed], score, prior, self.unit, low, size))
-        return found
+            laws.append(WeightedComposition(row[allowed], score, prior, self.unit, low, size))
+        return laws
 
     def probabilities(self, thetas: list[Ints]) -> Floats:
         """c / size on the possible levels."""

@@ -81,12 +81,12 @@ class Column:
         """Inverse of `to_dict`; a bare name is a multinomial column."""
         if isinstance(data, str):
             return cls(data)
-        known = ("name", "model", "given", "share", "weighting", "correct")
+        keys = ("name", "model", "given", "share", "weighting", "correct")
         for key in data:
-            if key not in known:
+            if key not in keys:
                 raise GuaranteeError(
                     f"a synthesised column has no key {key!r}.",
-                    remedy=f"Known: {', '.join(known)}.",
+                    remedy=f"Known: {', '.join(keys)}.",
                 )
         if not isinstance(data.get("name"), str):
             raise GuaranteeError("a synthesised column has no name.", remedy="Give its name.")
@@ -107,7 +107,7 @@ def check_order(columns: Sequence[Column], public: Sequence[str], schema: Schema
     """Names are attributes, each once, each given only what is public or comes before it."""
     if not columns:
         raise GuaranteeError("there is no column to synthesise.", remedy="Name at least one.")
-    known = {schema.attribute(name).name for name in public}
+    public_bases = {schema.attribute(name).name for name in public}
     for column in columns:
         attribute = schema.attribute(column.name)
         if attribute.size < 2:
@@ -115,12 +115,12 @@ def check_order(columns: Sequence[Column], public: Sequence[str], schema: Schema
                 f"column {column.name!r} has only one category, so there is nothing to synthesise.",
                 remedy="Leave it out, or give it more categories.",
             )
-        if column.name in known:
+        if column.name in public_bases:
             raise GuaranteeError(
                 f"column {column.name!r} is named twice, or is public.", remedy="Name it once."
             )
         for axis in schema.axes(column.given):
-            if axis.base not in known:
+            if axis.base not in public_bases:
                 raise GuaranteeError(
                     f"column {column.name!r} is given {axis.name!r}, which is neither public nor "
                     "synthesised before it.",
@@ -132,7 +132,7 @@ def check_order(columns: Sequence[Column], public: Sequence[str], schema: Schema
                 f"{LARGEST_CONTEXTS}.",
                 remedy="Give fewer or coarser axes.",
             )
-        known.add(column.name)
+        public_bases.add(column.name)
 
 
 def build_kernels(
@@ -146,16 +146,16 @@ def build_kernels(
 
     A first column that its totals settle gets none of M, and the others all of it.
     """
-    held = [*public, *(column.name for column in columns)]
+    names = [*public, *(column.name for column in columns)]
     allowed = [
-        _allowed(column, held[:at], held, figures)
+        _allowed(column, names[:at], names, figures)
         for at, column in enumerate(columns, start=len(public) + 1)
     ]
     free = [at for at in range(len(columns)) if at or not settled(totals, allowed[0])]
     whole = sum((columns[at].share for at in free), Fraction(0))
     kernels: list[ColumnKernel] = []
     for at, (column, possible) in enumerate(zip(columns, allowed, strict=True)):
-        made = kernel_of(
+        kernel = kernel_of(
             column.model,
             attribute=figures.schema.attribute(column.name),
             allowed=possible,
@@ -165,8 +165,8 @@ def build_kernels(
             predictors=_predictors(column, figures.schema),
         )
         if at not in free:  # built all the same: a model that makes no sense is refused
-            made = SettledKernel(column.model, made.attribute, possible, Fraction(0))
-        kernels.append(made)
+            kernel = SettledKernel(column.model, kernel.attribute, possible, Fraction(0))
+        kernels.append(kernel)
     return kernels
 
 
@@ -200,12 +200,12 @@ def _allowed(column: Column, known: Sequence[str], held: Sequence[str], figures:
     allowed = np.ones(shape, dtype=bool)
     for rule in figures.zeros:
         cells = Cells(schema, (rule,))
-        told = [base for base in cells.bases if base in held]
-        if column.name not in told or any(base not in known for base in told):
+        bases = [base for base in cells.bases if base in held]
+        if column.name not in bases or any(base not in known for base in bases):
             continue
         mask = cells.touched((rule,)).reshape(cells.shape)
         mask = mask.all(axis=tuple(i for i, base in enumerate(cells.bases) if base not in held))
-        missing = [base for base in told if base not in names]
+        missing = [base for base in bases if base not in names]
         if missing and mask.any():
             raise StructureError(
                 f"'{rule.label}' ties {column.name!r} to {missing[0]!r}, which is not in its "
@@ -213,7 +213,7 @@ def _allowed(column: Column, known: Sequence[str], held: Sequence[str], figures:
                 remedy=f"Add {missing[0]!r} to what {column.name!r} is given.",
             )
         if not missing:
-            allowed &= ~_spread(mask, told, names)
+            allowed &= ~_spread(mask, bases, names)
     allowed = allowed.reshape(-1, shape[-1])
     if not allowed.any(axis=1).all():
         raise StructureError(
@@ -254,22 +254,24 @@ def shown(figures: Figures, names: Collection[str]) -> Figures:
     Those about a column that the file lacks are no part of it, except that a table of people by
     more columns than the file has fixes its margin over the ones it has.
     """
-    schema, found = figures.schema, []
+    schema, sums = figures.schema, []
     known = figures.values or (None,) * len(figures.statements)
     for statement, figure in zip(figures.statements, known, strict=True):
         if statement.relation == "zero":
             continue
         if set(Cells(schema, (statement,)).bases) <= set(names):
-            found.append((statement, figure))
+            sums.append((statement, figure))
             continue
-        held = [schema.axis(axis).base in names for axis in statement.by]
-        if statement.relation == "=" and statement.terms == (("", 1),) and any(held):
-            axes = tuple(axis for axis, one in zip(statement.by, held, strict=True) if one)
-            lost = tuple(at for at, one in enumerate(held) if not one)
-            told = None if figure is None else np.asarray(figure).sum(axis=lost)
-            found.append((replace(statement, by=axes), told))
-    values = tuple(figure for _, figure in found)
-    return Figures(schema, tuple(s for s, _ in found), None if figures.values is None else values)
+        shown_axes = [schema.axis(axis).base in names for axis in statement.by]
+        if statement.relation == "=" and statement.terms == (("", 1),) and any(shown_axes):
+            axes = tuple(
+                axis for axis, is_shown in zip(statement.by, shown_axes, strict=True) if is_shown
+            )
+            lost = tuple(at for at, is_shown in enumerate(shown_axes) if not is_shown)
+            summed = None if figure is None else np.asarray(figure).sum(axis=lost)
+            sums.append((replace(statement, by=axes), summed))
+    values = tuple(figure for _, figure in sums)
+    return Figures(schema, tuple(s for s, _ in sums), None if figures.values is None else values)
 
 
 def fixed_totals(
@@ -279,22 +281,26 @@ def fixed_totals(
 
     Figures about columns that the files do not have need not be kept; they only enter the price.
     """
-    seen = shown(figures, {*public, *(column.name for column in columns)})
-    kept = [s for s in seen.statements if set(Cells(seen.schema, (s,)).bases) - set(public)]
-    if not kept:
+    visible = shown(figures, {*public, *(column.name for column in columns)})
+    statements = [
+        s for s in visible.statements if set(Cells(visible.schema, (s,)).bases) - set(public)
+    ]
+    if not statements:
         return None
-    bases = set(Cells(seen.schema, tuple(kept)).bases)
-    bounded = any(s.relation != "=" for s in kept)
+    bases = set(Cells(visible.schema, tuple(statements)).bases)
+    bounded = any(s.relation != "=" for s in statements)
     if public or bounded or bases != {columns[0].name} or columns[0].given:
         raise StructureError(
-            f"'{kept[0].label}' is published, and drawing these columns cannot keep it.",
+            f"'{statements[0].label}' is published, and drawing these columns cannot keep it.",
             remedy="Publish totals of one column and synthesise it first, make all columns the "
             "figures mention public, or leave them out of the files.",
         )
-    alone = Figures(seen.schema, tuple(kept))
-    if seen.values is not None:
-        told = zip(seen.statements, seen.values, strict=True)
-        alone = Figures(seen.schema, tuple(kept), tuple(v for s, v in told if s in kept))
+    alone = Figures(visible.schema, tuple(statements))
+    if visible.values is not None:
+        pairs = zip(visible.statements, visible.values, strict=True)
+        alone = Figures(
+            visible.schema, tuple(statements), tuple(v for s, v in pairs if s in statements)
+        )
     nested = alone.structure in ("laminar", "none")
     if not nested or (alone.values is not None and alone.atom_totals is None):
         raise StructureError(
@@ -333,7 +339,7 @@ def _choose(weights: Floats, size: int, generator: np.random.Generator) -> Ints:
 
 def contexts_of(column: Column, codes: Codes, schema: Schema, n: int) -> Ints:
     """Number of each record's context."""
-    found = np.zeros(n, dtype=np.int64)
+    codes_found = np.zeros(n, dtype=np.int64)
     for axis in schema.axes(column.given):
-        found = found * axis.size + axis.of_base[codes[axis.base]]
-    return found
+        codes_found = codes_found * axis.size + axis.of_base[codes[axis.base]]
+    return codes_found

@@ -69,7 +69,10 @@ def combine(
     >>> float(found.estimate), round(float(found.variance), 4), round(float(found.df), 1)
     (11.0, 1.3333, 32.0)
     """
-    q, u = (np.atleast_1d(numbers(one, "a list", BundleError)) for one in (estimates, variances))
+    q, u = (
+        np.atleast_1d(numbers(numbers_of_copies, "a list", BundleError))
+        for numbers_of_copies in (estimates, variances)
+    )
     m = len(q)
     expect(rule, str, "rule", 'Use "partial" or "full".', InferenceError)
     if q.shape != u.shape or m < 2:

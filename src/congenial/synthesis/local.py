@@ -372,12 +372,12 @@ def synthesize_locally(
     weights = weighting(risk) if callable(weighting) else np.asarray(weighting, dtype=float)
     theta = model.posterior(records, weights, draws, generator)
     if estimate_of is None:
-        found = estimate(model.log_likelihood(theta, records), weights)
+        epsilon = estimate(model.log_likelihood(theta, records), weights)
     else:
-        found = estimate_of(model, theta, records, weights)
+        epsilon = estimate_of(model, theta, records, weights)
     chosen = generator.choice(draws, size=copies, replace=False)
     synthetic = tuple(model.draw(theta[at], records, generator) for at in chosen)
-    return LocalSynthesis(found, weights, risk, theta, synthetic)
+    return LocalSynthesis(epsilon, weights, risk, theta, synthetic)
 
 
 # ---- Local levels ----
@@ -405,11 +405,11 @@ def draw_locally(
             for law in laws:
                 law.append(kernel.probabilities([]))
             continue
-        weights, found = _weighted(kernel, table, weigh, draws, generator)
-        seen = table > 0
-        delta += estimate(found[:, seen], weights[seen]).delta
+        weights, likelihood = _weighted(kernel, table, weigh, draws, generator)
+        occupied = table > 0
+        delta += estimate(likelihood[:, occupied], weights[occupied]).delta
         for at, row in enumerate(generator.choice(draws, size=replicates)):
-            laws[at].append(np.exp(found[row]))
+            laws[at].append(np.exp(likelihood[row]))
     return laws, 2 * delta
 
 
@@ -432,16 +432,16 @@ def local_column(
 
     Records of one level share a weight, so everything is counted by level.
     """
-    weights, found = _weighted(kernel, table, min_max(), draws, generator)
-    seen = table > 0
-    told = estimate(found[:, seen], weights[seen])
+    weights, likelihood = _weighted(kernel, table, min_max(), draws, generator)
+    occupied = table > 0
+    estimated = estimate(likelihood[:, occupied], weights[occupied])
     return LocalColumn(
         int(table.sum()),
-        int(table[seen & (weights < 1)].sum()),
+        int(table[occupied & (weights < 1)].sum()),
         float((table * weights).sum()),
-        float(weights[seen].min()),
-        told.delta,
-        told.epsilon,
+        float(weights[occupied].min()),
+        estimated.delta,
+        estimated.epsilon,
     )
 
 
@@ -455,10 +455,10 @@ def _weighted(
     """Weights by context and level from the unweighted posterior, and log laws at draws of the
     weighted one.
     """
-    seen = table > 0
-    risk = risks(_log_laws(kernel, table.astype(float), draws, generator)[:, seen])
+    occupied = table > 0
+    risk = risks(_log_laws(kernel, table.astype(float), draws, generator)[:, occupied])
     weights = np.zeros(table.shape)
-    weights[seen] = weigh(risk)
+    weights[occupied] = weigh(risk)
     return weights, _log_laws(kernel, table * weights, draws, generator)
 
 
@@ -469,18 +469,18 @@ def _log_laws(
     if isinstance(kernel, GridKernel):
         return _on_grid(kernel, weighted, draws, generator)
     assert isinstance(kernel.model, MultinomialColumn)
-    found = np.full((draws, *weighted.shape), -np.inf)
+    drawn = np.full((draws, *weighted.shape), -np.inf)
     for at, (row, allowed) in enumerate(zip(weighted, kernel.allowed, strict=True)):
         prior = kernel.model.per_level(int(allowed.sum()))
         p = generator.dirichlet(prior + row[allowed], size=draws)
-        found[:, at, allowed] = np.log(np.maximum(p, 1e-300))
-    return found
+        drawn[:, at, allowed] = np.log(np.maximum(p, 1e-300))
+    return drawn
 
 
 def _on_grid(
     kernel: GridKernel, weighted: Floats, draws: int, generator: np.random.Generator
 ) -> Floats:
-    found = np.empty((draws, *weighted.shape))
+    drawn = np.empty((draws, *weighted.shape))
     tables: list[Any] = [kernel.log_table(at) for at in range(kernel.contexts)]
     scores = [
         np.where(row > 0, table, 0.0) @ row for table, row in zip(tables, weighted, strict=True)
@@ -491,5 +491,5 @@ def _on_grid(
         if at == 0 or not kernel.model.shared:
             p = np.exp(log_w - log_w.max())
             chosen = generator.choice(len(p), size=draws, p=p / p.sum())
-        found[:, at] = table[chosen]
-    return found
+        drawn[:, at] = table[chosen]
+    return drawn

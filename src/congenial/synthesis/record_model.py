@@ -66,7 +66,7 @@ def generator_of(randomness: Randomness) -> np.random.Generator:
 
 
 def _all_numbers(values: Iterable[object]) -> bool:
-    return all(isinstance(one, NUMBER) and not isinstance(one, bool) for one in values)
+    return all(isinstance(value, NUMBER) and not isinstance(value, bool) for value in values)
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class LevelModel(ABC):
     @property
     def grids(self) -> tuple[Grid, ...]:
         """The grids whose product is Theta."""
-        values = (getattr(self, one.name) for one in fields(self))  # type: ignore[arg-type]
+        values = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
         flat = (v for value in values for v in (value if isinstance(value, tuple) else (value,)))
         return tuple(value for value in flat if isinstance(value, Grid))
 
@@ -176,13 +176,13 @@ class LevelModel(ABC):
 
     def _refuse_unbounded(self) -> None:
         """Raise GuaranteeError where a parameter has no range, here or in a model inside."""
-        for one in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, one.name)
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
             if isinstance(value, LevelModel):
                 value._refuse_unbounded()
-            elif str(one.type).startswith(("Grid", "tuple[Grid")) and not value:
+            elif str(field.type).startswith(("Grid", "tuple[Grid")) and not value:
                 raise GuaranteeError(
-                    f"model {self.kind!r} declares no range for its {one.name}, so Theta is not "
+                    f"model {self.kind!r} declares no range for its {field.name}, so Theta is not "
                     "compact.",
                     remedy="Give it [low, high, points], fixed without looking at the data.",
                 )
@@ -203,30 +203,30 @@ class LevelModel(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: kind and fields."""
-        told: dict[str, Any] = {"kind": self.kind}
-        for one in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, one.name)
-            told[one.name] = _plain(value)
-        return told
+        plain: dict[str, Any] = {"kind": self.kind}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            plain[field.name] = _plain(value)
+        return plain
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], where: str) -> Self:
         """Inverse of `to_dict` for one kind; unknown and missing keys are refused by name."""
-        known = {one.name: one for one in fields(cls)}  # type: ignore[arg-type]
-        given = {key: value for key, value in data.items() if key != "kind"}
-        for key in given:
-            if key not in known:
+        fields_of = {field.name: field for field in fields(cls)}  # type: ignore[arg-type]
+        arguments = {key: value for key, value in data.items() if key != "kind"}
+        for key in arguments:
+            if key not in fields_of:
                 raise GuaranteeError(
                     f"{where}: model {cls.kind!r} has no key {key!r}.",
-                    remedy=f"Known: {', '.join(known)}.",
+                    remedy=f"Known: {', '.join(fields_of)}.",
                 )
-        read = {key: cls._read(key, value, where) for key, value in given.items()}
+        read = {key: cls._read(key, value, where) for key, value in arguments.items()}
         try:
             return cls(**read)
         except TypeError:
             raise GuaranteeError(
                 f"{where}: model {cls.kind!r} lacks a key, or has a value of the wrong kind.",
-                remedy=f"Its keys: {', '.join(known)}.",
+                remedy=f"Its keys: {', '.join(fields_of)}.",
             ) from None
 
     @classmethod
@@ -234,7 +234,7 @@ class LevelModel(ABC):
         """One field from plain data; annotations say which are grids."""
         annotation = str(next(f.type for f in fields(cls) if f.name == key))  # type: ignore[arg-type]
         if annotation.startswith("tuple[Grid"):
-            return tuple(Grid.from_value(one, f"{where}: {key}") for one in value)
+            return tuple(Grid.from_value(item, f"{where}: {key}") for item in value)
         if annotation.startswith("Grid"):
             return Grid.from_value(value, f"{where}: {key}")
         return value
@@ -261,7 +261,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (Grid, LevelModel)):
         return value.to_dict()
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value if isinstance(value, (int, float, str, bool, type(None))) else str(value)
 
 

@@ -61,8 +61,8 @@ class Scores:
                 f"scores of more than {MOST_RECORDS} records do not fit 64 bits.",
                 remedy="Synthesise parts of the population one by one.",
             )
-        seen = np.flatnonzero(counts)
-        return np.asarray(self.values[:, seen] @ counts[seen], dtype=np.int64)
+        occupied = np.flatnonzero(counts)
+        return np.asarray(self.values[:, occupied] @ counts[occupied], dtype=np.int64)
 
 
 def oscillation(log_likelihood: Floats) -> Floats:
@@ -136,8 +136,8 @@ def score_table(
         )
     if correct:
         used = weights > 0
-        kept = logsumexp(log_likelihood[:, used], axis=1, b=weights[used])
-        log_likelihood = log_likelihood - kept[:, None]
+        total = logsumexp(log_likelihood[:, used], axis=1, b=weights[used])
+        log_likelihood = log_likelihood - total[:, None]
         widest = float((oscillation(log_likelihood[:, used]) * weights[used]).max())
         weights = weights * (float(bound) / max(widest, float(bound)))
     return Scores(scores_of(log_likelihood, weights, bound), weights, bound)

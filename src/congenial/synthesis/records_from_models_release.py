@@ -97,8 +97,8 @@ class SyntheticRelease(RecordCopies):
 
         estimate: gives a value and its variance for a copy (a pandas frame) as if it were real.
         """
-        found = [estimate(self.to_pandas(at)) for at in range(1, len(self.copies) + 1)]
-        return combine([q for q, _ in found], [u for _, u in found], rule, ratio)
+        estimates = [estimate(self.to_pandas(at)) for at in range(1, len(self.copies) + 1)]
+        return combine([q for q, _ in estimates], [u for _, u in estimates], rule, ratio)
 
     def payload(self) -> dict[str, bytes]:
         """Files for the bundle: each copy as Parquet and CSV, and the data dictionary."""
@@ -141,21 +141,23 @@ class SyntheticRelease(RecordCopies):
 
         pairs: Any = self.guarantee.adjacency
         law = Synthesizer.from_dict(pairs, self.description.law)
-        sizes = {law.records} if law.records else {one.num_rows for one in self.copies}
+        sizes = {law.records} if law.records else {copy.num_rows for copy in self.copies}
         whole = self.description.law["records"] is None
         return super().checks() | {
             "every copy has the expected columns and number of records": all(
-                tuple(one.column_names) == law.names and {one.num_rows} == sizes
-                for one in self.copies
+                tuple(copy.column_names) == law.names and {copy.num_rows} == sizes
+                for copy in self.copies
             ),
             "every value is allowed by the schema": all(
-                (found >= 0).all()
-                for one in self.copies
-                for found in level_numbers(self.schema, one).values()
+                (codes >= 0).all()
+                for copy in self.copies
+                for codes in level_numbers(self.schema, copy).values()
             ),
             "the records agree with every exact figure and rule about their columns": all(
-                agrees(self.published, level_numbers(self.schema, one), one.num_rows, figures=whole)
-                for one in self.copies
+                agrees(
+                    self.published, level_numbers(self.schema, copy), copy.num_rows, figures=whole
+                )
+                for copy in self.copies
             ),
         }
 
@@ -167,7 +169,7 @@ class SyntheticRelease(RecordCopies):
 
 def level_numbers(schema: Schema, records: Any) -> dict[str, Ints]:
     """Level numbers of records; negative where the schema knows none."""
-    found = {}
+    sums = {}
     for name in records.column_names:
         attribute, column = schema.attribute(name), records[name].combine_chunks()
         levels = codes(attribute, column)
@@ -175,8 +177,8 @@ def level_numbers(schema: Schema, records: Any) -> dict[str, Ints]:
         if unknown:
             empty = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
             levels = np.where(empty, unknown[0], levels)
-        found[name] = levels
-    return found
+        sums[name] = levels
+    return sums
 
 
 def agrees(published: Figures, levels: Mapping[str, Ints], records: int, *, figures: bool) -> bool:
@@ -185,15 +187,17 @@ def agrees(published: Figures, levels: Mapping[str, Ints], records: int, *, figu
     Statements about their columns, told apart as far as their values tell them.
     """
     schema = published.schema
-    if any((one < 0).any() for one in levels.values()):
+    if any((codes < 0).any() for codes in levels.values()):
         return False
     clear = {name for name in levels if len(_without_number(schema.attribute(name))) < 2}
     rules = [s for s in published.zeros if set(Cells(schema, (s,)).bases) <= clear]
-    told: list[tuple[Statement, Ints | None]] = [(rule, None) for rule in rules]
+    statements: list[tuple[Statement, Ints | None]] = [(rule, None) for rule in rules]
     if figures:
-        seen = shown(published, clear)
-        told += zip(seen.statements, seen.values or (None,) * len(seen.statements), strict=True)
-    for statement, figure in told:
+        visible = shown(published, clear)
+        statements += zip(
+            visible.statements, visible.values or (None,) * len(visible.statements), strict=True
+        )
+    for statement, figure in statements:
         bases = Cells(schema, (statement,)).bases
         counts = np.zeros([schema.attribute(name).size for name in bases], dtype=np.int64)
         np.add.at(counts, tuple(levels[name] for name in bases), 1)
@@ -227,7 +231,7 @@ def records_table(
     import pyarrow as pa
 
     each = {name: (schema.attribute(name), codes[name]) for name in names}
-    return pa.table({name: _column(*one, generator, values) for name, one in each.items()})
+    return pa.table({name: _column(*column, generator, values) for name, column in each.items()})
 
 
 def expected_copy(file: str, schema: Schema, names: Sequence[str], records: int | None) -> Expected:
@@ -235,8 +239,8 @@ def expected_copy(file: str, schema: Schema, names: Sequence[str], records: int 
     import pyarrow as pa
 
     attributes = [schema.attribute(name) for name in names]
-    columns = pa.schema([(one.name, _arrow_type(one)) for one in attributes])
-    labels = (label for one in attributes for label in one.levels)
+    columns = pa.schema([(attribute.name, _arrow_type(attribute)) for attribute in attributes])
+    labels = (label for attribute in attributes for label in attribute.levels)
     return Expected(
         file, columns, records, max((len(label.encode()) for label in labels), default=0)
     )
@@ -259,9 +263,9 @@ def _column(
     if attribute.kind == "categorical":
         labels = np.asarray(attribute.levels, dtype=object)
         return pa.array(labels[codes], type=pa.string())
-    found = values(attribute, codes, generator)
-    missing = np.isnan(found)
-    return pa.array(np.where(missing, 0, found), mask=missing).cast(_arrow_type(attribute))
+    drawn = values(attribute, codes, generator)
+    missing = np.isnan(drawn)
+    return pa.array(np.where(missing, 0, drawn), mask=missing).cast(_arrow_type(attribute))
 
 
 def dictionary(rows: Sequence[Sequence[str]], schema: Schema) -> bytes:

@@ -71,7 +71,7 @@ class Measure:
         """Absolute error of the quantile, or the distance."""
         if self.quantile is None:
             return total_variation(truth / truth.sum(), synthetic / synthetic.sum())
-        a, b = (level_quantile(attribute, one, self.quantile) for one in (truth, synthetic))
+        a, b = (level_quantile(attribute, codes, self.quantile) for codes in (truth, synthetic))
         return abs(a - b)
 
 
@@ -82,8 +82,8 @@ def level_quantile(attribute: Attribute, counts: Ints, at: float) -> float:
         raise GuaranteeError(
             f"column {attribute.name!r} has no numbers.", remedy="Measure its distance instead."
         )
-    held = ~np.isnan(low) & (counts > 0)
-    low, high, counts = low[held], high[held], counts[held]
+    usable = ~np.isnan(low) & (counts > 0)
+    low, high, counts = low[usable], high[usable], counts[usable]
     low = np.where(np.isinf(low), high, low)
     high = np.where(np.isinf(high), low, high)
     last = np.cumsum(counts) / counts.sum()
@@ -125,13 +125,13 @@ def risk_utility_curve(
     if not points:
         raise GuaranteeError("the curve has no points.", remedy="Give values of M, or (c, g).")
     truth = _Truth(synthesizer, data, measure)
-    kept = _Kept(results, _key(synthesizer, measure, replicates), truth)
+    cache = _Kept(results, _key(synthesizer, measure, replicates), truth)
     found = []
     for point in one_by_one(points, f"drawing for the {measure.words}"):
-        row = kept.get(point)
+        row = cache.get(point)
         if row is None:
             row = point | _run(synthesizer, truth, point, replicates, randomness)
-            kept.add(row)
+            cache.add(row)
         found.append(row)
     return found
 
@@ -188,12 +188,12 @@ def _run(
         for law in laws:
             errors.append(truth.error(synthesizer.records_given(law, generator, n, truth.known)))
     else:
-        one = _at(synthesizer, point)
-        epsilon, basis = float(one.epsilon), one.guarantee.basis
-        fitted = one.laws(truth.counts)
+        candidate = _at(synthesizer, point)
+        epsilon, basis = float(candidate.epsilon), candidate.guarantee.basis
+        fitted = candidate.laws(truth.counts)
         for _ in range(replicates):
             thetas = [[law.draw(randomness) for law in laws] for laws in fitted]
-            errors.append(truth.error(one.records_from(thetas, generator, n, truth.known)))
+            errors.append(truth.error(candidate.records_from(thetas, generator, n, truth.known)))
     return {"epsilon": epsilon, "basis": basis, **summary(errors), "replicates": replicates}
 
 
@@ -224,7 +224,7 @@ def _standard_error(values: Floats) -> float:
 def _at(synthesizer: Synthesizer, point: dict[str, Any]) -> Synthesizer:
     """The certified or the scalar mechanism at M, one copy."""
     weighting: Weighting = "record" if point["mechanism"] == "certified" else "scalar"
-    columns = tuple(replace(one, weighting=weighting) for one in synthesizer.columns)
+    columns = tuple(replace(column, weighting=weighting) for column in synthesizer.columns)
     bound = Fraction(point["setting"]["M"])
     return replace(synthesizer, columns=columns, bound=bound, copies=1)
 
@@ -232,7 +232,7 @@ def _at(synthesizer: Synthesizer, point: dict[str, Any]) -> Synthesizer:
 def _key(synthesizer: Synthesizer, measure: Measure, replicates: int) -> str:
     """What makes two runs the same curve, data apart: all but M, the copies and the weighting."""
     told = synthesizer.to_dict()
-    plain = [{k: v for k, v in one.items() if k != "weighting"} for one in told["columns"]]
+    plain = [{k: v for k, v in column.items() if k != "weighting"} for column in told["columns"]]
     pairs = synthesizer.adjacency
     parts = [plain, told["public"], told["records"], pairs.to_dict(), pairs.figures.digest]
     parts += [synthesizer.settled, list(summary([0.0]))]  # whose share goes where; what is kept
@@ -291,15 +291,15 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     """The complete lines of a file, if there is one."""
     if not path.exists():
         return []
-    found = []
+    rows = []
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            found.append(json.loads(line))
+            rows.append(json.loads(line))
         except json.JSONDecodeError:
             break
-    if not all(isinstance(line, dict) for line in found):
+    if not all(isinstance(line, dict) for line in rows):
         raise DataError(f"{path.name!r} is not a file of a curve.", remedy="Give another file.")
-    return found
+    return rows
 
 
 # ---- For the curator only: how much each record counts, for a picture of risk by record ----
@@ -352,11 +352,11 @@ def record_risk(synthesizer: Synthesizer, data: Table | Microdata) -> tuple[Reco
     ('x', [0, 2], True)
     """
     counts, _ = synthesizer.fetch(data)
-    found = []
+    rows = []
     for column, kernel, table in zip(synthesizer.columns, synthesizer.kernels, counts, strict=True):
         context, level = np.nonzero(table)
         where: Any = (context, level)
-        found.append(
+        rows.append(
             RecordRisk(column.name, level, table[where], kernel.weights[where], kernel.used[where])
         )
-    return tuple(found)
+    return tuple(rows)

@@ -187,7 +187,7 @@ def utility_of_copies(
         "settled_words": SETTLED,
         "local": local,
         "local_words": LOCAL_WORDS,
-        "risk": [_risk(made, one) for one in risks if one.column not in made.settled],
+        "risk": [_risk(made, risk) for risk in risks if risk.column not in made.settled],
     }
 
 
@@ -218,16 +218,16 @@ def _open_levels(made: Synthesizer, name: str) -> list[str]:
     attribute = made.schema.attribute(name)
     if attribute.kind == "categorical" or name in made.public:
         return []
-    found = []
+    rows = []
     for level, (low, high) in zip(attribute.levels, attribute.intervals, strict=False):
         if low is None and high is not None:
-            found.append((level, f"the last number below {written(high)}"))
+            rows.append((level, f"the last number below {written(high)}"))
         elif high is None and low is not None:
-            found.append((level, written(low)))
+            rows.append((level, written(low)))
     return [
         f"{name}: everybody in the open class '{level}' is recorded as {number}, so quantiles in "
         "that class can differ from those of the data."
-        for level, number in found
+        for level, number in rows
     ]
 
 
@@ -255,8 +255,8 @@ def _coefficients(reports: Sequence[UtilityReport]) -> list[Document]:
             continue
         value, error = first.synthetic, first.synthetic_se
         if len(rows) > 1:
-            one = combine([r.synthetic for r in rows], [r.synthetic_se**2 for r in rows])
-            value, error = float(one.estimate), float(np.sqrt(one.variance))
+            combined = combine([r.synthetic for r in rows], [r.synthetic_se**2 for r in rows])
+            value, error = float(combined.estimate), float(np.sqrt(combined.variance))
         row = CoefficientRow(name, first.original, first.original_se, value, error)
         found.append(
             {
@@ -276,9 +276,9 @@ def _local(made: Synthesizer, counts: Sequence[Any]) -> list[Document]:
     generator = generator_of(SeededRandomness(LOCAL_SEED))
     named = zip(made.columns, made.kernels, counts, strict=True)
     return [
-        {"column": one.name, **vars(local_column(kernel, table, LOCAL_DRAWS, generator))}
-        for one, kernel, table in named
-        if one.name not in made.settled
+        {"column": name.name, **vars(local_column(kernel, table, LOCAL_DRAWS, generator))}
+        for name, kernel, table in named
+        if name.name not in made.settled
     ]
 
 
@@ -286,7 +286,7 @@ def _risk(made: Synthesizer, one: RecordRisk) -> Document:
     """What the records of each level weigh; a level has a row for each weight it has."""
     labels = made.schema.attribute(one.column).levels
     keys = np.stack([one.level, one.weight, one.used], axis=1)
-    seen, at = np.unique(keys, axis=0, return_inverse=True)
+    distinct, at = np.unique(keys, axis=0, return_inverse=True)
     people = np.bincount(at.reshape(-1), one.records)
     return {
         "column": one.column,
@@ -296,7 +296,7 @@ def _risk(made: Synthesizer, one: RecordRisk) -> Document:
         "levels": list(labels),
         "rows": [
             {"level": labels[int(level)], "records": int(n), "weight": weight, "used": used}
-            for (level, weight, used), n in zip(seen.tolist(), people, strict=True)
+            for (level, weight, used), n in zip(distinct.tolist(), people, strict=True)
         ],
     }
 
@@ -346,14 +346,16 @@ class ComparedRecords:
 
     def released(self, copies: Sequence[Any]) -> Iterator[dict[str, Any]]:
         """The same of records that were released."""
-        each = [self._errors(_counted(self._levels_of(one), self.made)) for one in copies]
+        each = [self._errors(_counted(self._levels_of(copy), self.made)) for copy in copies]
         yield from _summaries("as released", 1.0, each)
 
     def _errors(self, shares: Shares) -> dict[str, float]:
         """Mean total variation over columns, and over pairs of columns where there are any."""
         tables = {size: list(combinations(self.made.names, size)) for size in (1, 2)}
         return {
-            MEASURES[size]: float(np.mean([_distance(self._truth, shares, one) for one in axes]))
+            MEASURES[size]: float(
+                np.mean([_distance(self._truth, shares, table) for table in axes])
+            )
             for size, axes in tables.items()
             if axes
         }
@@ -366,20 +368,20 @@ class ComparedRecords:
         return level_numbers(self.made.schema, copy)
 
     def _drawn(self, way: str, times: Fraction, source: Randomness) -> Shares:
-        made, rng = self.made, generator_of(source)
+        mechanism, rng = self.made, generator_of(source)
         if way == "no privacy":
             people = len(next(iter(self.levels.values())))
             rows = rng.integers(0, people, people)
-            return _counted({name: one[rows] for name, one in self.levels.items()}, made)
+            return _counted({name: codes[rows] for name, codes in self.levels.items()}, mechanism)
         if way == "noisy histogram":
-            return self._histogram(float(made.budget.amount * times), rng)
+            return self._histogram(float(mechanism.budget.amount * times), rng)
         if way == "records from tables":
-            more = replace(made.budget, amount=made.budget.amount * times)
-            release = replace(made, budget=more, copies=1).release(self.confidential, source)
-            return _counted(self._levels_of(release.copies[0]), made)
+            more = replace(mechanism.budget, amount=mechanism.budget.amount * times)
+            release = replace(mechanism, budget=more, copies=1).release(self.confidential, source)
+            return _counted(self._levels_of(release.copies[0]), mechanism)
         posterior = self._certified(times)
         copy = posterior.release(posterior.fit(self.data), source).copies[0]
-        return _counted(self._levels_of(copy), made)
+        return _counted(self._levels_of(copy), mechanism)
 
     def _certified(self, times: Fraction) -> Synthesizer:
         """A multinomial for each column, at the same loss per replaced record."""
@@ -421,12 +423,12 @@ def _counted(levels: Mapping[str, Ints], made: TableRecords) -> Shares:
 
 
 def _remembered(shares: Shares) -> Shares:
-    known: dict[Axes, Reals] = {}
+    truths: dict[Axes, Reals] = {}
 
     def again(axes: Axes) -> Reals:
-        if axes not in known:
-            known[axes] = shares(axes)
-        return known[axes]
+        if axes not in truths:
+            truths[axes] = shares(axes)
+        return truths[axes]
 
     return again
 
@@ -440,8 +442,8 @@ def _summaries(
     way: str, times: float, errors: Sequence[Mapping[str, float]]
 ) -> Iterator[dict[str, Any]]:
     for measure in errors[0]:
-        found = summary([one[measure] for one in errors])
-        yield {"mechanism": way, "times": times, "measure": measure, **found}
+        errors_of = summary([error[measure] for error in errors])
+        yield {"mechanism": way, "times": times, "measure": measure, **errors_of}
 
 
 def _distance(one: Shares, other: Shares, axes: Axes) -> float:

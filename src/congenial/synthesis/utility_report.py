@@ -140,7 +140,7 @@ def utility_report(
         {name: codes(schema.attribute(name), t[name]) for name in names} for t in (real, synthetic)
     ]
     for name in names:
-        if any((one[name] < 0).any() for one in both):
+        if any((side[name] < 0).any() for side in both):
             raise DataError(
                 f"column {name!r} has values outside the schema.",
                 remedy="Add a category for them.",
@@ -185,7 +185,7 @@ def _shares(levels: Ints, size: int) -> Floats:
 
 def _quantile(name: str, at: float, real: Floats, synthetic: Floats) -> QuantileRow:
     """The interval is between order statistics, by the normal approximation of their ranks."""
-    real, synthetic = (np.sort(one[~np.isnan(one)]) for one in (real, synthetic))
+    real, synthetic = (np.sort(side[~np.isnan(side)]) for side in (real, synthetic))
     n = len(real)
     reach = 1.96 * math.sqrt(at * (1 - at) / n)
     low, high = (float(np.quantile(real, min(max(at + s * reach, 0), 1))) for s in (-1, 1))
@@ -204,10 +204,10 @@ def _correlations(
 
 
 def _correlation(x: Floats, y: Floats) -> float:
-    known = ~(np.isnan(x) | np.isnan(y))
-    if known.sum() < 2 or x[known].std() == 0 or y[known].std() == 0:
+    complete = ~(np.isnan(x) | np.isnan(y))
+    if complete.sum() < 2 or x[complete].std() == 0 or y[complete].std() == 0:
         return math.nan
-    return float(np.corrcoef(x[known], y[known])[0, 1])
+    return float(np.corrcoef(x[complete], y[complete])[0, 1])
 
 
 def _uniques(real: Ints, synthetic: Ints) -> tuple[int, int]:
@@ -288,8 +288,8 @@ def _least_squares(
     table: dict[str, Floats], response: str, predictors: Sequence[str]
 ) -> tuple[Floats, Floats]:
     x = np.column_stack([np.ones(len(table[response])), *(table[p] for p in predictors)])
-    known = ~(np.isnan(x).any(axis=1) | np.isnan(table[response]))
-    x, y = x[known], table[response][known]
+    complete = ~(np.isnan(x).any(axis=1) | np.isnan(table[response]))
+    x, y = x[complete], table[response][complete]
     b, *_ = np.linalg.lstsq(x, y, rcond=None)
     variance = float(((y - x @ b) ** 2).sum()) / max(1, len(y) - x.shape[1])
     error = np.sqrt(variance * np.diag(np.linalg.pinv(x.T @ x)))

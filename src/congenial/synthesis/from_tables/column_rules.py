@@ -79,8 +79,8 @@ class StatedTail:
 
     def to_dict(self) -> dict[str, str]:
         """Plain data."""
-        told = {"top": self.top, "bottom": self.bottom}
-        return {side: written(mean) for side, mean in told.items() if mean is not None}
+        ends = {"top": self.top, "bottom": self.bottom}
+        return {side: written(mean) for side, mean in ends.items() if mean is not None}
 
     @classmethod
     def from_dict(cls, name: str, data: Mapping[str, Any]) -> StatedTail:
@@ -245,14 +245,14 @@ class MadeUpColumn:
 
 def with_made_up(table: Any, columns: Sequence[MadeUpColumn]) -> Any:
     """An Arrow table of records with the made-up columns after its own."""
-    for one in columns:
-        table = table.append_column(one.name, one.values(table.num_rows))
+    for column in columns:
+        table = table.append_column(column.name, column.values(table.num_rows))
     return table
 
 
 def read_made_up(data: Mapping[str, Any]) -> tuple[MadeUpColumn, ...]:
     """The columns that a plan or a law names."""
-    return tuple(MadeUpColumn.from_plain(name, told) for name, told in data.items())
+    return tuple(MadeUpColumn.from_plain(name, plain) for name, plain in data.items())
 
 
 @dataclass(frozen=True)
@@ -281,26 +281,26 @@ class ColumnRules:
         cut = []
         for name, told in (quantiles or {}).items():
             bins, *pairs = [told] if isinstance(told, int) else told
-            values = tuple(exact(one, f"spikes of {name!r}") for one in alone.pop(name, ()))
+            values = tuple(exact(value, f"spikes of {name!r}") for value in alone.pop(name, ()))
             cut.append(QuantileBins(name, bins, pairs[0] if pairs else bins, values))
         if alone:
             raise StructureError(
                 f"spikes has {next(iter(alone))!r}, which has no quantiles.",
                 remedy="A column with bins of its own has a spike by an edge on both sides of it.",
             )
-        told_tails = tuple(StatedTail.from_dict(name, one) for name, one in (tails or {}).items())
+        told_tails = tuple(StatedTail.from_dict(name, tail) for name, tail in (tails or {}).items())
         by = tuple((coarse or {}).items())
         return cls(by, tuple(cut), told_tails, read_made_up(made_up or {}))
 
     @property
     def in_pairs(self) -> dict[str, str]:
         """The names that columns are counted by in pairs, where these are others."""
-        return dict(self.coarse) | {one.name: one.coarse for one in self.quantiles}
+        return dict(self.coarse) | {bins.name: bins.coarse for bins in self.quantiles}
 
     @property
     def steps(self) -> int:
         """Choices of a cut that one record is part of: the steps of all columns."""
-        return sum(one.steps for one in self.quantiles)
+        return sum(bins.steps for bins in self.quantiles)
 
     def refuse(self, figures: Figures, names: Sequence[str]) -> None:
         """Refuse rules that do not fit the columns, before any data are read."""
@@ -326,7 +326,9 @@ class ColumnRules:
                     remedy="Give two numbers of quantiles, alone and in pairs: [32, 8].",
                 )
             self._refuse_figures(cut, figures)
-        taken = {axis for one in schema.attributes for axis in (one.name, *one.coarser)}
+        taken = {
+            axis for attribute in schema.attributes for axis in (attribute.name, *attribute.coarser)
+        }
         for column in self.made_up:
             if column.name in taken:
                 raise StructureError(
@@ -346,17 +348,17 @@ class ColumnRules:
 
     def evenly(self, schema: Schema) -> dict[str, Cuts]:
         """Cuts that know nothing of the data, for checks and rehearsals."""
-        return {one.name: one.evenly(schema.attribute(one.name)) for one in self.quantiles}
+        return {bins.name: bins.evenly(schema.attribute(bins.name)) for bins in self.quantiles}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: nothing where nothing is asked for."""
-        told = {
+        plain = {
             "coarse": dict(self.coarse),
-            "quantiles": {one.name: one.to_dict() for one in self.quantiles},
-            "tails": {one.name: one.to_dict() for one in self.tails},
-            "made_up": {one.name: one.to_plain() for one in self.made_up},
+            "quantiles": {bins.name: bins.to_dict() for bins in self.quantiles},
+            "tails": {tail.name: tail.to_dict() for tail in self.tails},
+            "made_up": {column.name: column.to_plain() for column in self.made_up},
         }
-        return {key: value for key, value in told.items() if value}
+        return {key: value for key, value in plain.items() if value}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ColumnRules:
@@ -365,7 +367,7 @@ class ColumnRules:
         tails = data.get("tails", {}).items()
         return cls(
             tuple(data.get("coarse", {}).items()),
-            tuple(QuantileBins.from_dict(name, one) for name, one in cut),
-            tuple(StatedTail.from_dict(name, one) for name, one in tails),
+            tuple(QuantileBins.from_dict(name, bins) for name, bins in cut),
+            tuple(StatedTail.from_dict(name, tail) for name, tail in tails),
             read_made_up(data.get("made_up", {})),
         )

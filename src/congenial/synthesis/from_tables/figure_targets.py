@@ -69,23 +69,23 @@ def repair(
     want = _nearest(matrix, values, have, _possible(figures, classes))
     changed = _move(cell, classes, want - have, figures.likely, rng)
     new = np.unravel_index(changed, figures.shape)
-    made = columns | {name: np.asarray(new[i]) for i, name in enumerate(figures.axes)}
-    return made, int(np.count_nonzero(changed != cell))
+    moved = columns | {name: np.asarray(new[i]) for i, name in enumerate(figures.axes)}
+    return moved, int(np.count_nonzero(changed != cell))
 
 
 def _classes(figures: FigureCells) -> tuple[Ints, Ints]:
     """Which class each cell is in, and one cell of each class."""
     columns = figures.matrix.tocsc()
-    seen: dict[tuple[bytes, bytes], int] = {}
+    classes_seen: dict[tuple[bytes, bytes], int] = {}
     classes = np.empty(columns.shape[1], dtype=np.int64)
     first: list[int] = []
     for j in range(columns.shape[1]):
         part = slice(columns.indptr[j], columns.indptr[j + 1])
         key = (columns.indices[part].tobytes(), columns.data[part].tobytes())
-        if key not in seen:
-            seen[key] = len(first)
+        if key not in classes_seen:
+            classes_seen[key] = len(first)
             first.append(j)
-        classes[j] = seen[key]
+        classes[j] = classes_seen[key]
     return classes, np.array(first, dtype=np.int64)
 
 
@@ -101,25 +101,25 @@ def _nearest(matrix: sp.csr_matrix, values: Ints, have: Ints, possible: NDArray[
     free = np.where(possible, np.inf, 0.0)
     rows = sp.hstack([matrix, -matrix]).tocsr()
     gap = values - matrix @ have
-    found = milp(
+    solution = milp(
         np.ones(2 * k),
         constraints=LinearConstraint(rows, gap, gap),
         integrality=np.ones(2 * k),
         bounds=Bounds(0, np.concatenate([free, have])),
         options={"time_limit": SECONDS},
     )
-    if found.x is None and found.status == LIMIT_REACHED:
+    if solution.x is None and solution.status == LIMIT_REACHED:
         raise StructureError(
             f"no whole numbers of records that agree with all figures were found in {SECONDS:.0f} "
             "seconds.",
             remedy="Publish fewer figures that cross, or synthesise fewer of their columns.",
         )
-    if found.x is None:
+    if solution.x is None:
         raise StructureError(
             "no whole numbers of records agree with all figures.",
             remedy="Compute the figures from one dataset, and synthesise every attribute they use.",
         )
-    move = np.rint(found.x).astype(np.int64)
+    move = np.rint(solution.x).astype(np.int64)
     want: Ints = have + move[:k] - move[k:]
     if not np.array_equal(matrix @ want, values) or want.min(initial=0) < 0:
         raise StructureError(
@@ -131,21 +131,21 @@ def _nearest(matrix: sp.csr_matrix, values: Ints, have: Ints, possible: NDArray[
 
 def _move(cell: Ints, classes: Ints, change: Ints, likely: Reals, rng: np.random.Generator) -> Ints:
     """Cells after surplus records were given to classes that lack some."""
-    made, own = cell.copy(), classes[cell]
+    changed, own = cell.copy(), classes[cell]
     leave: list[Ints] = [
         rng.choice(np.flatnonzero(own == k), size=-change[k], replace=False)
         for k in np.flatnonzero(change < 0)
     ]
     if not leave:
-        return made
+        return changed
     surplus = rng.permutation(np.concatenate(leave))
     at = 0
     for k in np.flatnonzero(change > 0):
         inside = np.flatnonzero(classes == k)
         weights = likely[inside] / likely[inside].sum()
-        made[surplus[at : at + change[k]]] = rng.choice(inside, size=change[k], p=weights)
+        changed[surplus[at : at + change[k]]] = rng.choice(inside, size=change[k], p=weights)
         at += change[k]
-    return made
+    return changed
 
 
 LARGEST_FIGURES = 5_000_000  # cells of all attributes that figures mention together
@@ -163,14 +163,15 @@ class KeptFigures:
     names: Axes
 
     def __post_init__(self) -> None:
-        told = self.published
-        if told.bounds:
+        figures = self.published
+        if figures.bounds:
             raise StructureError(
-                f"'{told.bounds[0].label}' is a bound, and records from tables cannot keep bounds.",
+                f"'{figures.bounds[0].label}' is a bound, and records from tables cannot keep "
+                "bounds.",
                 remedy="Publish the figure exactly, or leave out the bound.",
             )
-        for rule in told.zeros if told.equalities else ():
-            bases = set(Cells(told.schema, (rule,)).bases)
+        for rule in figures.zeros if figures.equalities else ():
+            bases = set(Cells(figures.schema, (rule,)).bases)
             if bases & set(self.names) and not bases <= set(self.names):
                 lost = ", ".join(sorted(bases - set(self.names)))
                 raise StructureError(
@@ -178,7 +179,7 @@ class KeptFigures:
                     "may be published: what they say of the records could not be kept.",
                     remedy=f"Synthesise {lost} too.",
                 )
-        about = Cells(told.schema, self.statements)
+        about = Cells(figures.schema, self.statements)
         if about.size > LARGEST_FIGURES:
             raise StructureError(
                 f"figures and rules mention {', '.join(about.bases)}: {about.size:,} cells, more "
@@ -186,10 +187,10 @@ class KeptFigures:
                 remedy="Give these columns fewer categories, or synthesise fewer of them.",
             )
         self._refuse_nobody()
-        held = {s.label for s in self.seen.statements}
-        for statement in told.equalities:
-            own = set(Cells(told.schema, (statement,)).bases)
-            if statement.label not in held and own & set(self.names):
+        labels = {s.label for s in self.seen.statements}
+        for statement in figures.equalities:
+            own = set(Cells(figures.schema, (statement,)).bases)
+            if statement.label not in labels and own & set(self.names):
                 lost = ", ".join(sorted(own - set(self.names)))
                 raise StructureError(
                     f"'{statement.label}' is published, and records without {lost} cannot keep it.",
@@ -201,9 +202,9 @@ class KeptFigures:
         cells = Cells(self.published.schema, self.rules)
         never = cells.matrix(self.rules, np.arange(cells.size)) if self.rules else None
         if never is not None and np.all(np.asarray(abs(never).sum(axis=0)) > 0):
-            told = "; ".join(rule.label for rule in self.rules)
+            labels = "; ".join(rule.label for rule in self.rules)
             raise StructureError(
-                f"the structural zeros leave no record possible: {told}.",
+                f"the structural zeros leave no record possible: {labels}.",
                 remedy="Leave out one of them, or narrow its condition.",
             )
 
@@ -231,24 +232,26 @@ class KeptFigures:
     @cached_property
     def values(self) -> tuple[Ints, ...]:
         """The values of `statements`, flat; FigureError before figures are published."""
-        given = self.seen.values
-        if given is None and self.seen.equalities:
+        values = self.seen.values
+        if values is None and self.seen.equalities:
             raise StructureError(
                 "records from tables need the figures' values.", remedy="Publish them first."
             )
-        told = [np.asarray(one, dtype=np.int64).reshape(-1) for one in given or ()]
-        return (*told, *(np.zeros(1, dtype=np.int64) for _ in self.rules))
+        flat = [np.asarray(value, dtype=np.int64).reshape(-1) for value in values or ()]
+        return (*flat, *(np.zeros(1, dtype=np.int64) for _ in self.rules))
 
     @cached_property
     def targets(self) -> tuple[FitTarget, ...]:
         """Figures and rules for the fit; the number of people needs none."""
-        found = []
+        targets = []
         for statement, values in zip(self.statements, self.values, strict=True):
             cells = Cells(self.published.schema, (statement,))
             if cells.bases:
                 matrix = cells.matrix([statement], np.arange(cells.size)).astype(np.float64)
-                found.append(FitTarget(cells.bases, values.astype(np.float64), 0.0, matrix.tocsr()))
-        return tuple(found)
+                targets.append(
+                    FitTarget(cells.bases, values.astype(np.float64), 0.0, matrix.tocsr())
+                )
+        return tuple(targets)
 
     @cached_property
     def largest(self) -> Statement | None:
@@ -290,9 +293,9 @@ def _nonnegative(matrix: sp.csr_matrix) -> NDArray[np.bool_]:
 def _likely(fitted: Fitted, axes: Sequence[str], shape: tuple[int, ...]) -> Reals:
     """How probable each cell is; as if columns were independent where no clique holds them all."""
     try:
-        found = fitted.probabilities(tuple(axes))
+        shares = fitted.probabilities(tuple(axes))
     except StructureError:
-        found = np.ones(())
+        shares = np.ones(())
         for name in axes:
-            found = np.multiply.outer(found, fitted.probabilities((name,)))
-    return np.maximum(np.asarray(found, dtype=np.float64).reshape(prod(shape)), 1e-300)
+            shares = np.multiply.outer(shares, fitted.probabilities((name,)))
+    return np.maximum(np.asarray(shares, dtype=np.float64).reshape(prod(shape)), 1e-300)

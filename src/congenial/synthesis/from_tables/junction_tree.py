@@ -84,13 +84,13 @@ class JunctionTree:
     def home(self, axes: Sequence[str]) -> int:
         """The smallest clique that holds some attributes."""
         wanted = set(axes)
-        held = [i for i, clique in enumerate(self.cliques) if wanted <= set(clique)]
-        if not held:
+        cliques = [i for i, clique in enumerate(self.cliques) if wanted <= set(clique)]
+        if not cliques:
             raise StructureError(
                 f"no clique holds {', '.join(axes)} together.",
                 remedy="Name them together in a table when the tree is made.",
             )
-        return min(held, key=lambda i: prod(self.shape(self.cliques[i])))
+        return min(cliques, key=lambda i: prod(self.shape(self.cliques[i])))
 
     @cached_property
     def separators(self) -> tuple[Axes, ...]:
@@ -112,15 +112,15 @@ class JunctionTree:
         """A clique's table summed to some of its attributes, in the order of `axes`."""
         wanted = self.cliques[clique]
         away = tuple(i for i, name in enumerate(wanted) if name not in axes)
-        kept = [name for name in wanted if name in axes]
-        return np.transpose(values.sum(axis=away), [kept.index(name) for name in axes])
+        axes_kept = [name for name in wanted if name in axes]
+        return np.transpose(values.sum(axis=away), [axes_kept.index(name) for name in axes])
 
     def beliefs(self, potentials: Sequence[Reals]) -> tuple[float, list[Reals]]:
         """log Z, and the probabilities of every clique's cells.
 
         `potentials`: log potentials, one table for each clique; minus infinity where nobody can be.
         """
-        upward = [np.array(one) for one in potentials]
+        upward = [np.array(potential) for potential in potentials]
         messages: list[Reals] = [np.zeros(())] * len(self.cliques)
         for i in range(len(self.cliques) - 1, 0, -1):
             messages[i] = self._log_sum(upward[i], i, self.separators[i])
@@ -131,14 +131,14 @@ class JunctionTree:
             raise StructureError(
                 "the structural zeros exclude every cell.", remedy="Leave out some of them."
             )
-        found = [np.exp(upward[0] - log_z)]
+        beliefs = [np.exp(upward[0] - log_z)]
         for i in range(1, len(self.cliques)):
-            from_above = self.summed(found[self.parents[i]], self.parents[i], self.separators[i])
+            from_above = self.summed(beliefs[self.parents[i]], self.parents[i], self.separators[i])
             with np.errstate(divide="ignore", invalid="ignore"):
                 change = np.log(from_above) - messages[i]
             change = np.where(from_above > 0, change, -np.inf)
-            found.append(np.exp(upward[i] + self.spread(change, self.separators[i], i)))
-        return log_z, found
+            beliefs.append(np.exp(upward[i] + self.spread(change, self.separators[i], i)))
+        return log_z, beliefs
 
     def _log_sum(self, values: Reals, clique: int, axes: Axes) -> Reals:
         wanted = self.cliques[clique]
@@ -154,33 +154,33 @@ def _eliminated(sizes: Mapping[str, int], tables: Sequence[Sequence[str]]) -> li
     """The cliques that arise when attributes are eliminated, cheapest first."""
     near: dict[str, set[str]] = {name: set() for name in sizes}
     for table in tables:
-        for one, other in combinations(table, 2):
-            near[one].add(other)
-            near[other].add(one)
-    found, left = [], set(sizes)
+        for first, other in combinations(table, 2):
+            near[first].add(other)
+            near[other].add(first)
+    cliques, left = [], set(sizes)
 
     def cost(name: str) -> int:
         return prod(sizes[n] for n in near[name]) * sizes[name]
 
     while left:
         name = min(sorted(left), key=cost)
-        found.append({name, *near[name]})
-        for one, other in combinations(near[name], 2):
-            near[one].add(other)
-            near[other].add(one)
-        for one in near.pop(name):
-            near[one].discard(name)
+        cliques.append({name, *near[name]})
+        for first, other in combinations(near[name], 2):
+            near[first].add(other)
+            near[other].add(first)
+        for neighbour in near.pop(name):
+            near[neighbour].discard(name)
         left.discard(name)
-    return found
+    return cliques
 
 
 def _maximal(cliques: Sequence[set[str]]) -> list[set[str]]:
     """Those that are part of no other."""
-    kept: list[set[str]] = []
+    maximal: list[set[str]] = []
     for clique in sorted(cliques, key=len, reverse=True):
-        if not any(clique <= other for other in kept):
-            kept.append(clique)
-    return kept
+        if not any(clique <= other for other in maximal):
+            maximal.append(clique)
+    return maximal
 
 
 def _tree(cliques: Sequence[set[str]], root: int) -> tuple[list[int], tuple[int, ...]]:

@@ -99,10 +99,12 @@ class Fitted:
     @property
     def residual(self) -> float:
         """How far figures are missed, as a share of all people."""
-        exact = [one for one in self.targets if one.exact]
+        exact = [target for target in self.targets if target.exact]
         missed = [
-            np.abs(self.people * one.seen(self.probabilities(one.axes)) - one.values).max(initial=0)
-            for one in exact
+            np.abs(self.people * target.seen(self.probabilities(target.axes)) - target.values).max(
+                initial=0
+            )
+            for target in exact
         ]
         return float(max(missed, default=0.0) / self.people)
 
@@ -128,20 +130,20 @@ def fit(
     >>> (100 * found.probabilities(("sex",))).round(6)
     array([30., 70.])
     """
-    tree = JunctionTree.of(sizes, [one.axes for one in targets], first)
+    tree = JunctionTree.of(sizes, [target.axes for target in targets], first)
     problem = _Dual(tree, tuple(targets), people)
     before = np.zeros(0) if start is None else start.weights
-    found = minimize(
+    solution = minimize(
         problem.value_and_gradient,
         np.append(before, np.zeros(problem.size - len(before))),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": steps, "maxcor": 20, "gtol": 1e-7 * people, "ftol": 1e-13},
     )
-    potentials = problem.potentials(found.x)
-    exact = [one for one in targets if one.exact and one.partition]
+    potentials = problem.potentials(solution.x)
+    exact = [target for target in targets if target.exact and target.partition]
     tables = _proportional(tree, potentials, exact, people)
-    fitted = Fitted(tree, people, tuple(tables), tuple(targets), found.x)
+    fitted = Fitted(tree, people, tuple(tables), tuple(targets), solution.x)
     if fitted.residual > 1e-4:
         raise StructureError(
             "no distribution fits all figures together: the nearest one misses them by "
@@ -162,12 +164,12 @@ class _Dual:
     @cached_property
     def homes(self) -> list[int]:
         """The clique of each target."""
-        return [self.tree.home(one.axes) for one in self.targets]
+        return [self.tree.home(target.axes) for target in self.targets]
 
     @cached_property
     def bounds(self) -> Any:
         """Where each target's weights start and end."""
-        return np.cumsum([0, *(len(one.values) for one in self.targets)])
+        return np.cumsum([0, *(len(target.values) for target in self.targets)])
 
     @property
     def size(self) -> int:
@@ -179,38 +181,38 @@ class _Dual:
         """The log of a product of one-way tables, as far as measured, and structural zeros."""
         tables = [np.zeros(self.tree.shape(clique)) for clique in self.tree.cliques]
         for name in self.tree.sizes:
-            known = [t for t in self.targets if t.axes == (name,) and t.matrix is None]
-            if known:
-                best = min(known, key=lambda t: t.deviation)
+            columns = [t for t in self.targets if t.axes == (name,) and t.matrix is None]
+            if columns:
+                best = min(columns, key=lambda t: t.deviation)
                 shares = np.maximum(best.values, 0.5) / np.maximum(best.values, 0.5).sum()
                 home = self.tree.home((name,))
                 tables[home] = tables[home] + self.tree.spread(np.log(shares), (name,), home)
-        for one, home in zip(self.targets, self.homes, strict=True):
-            empty = one.empty
+        for target, home in zip(self.targets, self.homes, strict=True):
+            empty = target.empty
             if empty is not None and np.any(empty):
-                never = np.where(empty, -np.inf, 0.0).reshape(self.tree.shape(one.axes))
-                tables[home] = tables[home] + self.tree.spread(never, one.axes, home)
+                never = np.where(empty, -np.inf, 0.0).reshape(self.tree.shape(target.axes))
+                tables[home] = tables[home] + self.tree.spread(never, target.axes, home)
         return tables
 
     def potentials(self, weights: Reals) -> list[Reals]:
         """Log potentials of the cliques at some weights."""
         tables = list(self.base)
-        for k, (one, home) in enumerate(zip(self.targets, self.homes, strict=True)):
-            part = one.back(weights[self.bounds[k] : self.bounds[k + 1]])
-            table = part.reshape(self.tree.shape(one.axes))
-            tables[home] = tables[home] + self.tree.spread(table, one.axes, home)
+        for k, (target, home) in enumerate(zip(self.targets, self.homes, strict=True)):
+            part = target.back(weights[self.bounds[k] : self.bounds[k + 1]])
+            table = part.reshape(self.tree.shape(target.axes))
+            tables[home] = tables[home] + self.tree.spread(table, target.axes, home)
         return tables
 
     def value_and_gradient(self, weights: Reals) -> tuple[float, Reals]:
         """The dual and its gradient."""
         log_z, beliefs = self.tree.beliefs(self.potentials(weights))
         value, gradient = self.people * log_z, np.empty_like(weights)
-        for k, (one, home) in enumerate(zip(self.targets, self.homes, strict=True)):
+        for k, (target, home) in enumerate(zip(self.targets, self.homes, strict=True)):
             where = slice(self.bounds[k], self.bounds[k + 1])
-            t, ridge = weights[where], LAMBDA * one.deviation**2
-            shown = one.seen(self.tree.summed(beliefs[home], home, one.axes))
-            value += float(ridge / 2 * t @ t - t @ one.values)
-            gradient[where] = self.people * shown - one.values + ridge * t
+            t, ridge = weights[where], LAMBDA * target.deviation**2
+            fitted = target.seen(self.tree.summed(beliefs[home], home, target.axes))
+            value += float(ridge / 2 * t @ t - t @ target.values)
+            gradient[where] = self.people * fitted - target.values + ridge * t
         return value, gradient
 
 
@@ -221,13 +223,13 @@ def _proportional(
     tables = list(potentials)
     for _ in range(FITTING_STEPS):
         worst = 0.0
-        for one in exact:
-            home = tree.home(one.axes)
+        for target in exact:
+            home = tree.home(target.axes)
             beliefs = tree.beliefs(tables)[1][home]
-            shown = people * one.seen(tree.summed(beliefs, home, one.axes))
-            worst = max(worst, float(np.abs(shown - one.values).max(initial=0)))
-            table = _steps(one, shown, people).reshape(tree.shape(one.axes))
-            tables[home] = tables[home] + tree.spread(table, one.axes, home)
+            fitted = people * target.seen(tree.summed(beliefs, home, target.axes))
+            worst = max(worst, float(np.abs(fitted - target.values).max(initial=0)))
+            table = _steps(target, fitted, people).reshape(tree.shape(target.axes))
+            tables[home] = tables[home] + tree.spread(table, target.axes, home)
         if worst <= TOLERANCE * people:
             break
     return tables

@@ -134,7 +134,7 @@ class MeasuringBudget:
 
     @property
     def _first_cost(self) -> Fraction:
-        return sum((self._cost(one) for one in self.column_scales if one), Fraction(0))
+        return sum((self._cost(scale) for scale in self.column_scales if scale), Fraction(0))
 
     @property
     def _left(self) -> Fraction:
@@ -157,7 +157,7 @@ class MeasuringBudget:
         """Plain data, for columns of these names."""
         scale, weights = SCALE[self.law], dict(zip(names, map(str, self.weights), strict=True))
         columns = {
-            name: str(one) for name, one in zip(names, self.column_scales, strict=True) if one
+            name: str(scale) for name, scale in zip(names, self.column_scales, strict=True) if scale
         }
         return {
             "family": f"{WORDS[self.law]} tables, chosen by the exponential mechanism",

@@ -49,8 +49,8 @@ class PairAxes:
     def coarsened(self) -> dict[Axes, Axes]:
         """Pairs that are counted by coarser names than the plan's, because no fit holds more."""
         asked = {pair: tuple(self.told.get(name, name) for name in pair) for pair in self._columns}
-        found = self._by_columns
-        return {pair: found[pair] for pair in found if found[pair] and found[pair] != asked[pair]}
+        axes = self._by_columns
+        return {pair: axes[pair] for pair in axes if axes[pair] and axes[pair] != asked[pair]}
 
     @property
     def too_large(self) -> tuple[Axes, ...]:
@@ -77,11 +77,11 @@ class PairAxes:
 
     def held_together(self, pairs: Sequence[Axes]) -> int:
         """How many of these pairs one fit can hold, taken in turn."""
-        held: list[Axes] = []
+        accepted: list[Axes] = []
         for axes in pairs:
-            if self.fits([*held, axes]):
-                held.append(axes)
-        return len(held)
+            if self.fits([*accepted, axes]):
+                accepted.append(axes)
+        return len(accepted)
 
     @property
     def _columns(self) -> tuple[Axes, ...]:

@@ -133,64 +133,64 @@ class QuantileBins:
         """CONFIDENTIAL counts in: where the column is cut, step by step."""
         cuts, parts = [], self.parts(at)
         for _ in range(self.steps):
-            found = tuple(
+            places = tuple(
                 low + 1 + choose(_scores(counts[low:high]), epsilon, 2, source)
                 for low, high in parts
                 if high - low > 1
             )
-            cuts.append(found)
-            parts = _cut(parts, found)
+            cuts.append(places)
+            parts = _cut(parts, places)
         return tuple(cuts)
 
     def evenly(self, attribute: Attribute) -> Cuts:
         """Cuts that know nothing of the data: every part in the middle."""
         cuts, parts = [], self.parts(attribute)
         for _ in range(self.steps):
-            found = tuple((low + high) // 2 for low, high in parts if high - low > 1)
-            cuts.append(found)
-            parts = _cut(parts, found)
+            middles = tuple((low + high) // 2 for low, high in parts if high - low > 1)
+            cuts.append(middles)
+            parts = _cut(parts, middles)
         return tuple(cuts)
 
     def possible(self, attribute: Attribute, cuts: Cuts) -> bool:
         """Whether cuts are such as may be drawn: one inside every part that has two levels."""
         parts = self.parts(attribute)
-        for found in cuts:
-            wide = [one for one in parts if one[1] - one[0] > 1]
-            if len(wide) != len(found):
+        for step in cuts:
+            wide = [part for part in parts if part[1] - part[0] > 1]
+            if len(wide) != len(step):
                 return False
-            if not all(low < cut < high for (low, high), cut in zip(wide, found, strict=True)):
+            if not all(low < cut < high for (low, high), cut in zip(wide, step, strict=True)):
                 return False
-            parts = _cut(parts, found)
+            parts = _cut(parts, step)
         return len(cuts) == self.steps
 
     def binned(self, attribute: Attribute, cuts: Cuts) -> Attribute:
         """The column with its bins as levels; in pairs it has a coarser name."""
         starts = _starts(self.parts(attribute), cuts)
         few = _starts(self.parts(attribute), cuts[: self.in_pairs.bit_length() - 1])
-        made = _with_bins(attribute, starts)
+        binned = _with_bins(attribute, starts)
         if self.coarse == self.name:
-            return made
+            return binned
         wide = _with_bins(attribute, few).levels
         parents = np.searchsorted(few, starts, side="right") - 1
         labels = tuple(wide[at] for at in parents.tolist())
-        return replace(made, levels=(), coarser={self.coarse: labels})
+        return replace(binned, levels=(), coarser={self.coarse: labels})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        spikes = {"spikes": [written(one) for one in self.spikes]} if self.spikes else {}
+        spikes = {"spikes": [written(spike) for spike in self.spikes]} if self.spikes else {}
         return {"bins": self.bins, "in_pairs": self.in_pairs, **spikes}
 
     @classmethod
     def from_dict(cls, name: str, data: Mapping[str, Any]) -> QuantileBins:
         """Inverse of `to_dict`."""
-        spikes = tuple(exact(one, f"spikes of {name!r}") for one in data.get("spikes", ()))
+        spikes = tuple(exact(spike, f"spikes of {name!r}") for spike in data.get("spikes", ()))
         return cls(name, int(data["bins"]), int(data["in_pairs"]), spikes)
 
 
 def cuts_to_plain(attribute: Attribute, cuts: Cuts) -> list[list[str]]:
     """Cuts as the numbers at which bins start, by step."""
     starts = attribute.intervals
-    return [[written(starts[cut][0] or 0) for cut in found] for found in cuts]
+    return [[written(starts[cut][0] or 0) for cut in step] for step in cuts]
 
 
 def cuts_from_plain(attribute: Attribute, data: Sequence[Sequence[str]]) -> Cuts:
@@ -198,15 +198,19 @@ def cuts_from_plain(attribute: Attribute, data: Sequence[Sequence[str]]) -> Cuts
     levels = {
         written(low): at for at, (low, _) in enumerate(attribute.intervals) if low is not None
     }
-    return tuple(tuple(levels[text] for text in found) for found in data)
+    return tuple(tuple(levels[text] for text in step) for step in data)
 
 
 def binned_schema(
     schema: Schema, quantiles: Sequence[QuantileBins], cuts: Mapping[str, Cuts]
 ) -> Schema:
     """The schema in which cut columns have their bins as levels."""
-    cut = {one.name: one.binned(schema.attribute(one.name), cuts[one.name]) for one in quantiles}
-    return Schema(tuple(cut.get(one.name, one) for one in schema.attributes), schema.about)
+    cut = {
+        bins.name: bins.binned(schema.attribute(bins.name), cuts[bins.name]) for bins in quantiles
+    }
+    return Schema(
+        tuple(cut.get(attribute.name, attribute) for attribute in schema.attributes), schema.about
+    )
 
 
 def bin_of_level(one: QuantileBins, attribute: Attribute, cuts: Cuts) -> Ints:
@@ -230,7 +234,7 @@ def _cut(parts: Sequence[tuple[int, int]], cuts: Sequence[int]) -> list[tuple[in
 
 def _starts(parts: Sequence[tuple[int, int]], cuts: Cuts) -> list[int]:
     """The level each bin starts with."""
-    return sorted({*(low for low, _ in parts), *(cut for found in cuts for cut in found)})
+    return sorted({*(low for low, _ in parts), *(cut for step in cuts for cut in step)})
 
 
 def _level_of(attribute: Attribute, value: Number) -> int:

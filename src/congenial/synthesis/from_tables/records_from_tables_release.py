@@ -64,9 +64,11 @@ TABLE, ESTIMATE = "table", "estimate"
 def measured_csv(tables: Sequence[TablesRelease]) -> bytes:
     """The file."""
     rows: list[Sequence[Any]] = [_header(tables)]
-    for one in tables:
-        errors = [column.reshape(-1).tolist() for column in one.cell_errors()]
-        rows += [(*told, *ends) for told, *ends in zip(_cells(tables, one), *errors, strict=True)]
+    for table in tables:
+        errors = [column.reshape(-1).tolist() for column in table.cell_errors()]
+        rows += [
+            (*cells, *ends) for cells, *ends in zip(_cells(tables, table), *errors, strict=True)
+        ]
     return rows_csv(rows).encode()
 
 
@@ -77,7 +79,7 @@ def _header(tables: Sequence[TablesRelease]) -> list[str]:
 
 def _axes(tables: Sequence[TablesRelease]) -> list[str]:
     """All columns of the tables, in the order in which they come."""
-    return list(dict.fromkeys(name for one in tables for name in one.tables[0]))
+    return list(dict.fromkeys(name for table in tables for name in table.tables[0]))
 
 
 def _cells(tables: Sequence[TablesRelease], one: TablesRelease) -> Iterator[list[Any]]:
@@ -85,8 +87,8 @@ def _cells(tables: Sequence[TablesRelease], one: TablesRelease) -> Iterator[list
     axes, name = _axes(tables), " x ".join(one.tables[0])
     levels = [axis.levels for axis in one.schema.axes(one.tables[0])]
     for labels, value in zip(product(*levels), one.drawn[0].reshape(-1).tolist(), strict=True):
-        shown = dict(zip(one.tables[0], labels, strict=True))
-        yield [name, *(shown.get(axis, "") for axis in axes), value]
+        label_of = dict(zip(one.tables[0], labels, strict=True))
+        yield [name, *(label_of.get(axis, "") for axis in axes), value]
 
 
 MEASUREMENTS = "measurements.json"
@@ -182,11 +184,11 @@ class TableRecordsRelease(RecordCopies):
         """How the records know a pair of columns: measured together, settled by figures, or only
         implied.
         """
-        held = [m for m in self.measured if {one, other} == {self._base(a) for a in m.axes}]
-        if not held:
+        candidates = [m for m in self.measured if {one, other} == {self._base(a) for a in m.axes}]
+        if not candidates:
             settled = self._made.settled((one, other))
             return "fixed by published figures" if settled else "implied by the fit"
-        coarse = [axis for axis in held[0].axes if self._base(axis) != axis]
+        coarse = [axis for axis in candidates[0].axes if self._base(axis) != axis]
         return "measured" + (f" by {' and '.join(coarse)}" if coarse else "")
 
     def _base(self, axis: str) -> str:
@@ -203,8 +205,13 @@ class TableRecordsRelease(RecordCopies):
         axes = tuple(name for name in self.names if name in asked)
         if axes and self._made.settled(axes):
             return [self._as_release(self._settled(axes))]
-        held = [one for one in self.measured if asked <= {self._base(name) for name in one.axes}]
-        return [self._as_release(one) for one in sorted(held, key=lambda m: self._noise(m, asked))]
+        candidates = [
+            table for table in self.measured if asked <= {self._base(name) for name in table.axes}
+        ]
+        return [
+            self._as_release(table)
+            for table in sorted(candidates, key=lambda m: self._noise(m, asked))
+        ]
 
     def measured_tables(self) -> tuple[TablesRelease, ...]:
         """Each measured table as a release of its own, with the law of its noise."""
@@ -212,12 +219,14 @@ class TableRecordsRelease(RecordCopies):
 
     @cached_property
     def _laws(self) -> tuple[TablesRelease, ...]:
-        return tuple(self._as_release(one) for one in self.measured)
+        return tuple(self._as_release(table) for table in self.measured)
 
     def sums_of(self, table: TablesRelease) -> list[TablesRelease]:
         """The measured tables whose cells are sums of a table's: some of its axes alone."""
-        inside = [one for one in self.measured if set(one.axes) < set(table.tables[0])]
-        return [self._as_release(one) for one in inside]
+        inside = [
+            measured for measured in self.measured if set(measured.axes) < set(table.tables[0])
+        ]
+        return [self._as_release(measured) for measured in inside]
 
     def _noise(self, one: MeasuredTable, bases: Collection[str]) -> float:
         """The variance of a sum over the columns that are not asked about."""
@@ -233,11 +242,11 @@ class TableRecordsRelease(RecordCopies):
 
     def _as_release(self, one: MeasuredTable) -> TablesRelease:
         """A table of its own, with its part of the law."""
-        told = self._made.table_description(one.axes, one.scale)
+        description = self._made.table_description(one.axes, one.scale)
         title = f"{self.name}: {' x '.join(one.axes)}"
         promise = replace(self.guarantee, adjacency=self._made.counted_adjacency)
         return TablesRelease.of_one(
-            title, told, promise, one.values, self.randomness, self.publishable
+            title, description, promise, one.values, self.randomness, self.publishable
         )
 
     def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
@@ -252,25 +261,32 @@ class TableRecordsRelease(RecordCopies):
         """
         check_level(level)
         parse(condition, self.schema)
-        one = self.estimate(f"count({condition})", level)[0]
-        return Interval(one.value, one.low, one.high, level, one.low == one.high, one.method)
+        estimate = self.estimate(f"count({condition})", level)[0]
+        return Interval(
+            estimate.value,
+            estimate.low,
+            estimate.high,
+            level,
+            estimate.low == estimate.high,
+            estimate.method,
+        )
 
     def instead(self) -> str:
         """What can be asked of it."""
-        named = list(dict.fromkeys(" x ".join(one.axes) for one in self.measured))
+        named = list(dict.fromkeys(" x ".join(table.axes) for table in self.measured))
         more = f" and {len(named) - NAMED} more in measured.csv" if len(named) > NAMED else ""
         return f"Ask about columns measured together: {'; '.join(named[:NAMED])}{more}."
 
     def payload(self) -> dict[str, bytes]:
         """Files for the bundle."""
-        told = {"moved": self.moved, "measured": [one.to_dict() for one in self.measured]}
+        plain = {"moved": self.moved, "measured": [table.to_dict() for table in self.measured]}
         if self.cuts:
-            told["quantiles"] = {
+            plain["quantiles"] = {
                 name: cuts_to_plain(self.schema.attribute(name), cuts) for name, cuts in self.cuts
             }
         files = {
             DICTIONARY: dictionary(self.dictionary_rows, self.schema),
-            MEASUREMENTS: (json.dumps(told, indent=1) + "\n").encode(),
+            MEASUREMENTS: (json.dumps(plain, indent=1) + "\n").encode(),
             MEASURED: measured_csv(self._laws),
         }
         for at, file in enumerate(files_of_records(len(self.copies)), start=1):
@@ -282,9 +298,9 @@ class TableRecordsRelease(RecordCopies):
     @property
     def dictionary_rows(self) -> list[list[str]]:
         """The rows of the data dictionary; cut columns by their bins, made-up columns last."""
-        tails = {key: words for one in self._made.rules.tails for key, words in one.words.items()}
+        tails = {key: words for tail in self._made.rules.tails for key, words in tail.words.items()}
         rows = dictionary_rows(self.counted_schema, self.names, INSIDE, tails)
-        return [*rows, *(one.row for one in self.made_up)]
+        return [*rows, *(column.row for column in self.made_up)]
 
     @classmethod
     def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> Self:
@@ -305,7 +321,7 @@ class TableRecordsRelease(RecordCopies):
             told = json.loads(payload[MEASUREMENTS])
             cuts = _cuts(schema, law, told.get("quantiles", {}))
             counted = binned_schema(schema, ColumnRules.from_dict(law).quantiles, dict(cuts))
-            measured = tuple(_measured(counted, one) for one in told["measured"])
+            measured = tuple(_measured(counted, entry) for entry in told["measured"])
             moved = told["moved"]
             if type(moved) is not int:
                 raise TypeError(moved)
@@ -313,9 +329,9 @@ class TableRecordsRelease(RecordCopies):
             raise BundleError(
                 f"{MEASUREMENTS} cannot be read.", remedy="Get a new copy of the bundle."
             ) from None
-        found = cls(**common, copies=copies, measured=measured, moved=moved, cuts=cuts)
-        _ = found._made  # a law that cannot be read is noticed here, and not when it is used
-        return found
+        release = cls(**common, copies=copies, measured=measured, moved=moved, cuts=cuts)
+        _ = release._made  # a law that cannot be read is noticed here, and not when it is used
+        return release
 
     def rebuilt(self) -> Iterator[Made]:
         """The mechanism of this law over these pairs."""
@@ -330,37 +346,38 @@ class TableRecordsRelease(RecordCopies):
 
     def checks(self) -> dict[str, bool]:
         """The promise, what was measured, and what records must be like."""
-        made = self._made
-        pairs = [one for one in self.measured if len(one.axes) == 2]
-        singles = [(name,) for name in made.names if made.law((name,)) is not None]
-        axes, family = [one.axes for one in self.measured], FAMILY[made.budget.law]
-        levels = [level_numbers(self.schema, one) for one in self.copies]
-        rows = {one.num_rows for one in self.copies}
+        mechanism = self._made
+        pairs = [table for table in self.measured if len(table.axes) == 2]
+        singles = [(name,) for name in mechanism.names if mechanism.law((name,)) is not None]
+        axes, family = [table.axes for table in self.measured], FAMILY[mechanism.budget.law]
+        levels = [level_numbers(self.schema, copy) for copy in self.copies]
+        rows = {copy.num_rows for copy in self.copies}
         return super().checks() | {
             "every copy has the expected columns and number of records": (
-                all(tuple(one.column_names) == made.names for one in self.copies)
-                and len(self.copies) == made.copies
-                and (rows == {made.records} if made.records else len(rows) == 1)
+                all(tuple(copy.column_names) == mechanism.names for copy in self.copies)
+                and len(self.copies) == mechanism.copies
+                and (rows == {mechanism.records} if mechanism.records else len(rows) == 1)
             ),
             "every measured table belongs to the procedure, once, with the stated noise": (
                 len(set(axes)) == len(axes)
                 and set(singles) <= set(axes)
-                and len(pairs) <= made.budget.rounds
-                and made.budget.pairs == len(replace(made, cuts=()).open_pairs)
-                and all(made.scales.get(one.axes) == one.scale for one in self.measured)
-                and all(one.family == family for one in self.measured)
+                and len(pairs) <= mechanism.budget.rounds
+                and mechanism.budget.pairs == len(replace(mechanism, cuts=()).open_pairs)
+                and all(mechanism.scales.get(table.axes) == table.scale for table in self.measured)
+                and all(table.family == family for table in self.measured)
             ),
             "every measured table agrees with the exact figures": all(
-                support(made.figures, one.axes).agrees(one.values) for one in self.measured
+                support(mechanism.figures, table.axes).agrees(table.values)
+                for table in self.measured
             ),
             "no more records were changed than there are": (
-                0 <= self.moved <= sum(one.num_rows for one in self.copies)
+                0 <= self.moved <= sum(copy.num_rows for copy in self.copies)
             ),
             "every value is allowed by the schema": all(
-                (one >= 0).all() for each in levels for one in each.values()
+                (codes >= 0).all() for each in levels for codes in each.values()
             ),
             "the records agree with every exact figure and rule about their columns": all(
-                agrees(self.published, each, max(rows), figures=made.records is None)
+                agrees(self.published, each, max(rows), figures=mechanism.records is None)
                 for each in levels
             ),
         }
@@ -387,12 +404,12 @@ def _cuts(
 ) -> tuple[tuple[str, Cuts], ...]:
     """Where columns were cut; ValueError for what could not have been drawn."""
     found = []
-    for one in ColumnRules.from_dict(law).quantiles:
-        attribute = schema.attribute(one.name)
-        cuts = cuts_from_plain(attribute, data[one.name])
-        if not one.possible(attribute, cuts):
-            raise ValueError(one.name)
-        found.append((one.name, cuts))
+    for bins in ColumnRules.from_dict(law).quantiles:
+        attribute = schema.attribute(bins.name)
+        cuts = cuts_from_plain(attribute, data[bins.name])
+        if not bins.possible(attribute, cuts):
+            raise ValueError(bins.name)
+        found.append((bins.name, cuts))
     if len(found) != len(data):
         raise ValueError(law["columns"])
     return tuple(found)
@@ -403,8 +420,8 @@ def _with(expected: Expected, made_up: Sequence[MadeUpColumn]) -> Expected:
     import pyarrow as pa
 
     schema, longest = expected.schema, expected.longest
-    for one in made_up:
-        schema = schema.append(pa.field(one.name, one.values(1).type))
+    for column in made_up:
+        schema = schema.append(pa.field(column.name, column.values(1).type))
         longest = max(longest, LONGEST)
     return replace(expected, schema=schema, longest=longest)
 

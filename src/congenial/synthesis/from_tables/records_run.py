@@ -47,12 +47,12 @@ class CountedRecords:
             places = np.nonzero(counts)
             return cls(dict(zip(names, places, strict=True)), counts[places])
         data.check_unit()
-        found, _ = fetch(data, names)
+        columns, _ = fetch(data, names)
         levels = {}
         for name in names:
-            levels[name] = codes(data.schema.attribute(name), found[name])
+            levels[name] = codes(data.schema.attribute(name), columns[name])
             refuse(data.schema.axis(name), levels[name], data.schema)
-        return cls(levels, np.ones(found.num_rows, dtype=np.int64))
+        return cls(levels, np.ones(columns.num_rows, dtype=np.int64))
 
     def counts(self, name: str, size: int) -> Ints:
         """People by level of one column."""
@@ -62,16 +62,18 @@ class CountedRecords:
         """Every table that may be measured, by the bins that were drawn."""
         fine, schema, cuts = made.adjacency.schema, made.schema, dict(made.cuts)
         levels = dict(self.levels)
-        for one in made.rules.quantiles:
-            binned = bin_of_level(one, fine.attribute(one.name), cuts[one.name])
-            levels[one.name] = binned[levels[one.name]]
-        found = {}
+        for bins in made.rules.quantiles:
+            binned = bin_of_level(bins, fine.attribute(bins.name), cuts[bins.name])
+            levels[bins.name] = binned[levels[bins.name]]
+        counts_by_axes = {}
         for axes in made.scales:
-            told = [schema.axis(name) for name in axes]
+            shown_axes = [schema.axis(name) for name in axes]
             counts = np.zeros(made.shape(axes), dtype=np.int64)
-            np.add.at(counts, tuple(axis.of_base[levels[axis.base]] for axis in told), self.times)
-            found[axes] = counts
-        return found
+            np.add.at(
+                counts, tuple(axis.of_base[levels[axis.base]] for axis in shown_axes), self.times
+            )
+            counts_by_axes[axes] = counts
+        return counts_by_axes
 
 
 BETWEEN = 60  # steps of the fit between two rounds
@@ -93,8 +95,8 @@ class RecordsRun:
     tell: Tell
 
     def __post_init__(self) -> None:
-        given = self.confidential
-        self.truths: Truths = {} if isinstance(given, CountedRecords) else given
+        confidential = self.confidential
+        self.truths: Truths = {} if isinstance(confidential, CountedRecords) else confidential
         self.measured: list[MeasuredTable] = []
         self.generator = generator_of(self.source)
 
@@ -125,17 +127,17 @@ class RecordsRun:
 
     def cut(self) -> None:
         """Cut columns at private quantiles, where they ask for it, and count by their bins."""
-        given, fine = self.confidential, self.of.adjacency.schema
-        if not isinstance(given, CountedRecords):
+        confidential, fine = self.confidential, self.of.adjacency.schema
+        if not isinstance(confidential, CountedRecords):
             return
         cuts = []
-        for one in self.of.rules.quantiles:
-            self.tell(f"cutting {one.name} into bins")
-            at, epsilon = fine.attribute(one.name), self.of.budget.quantile_epsilon
-            drawn = one.draw(given.counts(one.name, at.size), at, epsilon, self.source)
-            cuts.append((one.name, drawn))
+        for bins in self.of.rules.quantiles:
+            self.tell(f"cutting {bins.name} into bins")
+            at, epsilon = fine.attribute(bins.name), self.of.budget.quantile_epsilon
+            drawn = bins.draw(confidential.counts(bins.name, at.size), at, epsilon, self.source)
+            cuts.append((bins.name, drawn))
         self.of = replace(self.of, cuts=tuple(cuts))
-        self.truths = given.tables(self.of)
+        self.truths = confidential.tables(self.of)
 
     def copies(self, fitted: Fitted) -> tuple[tuple[Any, ...], int]:
         """Arrow tables of records, and how many records of all of them were changed."""
@@ -157,20 +159,20 @@ class RecordsRun:
 
     def fit(self, start: Fitted | None = None, steps: int = STEPS) -> Fitted:
         """The distribution of maximum entropy for what is measured and published."""
-        kept, nodes = self.of.kept, self.of.pair_axes.nodes
-        targets = [measured_target(self.of.schema, one, nodes) for one in self.measured]
+        figures, nodes = self.of.kept, self.of.pair_axes.nodes
+        targets = [measured_target(self.of.schema, table, nodes) for table in self.measured]
         links = [class_link(self.of.schema, name) for name in nodes if name not in self.of.names]
-        first = () if kept.strata is None else kept.strata.axes
-        wanted = [*kept.targets, *links, *targets]
+        first = () if figures.strata is None else figures.strata.axes
+        wanted = [*figures.targets, *links, *targets]
         return fit(nodes, wanted, self.people, first=first, start=start, steps=steps)
 
     def records(self, fitted: Fitted) -> tuple[dict[str, Ints], int]:
         """Whole records that keep every figure, and how many had to be changed for that."""
-        kept = self.of.kept
+        figures = self.of.kept
         number = self.of.records or self.people
-        drawn = draw_records(fitted, number, self.generator, kept.strata)
+        drawn = draw_records(fitted, number, self.generator, figures.strata)
         columns = {name: drawn[name] for name in self.of.names}
-        cells = kept.cells(fitted)
+        cells = figures.cells(fitted)
         return (columns, 0) if cells is None else repair(columns, cells, self.generator)
 
     def next_pair(self, fitted: Fitted) -> Axes | None:
@@ -184,9 +186,9 @@ class RecordsRun:
         noise = self.of.budget.absolute(self.of.budget.pair_scale)
         scores = [Fraction(0)]  # to measure nothing
         for axes in left:
-            shown = np.zeros(self.truths[axes].shape, dtype=np.int64)
-            np.add.at(shown, tuple(self._levels(columns, name) for name in axes), 1)
-            missed = int(np.abs(self.truths[axes] - shown).sum()) - round(noise * shown.size)
+            evenly = np.zeros(self.truths[axes].shape, dtype=np.int64)
+            np.add.at(evenly, tuple(self._levels(columns, name) for name in axes), 1)
+            missed = int(np.abs(self.truths[axes] - evenly).sum()) - round(noise * evenly.size)
             scores.append(self.of.weight_of(axes) * missed)
         # One record moves two cells by one, and no weight is above 1.
         at = choose(scores, self.of.budget.choice_epsilon, 2, self.source)
@@ -195,7 +197,7 @@ class RecordsRun:
     @property
     def candidates(self) -> list[Axes]:
         """Pairs not yet measured that can be drawn and still fit into the tree."""
-        done = [one.axes for one in self.measured]
+        done = [table.axes for table in self.measured]
         pairs = (axes for axes in self.of.scales if len(axes) == 2 and axes not in done)
         possible = (axes for axes in pairs if self.of.pair_axes.fits([*done, axes]))
         return [axes for axes in possible if self._drawable(axes)]
@@ -207,10 +209,10 @@ class RecordsRun:
         return levels
 
     def _drawable(self, axes: Axes) -> bool:
-        known = self.__dict__.setdefault("known_laws", {})
-        if axes not in known:
-            known[axes] = self.of.law(axes) is not None
-        return bool(known[axes])
+        laws = self.__dict__.setdefault("known_laws", {})
+        if axes not in laws:
+            laws[axes] = self.of.law(axes) is not None
+        return bool(laws[axes])
 
 
 def measured_target(
@@ -223,12 +225,14 @@ def measured_target(
     axes = schema.axes(one.axes)
     values, deviation = one.values.reshape(-1).astype(float), max(LEAST, one.deviation)
     own = [axis.name == axis.base or axis.name in (nodes or ()) for axis in axes]
-    homes = tuple(axis.name if held else axis.base for axis, held in zip(axes, own, strict=True))
+    homes = tuple(
+        axis.name if is_own else axis.base for axis, is_own in zip(axes, own, strict=True)
+    )
     if all(own):
         return FitTarget(homes, values, deviation)
     matrix = sp.csr_matrix(np.ones((1, 1)))
-    for axis, held in zip(axes, own, strict=True):
-        level = np.arange(len(axis.levels)) if held else axis.of_base
+    for axis, is_own in zip(axes, own, strict=True):
+        level = np.arange(len(axis.levels)) if is_own else axis.of_base
         groups = sp.csr_matrix((np.ones(len(level)), (level, np.arange(len(level)))))
         matrix = sp.kron(matrix, groups, format="csr")
     return FitTarget(homes, values, deviation, matrix)

@@ -77,8 +77,8 @@ def rows_apart(pairs: Adjacency | SensitiveValues, names: Axes) -> int:
 
 def refuse_unknown_number(pairs: Adjacency | SensitiveValues, names: Axes) -> None:
     """Refuse pairs for which the number of records is not public, and what is no column of rows."""
-    known = isinstance(pairs, SensitiveValues) or pairs.metric == "replace-one"
-    if not known and not (isinstance(pairs, SeveralRows) and pairs.people_kept):
+    number_is_public = isinstance(pairs, SensitiveValues) or pairs.metric == "replace-one"
+    if not number_is_public and not (isinstance(pairs, SeveralRows) and pairs.people_kept):
         raise GuaranteeError(
             "records from tables are as many as there are rows, so the number of rows must be "
             f"public; the promise is about {pairs.metric}.",
@@ -162,10 +162,11 @@ class TableRecords:
             raise GuaranteeError(
                 "there must be one copy and one record at least.", remedy="Use 1 or more."
             )
-        kept = self.kept.seen.equalities
-        if self.records is not None and kept:
+        equalities = self.kept.seen.equalities
+        if self.records is not None and equalities:
             raise StructureError(
-                f"{self.records} records cannot keep '{kept[0].label}', which counts all people.",
+                f"{self.records} records cannot keep '{equalities[0].label}', which counts all "
+                "people.",
                 remedy="Leave out `records`: there are then as many records as people.",
             )
 
@@ -194,23 +195,23 @@ class TableRecords:
             )
         ordered = tuple(name for name in adjacency.schema.names if name in set(names))
         law: Law = "gaussian" if epsilon is None else "geometric"
-        told = tuple(Fraction((weights or {}).get(name, 1)) for name in ordered)
+        shares = tuple(Fraction((weights or {}).get(name, 1)) for name in ordered)
         rules = ColumnRules() if rules is None else rules
         whole = Fraction(rho if rho is not None else epsilon or 0)
-        all_of_it = MeasuringBudget(law, whole, told, (True,) * len(ordered), 0, 0, rules.steps)
-        made = cls(adjacency, ordered, all_of_it, rules=rules)
+        all_of_it = MeasuringBudget(law, whole, shares, (True,) * len(ordered), 0, 0, rules.steps)
+        draft = cls(adjacency, ordered, all_of_it, rules=rules)
         apart = rows_apart(adjacency, ordered)
         amount = whole / (apart**2 if law == "gaussian" else apart)
-        pairs = made.open_pairs
+        pairs = draft.open_pairs
         wanted = ROUNDS_PER_COLUMN[law] * len(ordered) if rounds is None else rounds
         budget = replace(
             all_of_it,
             amount=Fraction(int(amount * GRID), GRID),
-            counted=tuple(not made.settled((name,)) for name in ordered),
-            rounds=wanted if wanted < len(pairs) else made.pair_axes.held_together(pairs),
+            counted=tuple(not draft.settled((name,)) for name in ordered),
+            rounds=wanted if wanted < len(pairs) else draft.pair_axes.held_together(pairs),
             pairs=len(pairs),
         )
-        return replace(made, budget=budget)
+        return replace(draft, budget=budget)
 
     # ---- what is public ----------------------------------------------------------------------
 
@@ -222,12 +223,12 @@ class TableRecords:
     @cached_property
     def figures(self) -> Figures:
         """What is published, over the levels that are counted."""
-        told = self.adjacency.figures.of_rows
+        figures = self.adjacency.figures.of_rows
         if not self.rules.quantiles:
-            return told
-        cuts = dict(self.cuts) or self.rules.evenly(told.schema)
-        counted = binned_schema(told.schema, self.rules.quantiles, cuts)
-        return Figures(counted, told.statements, told.values)
+            return figures
+        cuts = dict(self.cuts) or self.rules.evenly(figures.schema)
+        counted = binned_schema(figures.schema, self.rules.quantiles, cuts)
+        return Figures(counted, figures.statements, figures.values)
 
     @cached_property
     def counted_adjacency(self) -> Adjacency:
@@ -245,8 +246,8 @@ class TableRecords:
     @cached_property
     def pair_axes(self) -> PairAxes:
         """By which names pairs of columns are counted."""
-        told = tuple(self.kept.axes(statement) for statement in self.kept.statements)
-        return PairAxes(self.schema, self.names, self.rules.in_pairs, told)
+        axes = tuple(self.kept.axes(statement) for statement in self.kept.statements)
+        return PairAxes(self.schema, self.names, self.rules.in_pairs, axes)
 
     @property
     def pairs(self) -> tuple[Axes, ...]:
@@ -274,19 +275,19 @@ class TableRecords:
     @property
     def not_kept(self) -> list[str]:
         """Figures about columns that the records do not have."""
-        kept = {statement.label for statement in self.kept.statements}
+        labels = {statement.label for statement in self.kept.statements}
         figures = self.adjacency.figures
-        told = [*figures.equalities, *figures.zeros, *figures.told[len(figures.statements) :]]
-        return [statement.label for statement in told if statement.label not in kept]
+        statements = [*figures.equalities, *figures.zeros, *figures.told[len(figures.statements) :]]
+        return [statement.label for statement in statements if statement.label not in labels]
 
     @cached_property
     def scales(self) -> dict[Axes, Fraction]:
         """The variance or rate of every table that may be measured."""
         columns = zip(self.names, self.budget.column_scales, strict=True)
-        found: dict[Axes, Fraction] = {(name,): scale for name, scale in columns if scale}
+        scales: dict[Axes, Fraction] = {(name,): scale for name, scale in columns if scale}
         if self.budget.rounds:
-            found |= dict.fromkeys(self.open_pairs, self.budget.pair_scale)
-        return found
+            scales |= dict.fromkeys(self.open_pairs, self.budget.pair_scale)
+        return scales
 
     def weight_of(self, axes: Axes) -> Fraction:
         """How much it matters that a table is wrong, at most 1: that of its heaviest column."""
@@ -310,11 +311,13 @@ class TableRecords:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised, from public parameters alone."""
-        source, pairs, told = CITATION[self.budget.law], self.adjacency, self.description
+        source, pairs, description = CITATION[self.budget.law], self.adjacency, self.description
         if isinstance(pairs, SensitiveValues):  # one record differs, as in one replacement
-            loss = Loss(epsilon=told.epsilon, rho=told.rho, discrete=told.rho > 0)
+            loss = Loss(
+                epsilon=description.epsilon, rho=description.rho, discrete=description.rho > 0
+            )
         else:
-            loss = joint_loss([told], pairs)
+            loss = joint_loss([description], pairs)
         return Guarantee(self.adjacency, loss.tradeoff, "theorem", (FIXED,), citation=source)
 
     def to_dict(self) -> dict[str, Any]:
@@ -345,8 +348,8 @@ class TableRecords:
 
     def table_description(self, axes: Axes, scale: Fraction) -> Description:
         """The law of one table, with noise of this variance or rate."""
-        figures, (given, plain) = self.figures, MECHANISMS[self.budget.law]
-        name = given if figures.equalities or figures.zeros else plain
+        figures, (with_figures, plain) = self.figures, MECHANISMS[self.budget.law]
+        name = with_figures if figures.equalities or figures.zeros else plain
         return Description(name, axes, FAMILY[self.budget.law], scale, figures)
 
     def law(self, axes: Axes) -> Mechanism | None:
@@ -354,12 +357,14 @@ class TableRecords:
         if axes not in self.scales:
             return None
         try:
-            found = rebuild(self.table_description(axes, self.scales[axes]), self.counted_adjacency)
+            mechanism = rebuild(
+                self.table_description(axes, self.scales[axes]), self.counted_adjacency
+            )
         except StructureError:
             if len(axes) == 1:
                 raise
             return None
-        return None if found.sampler_error else found
+        return None if mechanism.sampler_error else mechanism
 
     # ---- confidential in, synthetic out ------------------------------------------------------
 
@@ -403,7 +408,7 @@ class TableRecords:
     def made_up(self, n: int, name: str = "rehearsal") -> TableRecordsRelease:
         """A release of the same form: levels in turn, and tables that count everybody evenly."""
         source = SeededRandomness(0)
-        columns = {one: np.arange(self.records or n) % size for one, size in self.sizes.items()}
+        columns = {name: np.arange(self.records or n) % size for name, size in self.sizes.items()}
         table = self.written(columns, generator_of(source))
         pairs = [axes for axes in self.scales if len(axes) == 2][: self.budget.rounds]
         axes = [*(axes for axes in self.scales if len(axes) == 1), *pairs]
@@ -414,13 +419,13 @@ class TableRecords:
             randomness=source.label,
             publishable=False,
             copies=(table,) * self.copies,
-            measured=tuple(self._evenly(one, n) for one in axes),
+            measured=tuple(self._evenly(table, n) for table in axes),
             cuts=tuple(self.rules.evenly(self.adjacency.schema).items()),
         )
 
     def written(self, columns: Mapping[str, Ints], generator: np.random.Generator) -> Any:
         """Records by their levels as an Arrow table, with numbers inside bins."""
-        tails = {one.name: one for one in self.rules.tails}
+        tails = {tail.name: tail for tail in self.rules.tails}
         return records_table(self.schema, self.names, columns, generator, values_by(tails))
 
     def _evenly(self, axes: Axes, n: int) -> MeasuredTable:
@@ -485,5 +490,5 @@ def _predicted(budget: MeasuringBudget, axes: Axes, cells: int, scale: Fraction)
 
 def needed_people(errors: list[PredictedError]) -> int | None:
     """People for whom the noise of a pair of median size misplaces a tenth; None without pairs."""
-    pairs = [one.needed for one in errors if len(one.axes) == 2]
+    pairs = [error.needed for error in errors if len(error.axes) == 2]
     return round(median(pairs)) if pairs else None

@@ -39,13 +39,13 @@ def draw_records(
     of the fit must hold the attributes of `strata`.
     """
     tree = fitted.tree
-    known = strata or Strata((), np.zeros(1, dtype=np.int64), np.array([records]))
-    if int(known.records.sum()) != records:
+    groups = strata or Strata((), np.zeros(1, dtype=np.int64), np.array([records]))
+    if int(groups.records.sum()) != records:
         raise StructureError(
-            f"the groups have {int(known.records.sum())} records together, not {records}.",
+            f"the groups have {int(groups.records.sum())} records together, not {records}.",
             remedy="Give as many records as the figures count.",
         )
-    cells = _first_clique(tree, fitted.beliefs[0], known, rng)
+    cells = _first_clique(tree, fitted.beliefs[0], groups, rng)
     columns = dict(zip(tree.cliques[0], _split(cells, tree.shape(tree.cliques[0])), strict=True))
     for i in range(1, len(tree.cliques)):
         columns |= _next_clique(tree, fitted.beliefs[i], i, columns, rng)
@@ -102,9 +102,9 @@ def _systematic(
     starts = np.searchsorted(group, np.arange(len(sums)))
     before = np.where(starts > 0, ends[np.maximum(starts - 1, 0)], 0.0)
     last = np.searchsorted(group, np.arange(len(sums)), side="right") - 1
-    found = np.searchsorted(ends, before[owner] + position, side="right")
-    found = np.clip(found, starts[owner], last[owner])
-    return _on_possible(found, weights, last[owner])
+    cell = np.searchsorted(ends, before[owner] + position, side="right")
+    cell = np.clip(cell, starts[owner], last[owner])
+    return _on_possible(cell, weights, last[owner])
 
 
 def _on_possible(found: Ints, weights: Reals, last: Ints) -> Ints:
@@ -138,4 +138,4 @@ def _joined(columns: Sequence[Ints], shape: tuple[int, ...], records: int) -> In
 
 def _split(cells: Ints, shape: tuple[int, ...]) -> list[Ints]:
     """Inverse of `_joined`."""
-    return [np.asarray(one, dtype=np.int64) for one in np.unravel_index(cells, shape)]
+    return [np.asarray(index, dtype=np.int64) for index in np.unravel_index(cells, shape)]

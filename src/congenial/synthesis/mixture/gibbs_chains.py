@@ -214,9 +214,9 @@ def run_chain(
     t.count[:] = np.bincount(s.label, minlength=K)
     if run.warmup:
         gibbs_kernels.run(r, s, t, h, rng, run.warmup, room(1, K, R))
-    kept = room(draws, K, R)
-    gibbs_kernels.run(r, s, t, h, rng, run.thin, kept)
-    return kept
+    states = room(draws, K, R)
+    gibbs_kernels.run(r, s, t, h, rng, run.thin, states)
+    return states
 
 
 def sample(
@@ -239,7 +239,9 @@ def sample(
                 range(run.chains),
             )
         )
-    whole = gibbs_kernels.KeptStates(*(np.concatenate(one) for one in zip(*parts, strict=True)))
+    whole = gibbs_kernels.KeptStates(
+        *(np.concatenate(column) for column in zip(*parts, strict=True))
+    )
     return as_parameters(whole), whole.occupied
 
 
@@ -293,7 +295,7 @@ def diagnose(values: Floats, names: Sequence[str], chains: int) -> Diagnostics:
 def refuse(values: Floats, names: Sequence[str], run: Run) -> None:
     """Raise GuaranteeError with the worst functional's diagnostics unless the chains converged."""
     judged = [run.judged == "all" or name.startswith(PREDICTIVE) for name in names]
-    names = [name for name, one in zip(names, judged, strict=True) if one]
+    names = [name for name, is_judged in zip(names, judged, strict=True) if is_judged]
     by_chain = values[:, judged].reshape(run.chains, -1, len(names))
     if np.isfinite(by_chain).all():
         by_chain = normal_scores(by_chain)

@@ -137,11 +137,11 @@ class MixtureRegression:
         self._refuse_improper(design, z, w)
         r = compress(design, z, w)
         K, R = self.components, design.shape[1]
-        found, occupied = sample(r, K, R, self.prior, self.run, draws, generator)
-        values, names = functionals(found, design, z)
+        states, occupied = sample(r, K, R, self.prior, self.run, draws, generator)
+        values, names = functionals(states, design, z)
         refuse(values, names, self.run)
         return MixtureFit(
-            found, self.run.chains, occupied, diagnose(values, names, self.run.chains)
+            states, self.run.chains, occupied, diagnose(values, names, self.run.chains)
         )
 
     def weighted_log_likelihood(self, theta: Floats, records: Any, weights: Floats) -> Floats:
@@ -152,13 +152,13 @@ class MixtureRegression:
         """
         design, z = self._design(records)
         p = Parameters.from_rows(theta, self.components, design.shape[1])
-        known = np.isfinite(z)
+        finite = np.isfinite(z)
         w = np.asarray(weights, dtype=float)
-        r = compress(design, np.where(known, z, 0.0), w)
-        found = np.asarray(gibbs_kernels.log_likelihood(r, p.log_pi, p.beta, p.sigma))
-        found[:, ~known] = -np.inf
-        found[:, w == 0] = 0.0  # and not a rounding error of log sum_k pi_k
-        return found
+        r = compress(design, np.where(finite, z, 0.0), w)
+        likelihood = np.asarray(gibbs_kernels.log_likelihood(r, p.log_pi, p.beta, p.sigma))
+        likelihood[:, ~finite] = -np.inf
+        likelihood[:, w == 0] = 0.0  # and not a rounding error of log sum_k pi_k
+        return likelihood
 
     def estimate(self, theta: Floats, records: Any, weights: Floats) -> LocalEstimate:
         """The paper's Delta for draws of the weighted posterior: a local estimate, no guarantee."""
@@ -229,8 +229,8 @@ def indicators(columns: Any, levels: Any) -> Floats:
             remedy="Give the levels of each column.",
         )
     parts = []
-    for at, (column, known) in enumerate(zip(columns, levels, strict=True)):
-        hits = np.asarray(column)[:, None] == np.asarray(known)[None, :]
+    for at, (column, levels_of) in enumerate(zip(columns, levels, strict=True)):
+        hits = np.asarray(column)[:, None] == np.asarray(levels_of)[None, :]
         if not hits.any(axis=1).all():
             raise DataError(
                 f"column {at} has a category that is not among its levels.",

@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 MODELS: dict[str, type[LevelModel]] = {
-    one.kind: one
-    for one in (
+    model.kind: model
+    for model in (
         MultinomialColumn,
         PoissonColumn,
         BinomialColumn,

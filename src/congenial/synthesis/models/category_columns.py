@@ -42,8 +42,8 @@ class MultinomialColumn(ContextModel):
 
     def __post_init__(self) -> None:
         for name in ("floor", "ceiling", "concentration"):
-            told = (*NUMBER, type(None))
-            expect(getattr(self, name), told, name, "Give a number.", GuaranteeError)
+            types = (*NUMBER, type(None))
+            expect(getattr(self, name), types, name, "Give a number.", GuaranteeError)
         expect(self.steps, WHOLE, "steps", "Give a whole number.", GuaranteeError)
         floor, ceiling = self.floor, self.ceiling
         if floor is not None and not 0 < floor < 1:
