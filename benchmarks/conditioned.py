@@ -21,8 +21,8 @@ from congenial.papers.congenial_dp.example import ATOMS, PROPOSAL, TABLE1
 from congenial.papers.congenial_dp.gamma import EQUATIONS
 from congenial.papers.congenial_dp.printed_chain import PrintedChain, acceptance, effective_share
 from congenial.sampling import DoubleGeometric, GroupedNoise, Randomness, SystemRandomness
-from congenial.sampling.crossing.elimination import CrossingGroups
-from congenial.sampling.tree.tree_of_sums import TreeOfSums
+from congenial.sampling.elimination import CrossingGroups
+from congenial.sampling.tree_of_sums import TreeOfSums
 
 EPS = Fraction(1, 2)
 TABLES, PRINTED_STEPS, STEPS = 200_000, 400_000, 1_000_000

@@ -17,9 +17,8 @@ from congenial.papers.semi_dp.cones import Cones, table_cones
 from congenial.papers.semi_dp.real_knorm import KNormReal
 from congenial.sampling import Randomness, SystemRandomness
 from congenial.sampling.canonical import uniform_doubles
-from congenial.sampling.gauge.gauge import Gauge
-from congenial.sampling.gauge.knorm_noise import KNormNoise
-from congenial.sampling.two_way.two_way import TwoWayNoise
+from congenial.sampling.knorm_noise import Gauge, KNormNoise
+from congenial.sampling.two_way_noise import TwoWayNoise
 
 EPS = Fraction(1)
 INTEGERS = {  # shape: draws, target per second under A_2

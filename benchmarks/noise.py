@@ -20,7 +20,7 @@ from congenial.sampling import (
     GroupedNoise,
     Randomness,
     SystemRandomness,
-    cdf_bounds,
+    inversion,
 )
 
 DRAWS = 10_000_000
@@ -119,10 +119,10 @@ def set_up_rows(randomness: Randomness) -> list[dict[str, Any]]:
     start = time.perf_counter()
     noise.draw(randomness)
     ours = sizes.size / (time.perf_counter() - start)
-    from congenial.sampling.tree.laminar import SharedTotal
+    from congenial.sampling.grouped_noise import SharedTotal
 
     few = [SharedTotal(int(k), Fraction(1, 4)) for k in sizes[::100]]
-    balls = len(few) / seconds(lambda: [cdf_bounds.boundaries(law, 1) for law in few], 1)
+    balls = len(few) / seconds(lambda: [inversion.boundaries(law, 1) for law in few], 1)
     part = f"set-up, group sizes 2 .. {1 + GROUPS}"
     return [
         {"part": part, "what": "sizes, first draw included", "per_second": ours, "ratio": 1.0},

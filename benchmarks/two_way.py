@@ -19,9 +19,9 @@ from congenial.sampling import (
     Randomness,
     SystemRandomness,
 )
-from congenial.sampling.two_way.lattice_gaussian import GroupedGaussian, TwoWayGaussian
-from congenial.sampling.two_way.margin_counts import TwoWayCounts
-from congenial.sampling.two_way.two_way import TwoWayNoise
+from congenial.sampling.lattice_gaussian import GroupedGaussian, TwoWayGaussian
+from congenial.sampling.two_way_counts import TwoWayCounts
+from congenial.sampling.two_way_noise import TwoWayNoise
 
 EPS = Fraction(1, 4)
 GAUSSIANS = (  # shape, sigma2, draws

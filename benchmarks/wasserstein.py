@@ -26,7 +26,7 @@ import numpy as np
 from congenial.papers.item import Study
 from congenial.papers.partially_private_data import pennsylvania as pa
 from congenial.sampling.convergence import effective
-from congenial.sampling.prior.prior import CountCell, CountsGivenTotal
+from congenial.sampling.counts_given_total import CountCell, CountsGivenTotal
 from congenial.sampling.randomness import SeededRandomness
 
 SEED = 20_240_612

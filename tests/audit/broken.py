@@ -26,9 +26,9 @@ from congenial.papers.congenial_dp.stopped import StoppedChain
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
-from congenial.sampling.inversion import ball
+from congenial.sampling.exact_decisions import ball
+from congenial.sampling.lattice_gaussian import TwoWayGaussian
 from congenial.sampling.randomness import SeededRandomness
-from congenial.sampling.two_way.lattice_gaussian import TwoWayGaussian
 from tests.pairs.brute import table_of
 from tests.pairs.universes import levels
 from tests.sampling.conftest import p_value

@@ -22,21 +22,19 @@ from congenial.figures.limits import FAR
 from congenial.figures.statements import margin
 from congenial.figures.support import support
 from congenial.sampling.choice import LAWS
-from congenial.sampling.crossing.elimination import CrossingGroups
-from congenial.sampling.crossing.proposals import ProposedNoise
+from congenial.sampling.counts_given_total import CountCell, CountsGivenTotal
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric, IndependentCells
-from congenial.sampling.gauge.knorm_noise import KNormNoise
+from congenial.sampling.elimination import CrossingGroups
+from congenial.sampling.grouped_noise import GroupedNoise
+from congenial.sampling.knorm_noise import KNormNoise
 from congenial.sampling.lattice_chain import LatticeChain
+from congenial.sampling.lattice_gaussian import GroupedGaussian, TwoWayGaussian
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.norm_given_sums import NoiseNorm, NormGivenSums
-from congenial.sampling.prior.prior import CountCell, CountsGivenTotal
-from congenial.sampling.tree.bounded_sums import BoundedSum
-from congenial.sampling.tree.cells_and_sums import NestedSums, NoisyCells
-from congenial.sampling.tree.laminar import GroupedNoise
-from congenial.sampling.tree.tree_of_sums import TreeOfSums
-from congenial.sampling.two_way.lattice_gaussian import GroupedGaussian, TwoWayGaussian
-from congenial.sampling.two_way.margin_counts import TwoWayCounts
-from congenial.sampling.two_way.two_way import TwoWayNoise
+from congenial.sampling.proposed_noise import ProposedNoise
+from congenial.sampling.tree_of_sums import BoundedSum, NestedSums, NoisyCells, TreeOfSums
+from congenial.sampling.two_way_counts import TwoWayCounts
+from congenial.sampling.two_way_noise import TwoWayNoise
 from tests.sampling.levels import noise_at_levels
 
 EPS, SIGMA2 = Fraction(3, 2), Fraction(1)

@@ -14,7 +14,7 @@ from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.pairs.adjacency import Adjacency, ReplaceOne, SemiAdjacent
-from congenial.sampling.keyed_randomness import key_of
+from congenial.sampling.randomness import key_of
 
 CELLS = ("block", "sex", "age")
 TABLES = (

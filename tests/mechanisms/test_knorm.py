@@ -23,7 +23,7 @@ from congenial.papers.semi_dp.real_knorm import KNormReal
 from congenial.privacy.composition import largest_gauge, moves
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
-from congenial.sampling.gauge.gauge import Gauge
+from congenial.sampling.knorm_noise import Gauge
 from congenial.sampling.randomness import SeededRandomness
 
 SEED = 51_005

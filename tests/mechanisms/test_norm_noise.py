@@ -25,7 +25,7 @@ from congenial.publication.check_document import examine
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
 from congenial.sampling import norm_given_sums
-from congenial.sampling.norm_weights import log_sum_of_largest, log_sum_of_lengths
+from congenial.sampling.norm_given_sums import log_sum_of_largest, log_sum_of_lengths
 from congenial.sampling.randomness import SeededRandomness
 from tests.commands import run
 

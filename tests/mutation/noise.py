@@ -105,7 +105,7 @@ NOISE: tuple[Mutation, ...] = (
         "kernel or Kernel or law_of_the_noise",
     ),
     Mutation(
-        "sampling/gauge/knorm_noise.py",
+        "sampling/knorm_noise.py",
         "log_p = partial(self._log_acceptance, self._excess(tables[t]))",
         "log_p = partial(self._log_acceptance, self._excess(tables[t]) * 4 / 5)",
         "tests/sampling/test_knorm_noise.py",

@@ -16,7 +16,7 @@ from congenial.errors import StructureError
 from congenial.papers.semi_dp.cones import set_cones, table_cones
 from congenial.papers.semi_dp.real_knorm import KNormReal
 from congenial.sampling import SeededRandomness
-from congenial.sampling.gauge.gauge import Gauge
+from congenial.sampling.knorm_noise import Gauge
 from tests.sampling.conftest import ALPHA
 
 SEED = 51_003

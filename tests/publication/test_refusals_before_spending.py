@@ -22,7 +22,7 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.publication import drawing, workflow
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
-from congenial.sampling.conditioned_noise import ConditionedNoise
+from congenial.sampling.conditioned import ConditionedNoise
 from congenial.sampling.randomness import SeededRandomness
 from congenial.tables import general_fit
 from tests.confidentiality.scenes import BOUNDED, SYNTHETIC, TABLE, Scene, people

@@ -8,8 +8,8 @@ from fractions import Fraction
 from flint import arb, ctx, fmpz
 
 from congenial.sampling import DiscreteGaussian, DoubleGeometric
-from congenial.sampling.inversion import ball
-from congenial.sampling.tree.laminar import SharedTotal
+from congenial.sampling.exact_decisions import ball
+from congenial.sampling.grouped_noise import SharedTotal
 
 LAWS = [
     DoubleGeometric(Fraction(1, 4)),

@@ -10,9 +10,7 @@ import numpy as np
 from congenial.errors import StructureError
 from congenial.figures.limits import FAR
 from congenial.sampling.discrete import DoubleGeometric
-from congenial.sampling.tree.cells_and_sums import NestedSums, NoisyCells
-from congenial.sampling.tree.tilts import NO_BOUND
-from congenial.sampling.tree.tree_of_sums import TreeOfSums
+from congenial.sampling.tree_of_sums import NO_BOUND, NestedSums, NoisyCells, TreeOfSums
 
 
 def noise_at_levels(levels: list[Any], eps_cell: Fraction, cells: int) -> TreeOfSums:

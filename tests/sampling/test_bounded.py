@@ -11,9 +11,8 @@ import pytest
 from flint import ctx
 
 from congenial.errors import FigureError, StructureError
-from congenial.sampling import DiscreteGaussian, DoubleGeometric, SeededRandomness
-from congenial.sampling.tree import messages
-from congenial.sampling.tree.tree_of_sums import TreeOfSums
+from congenial.sampling import DiscreteGaussian, DoubleGeometric, SeededRandomness, tree_messages
+from congenial.sampling.tree_of_sums import TreeOfSums
 from tests.sampling.conditioned import attempt, constant, counts_and_probs, log_sum, tables, weights
 
 SEED = 5150
@@ -61,8 +60,8 @@ def test_every_attempt_has_the_stated_law(s, low, high, law):
         log_p, largest = attempt(splitter, [0], u[splitter.order])
         assert largest <= 0
         with ctx.workprec(256):
-            leaves = [messages.Leaf(law).exponent(int(v)) for v in u]
-            ratios.append(log_p - messages.ball(sum(leaves, Fraction(0))))
+            leaves = [tree_messages.Leaf(law).exponent(int(v)) for v in u]
+            ratios.append(log_p - tree_messages.ball(sum(leaves, Fraction(0))))
     assert constant(ratios)
 
 
@@ -71,8 +70,8 @@ def test_normaliser_in_exact_rationals():
     s = np.array([3, 0, 2])
     norms = Counter(np.abs(conforming(s) - s).sum(axis=1).tolist())
     with ctx.workprec(256):
-        a = (-messages.ball(Fraction(1, 2))).exp()
-        exact = sum((times * a**norm for norm, times in norms.items()), messages.arb(0))
+        a = (-tree_messages.ball(Fraction(1, 2))).exp()
+        exact = sum((times * a**norm for norm, times in norms.items()), tree_messages.arb(0))
         expected = float(exact.log())
     assert TreeOfSums.of_groups([0] * 3, s, LAPLACE).log_Z == pytest.approx(expected, abs=1e-12)
 
@@ -88,7 +87,7 @@ def test_price_of_a_sign_constraint():
 
 @pytest.mark.parametrize("law", [LAPLACE, GAUSS])
 def test_narrow_windows_change_nothing(monkeypatch, fits, law):
-    monkeypatch.setattr(messages, "_CUT", 9 * math.log(2))
+    monkeypatch.setattr(tree_messages, "_CUT", 9 * math.log(2))
     s = [2, 0, 5, 1]
     groups = TreeOfSums.of_groups([0] * 4, s, law)
     m = conforming(s)

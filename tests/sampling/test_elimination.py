@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 
 from congenial.errors import StructureError
-from congenial.sampling import DiscreteGaussian, DoubleGeometric, SeededRandomness
-from congenial.sampling.crossing import joining_order
-from congenial.sampling.crossing.elimination import CrossingGroups
-from congenial.sampling.tree import messages
+from congenial.sampling import (
+    DiscreteGaussian,
+    DoubleGeometric,
+    SeededRandomness,
+    joining_order,
+    tree_messages,
+)
+from congenial.sampling.elimination import CrossingGroups
 from tests.sampling.conditioned import counts_and_probs, log_sum, tables, weights
 
 SEED = 70_707
@@ -76,7 +80,7 @@ def test_negative_control(fits):
 @pytest.mark.parametrize("name", ["2 x 2 of groups", "no sign constraint", "2 x 3"])
 def test_narrow_windows_change_nothing(monkeypatch, fits, name):
     """Windows of a few bits: the proposal for totals outside them does much of the work."""
-    monkeypatch.setattr(messages, "_CUT", 10 * math.log(2))
+    monkeypatch.setattr(tree_messages, "_CUT", 10 * math.log(2))
     s, labels, equations, low, reach = CASES[name]
     law = DoubleGeometric(Fraction(3, 2))
     crossing = CrossingGroups(labels, s, equations, law, low)

@@ -20,7 +20,7 @@ from congenial.sampling import (
     inversion,
     uniform_below,
 )
-from congenial.sampling.tree.laminar import SharedTotal
+from congenial.sampling.grouped_noise import SharedTotal
 from tests.sampling.conftest import ALPHA
 from tests.sampling.laws import LAWS, WIDE, weight
 
@@ -61,8 +61,8 @@ def test_staircase_in_doubles_and_in_balls_agree_bit_for_bit(law, monkeypatch):
     n, tape = 60, SeededRandomness(SEED).words(2000)
     fast, slow = RecordedRandomness(tape), RecordedRandomness(tape)
     usual = inversion._draw_staircase(law, fast, n)
-    calls, real = [], inversion._bernoulli
-    monkeypatch.setattr(inversion, "_bernoulli", lambda *a: calls.append(1) or real(*a))
+    calls, real = [], inversion.below
+    monkeypatch.setattr(inversion, "below", lambda *a: calls.append(1) or real(*a))
     monkeypatch.setattr(inversion, "_LOG_ERROR", 1e6)
     assert np.array_equal(usual, inversion._draw_staircase(law, slow, n))
     assert fast.remaining == slow.remaining

@@ -17,10 +17,10 @@ from congenial.sampling import (
     SeededRandomness,
     SystemRandomness,
     cell_variance,
+    grouped_noise,
     word_kernels,
 )
-from congenial.sampling.tree import laminar
-from congenial.sampling.tree.laminar import SharedTotal, log_normaliser
+from congenial.sampling.grouped_noise import SharedTotal, log_normaliser
 
 SEED = 90210
 LABELS = np.array([0, 1, 0, -1, 1, 1, 2])  # groups of 2, 3 and 1 cells, one cell that is not free
@@ -304,18 +304,18 @@ def test_draw_many_is_a_stated_function_of_the_words():
 
 def test_running_out_of_a_block_changes_nothing(monkeypatch):
     """A kernel that stops inside a group and resumes with more words gives the same draws."""
-    from congenial.sampling.tree import laminar
+    from congenial.sampling import grouped_noise
 
     noise = GroupedNoise.of_sizes((8, 38), Fraction(1, 4))
     whole = noise.draw_many(SeededRandomness(SEED), 50)
-    monkeypatch.setattr(laminar, "_words_expected", lambda q, sizes: 1)
+    monkeypatch.setattr(grouped_noise, "_words_expected", lambda q, sizes: 1)
     assert np.array_equal(whole, noise.draw_many(SeededRandomness(SEED), 50))
 
 
 def test_chunks_are_independent(monkeypatch):
-    from congenial.sampling.tree import laminar
+    from congenial.sampling import grouped_noise
 
-    monkeypatch.setattr(laminar, "_CHUNK", 46 * 3)
+    monkeypatch.setattr(grouped_noise, "_CHUNK", 46 * 3)
     noise = GroupedNoise.of_sizes((8, 38), Fraction(1, 4))
     draws = noise.draw_many(SystemRandomness(), 10)
     assert len(np.unique(draws, axis=0)) == 10
@@ -365,7 +365,7 @@ def test_noise_that_its_arithmetic_does_not_hold_is_refused(monkeypatch):
     noise = GroupedNoise.of_sizes((8, 38), Fraction(1, 100))
     with pytest.raises(GuaranteeError, match="may not fit 64 bits"):
         GroupedNoise([0, 0, 0], Fraction(1, 10**19)).draw(SeededRandomness(SEED))
-    monkeypatch.setattr(laminar, "_WIDEST", 100)
+    monkeypatch.setattr(grouped_noise, "_WIDEST", 100)
     with pytest.raises(StructureError, match="too wide for 64 bits"):
         noise.draw(SeededRandomness(SEED))
 
@@ -380,7 +380,7 @@ def test_the_bitmap_has_room_for_every_group_that_is_marked_in_it(monkeypatch, m
     """Groups of k cells with up to 64 k places are marked; the compiled loop checks no bounds."""
     k = 5
     noise = GroupedNoise(np.zeros(k, dtype=np.int64), Fraction(1, 2))
-    total = laminar._DENSE * k - k + 1 + more
+    total = grouped_noise._DENSE * k - k + 1 + more
     monkeypatch.setattr(noise, "_totals", lambda randomness, n: np.full((n, 1), total))
     fill = word_kernels.fill_groups
 

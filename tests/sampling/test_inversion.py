@@ -17,13 +17,12 @@ from congenial.sampling import (
     DoubleGeometric,
     RecordedRandomness,
     SeededRandomness,
-    cdf_bounds,
     inversion,
     word_kernels,
 )
-from congenial.sampling.ball_precision import working_precision
+from congenial.sampling.exact_decisions import working_precision
+from congenial.sampling.grouped_noise import SharedTotal
 from congenial.sampling.inversion import ExactLaw
-from congenial.sampling.tree.laminar import SharedTotal
 from tests.sampling.laws import LAWS, WIDE, Reference
 
 SEED = 1618
@@ -98,7 +97,7 @@ def test_planted_defect_an_ambiguous_word_taken_as_decided(monkeypatch):
 
 @pytest.mark.parametrize("law", [*LAWS, *BROAD, BROADEST], ids=str)
 def test_table_and_search_agree_on_every_word(law):
-    bounds = cdf_bounds.word_bounds(law)
+    bounds = inversion.word_bounds(law)
     words = np.arange(1 << 16, dtype=np.uint16).view(np.uint64)
     if np.little_endian is False:
         words = words.byteswap()
@@ -133,10 +132,10 @@ def test_chunks_follow_each_other(monkeypatch):
 @pytest.mark.parametrize("level", [0, 1])
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_ball_bounds_hold_and_are_tight(law, level):
-    table, reference = cdf_bounds.boundaries(law, level), Reference(law)
+    table, reference = inversion.boundaries(law, level), Reference(law)
     with ctx.workprec(500):
         for i, (low, high) in enumerate(zip(table.lower, table.upper, strict=True)):
-            f = reference.F[table.first + i + WIDE] * arb(2) ** cdf_bounds.bits_at(level)
+            f = reference.F[table.first + i + WIDE] * arb(2) ** inversion.bits_at(level)
             assert f >= low
             assert f <= high
             assert high - low <= 1
@@ -144,7 +143,7 @@ def test_ball_bounds_hold_and_are_tight(law, level):
 
 def gaps(law: ExactLaw) -> tuple[int, int, float]:
     """How many word bounds are wrong, how many there are, and the widest pair (as probability)."""
-    fast, balls = cdf_bounds.word_bounds.__wrapped__(law), cdf_bounds.boundaries(law, 1)
+    fast, balls = inversion.word_bounds.__wrapped__(law), inversion.boundaries(law, 1)
     wrong, shift = 0, fast.first - balls.first
     lower, upper = fast.lower.tolist(), fast.upper.tolist()
     for i in range(len(lower)):
@@ -166,7 +165,7 @@ def test_word_bounds_hold_and_are_sharp(law):
 
 def test_planted_defect_bounds_without_rounding_errors(monkeypatch):
     """With the unit round-off taken as 0 the doubles are not bounds: the same check says so."""
-    monkeypatch.setattr(cdf_bounds, "_U", 0.0)
+    monkeypatch.setattr(inversion, "_U", 0.0)
     assert gaps(BROAD[0])[0] > 100
 
 
@@ -207,7 +206,7 @@ def test_ratios_keep_their_contract(law):
 def test_huge_ratios_leave_a_single_point():
     """exp(-1000) underflows in doubles; the law is drawn all the same, and tails are balls."""
     law = DoubleGeometric(Fraction(1000))
-    bounds = cdf_bounds.word_bounds(law)
+    bounds = inversion.word_bounds(law)
     assert bounds.first == 0
     assert bounds.lower.size == 1
     # 1488 zero bits: U is below F(-1), about 2^-1443, and above F(-2), about 2^-2885

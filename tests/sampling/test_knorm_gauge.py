@@ -10,11 +10,9 @@ import pytest
 from scipy.optimize import linprog
 
 from congenial.errors import StructureError
-from congenial.sampling import SeededRandomness
-from congenial.sampling.gauge import gauge_kernels
-from congenial.sampling.gauge.exact_gauge import exact_gauge
-from congenial.sampling.gauge.gauge import Gauge, hexagons, swaps
-from congenial.sampling.two_way.two_way import TwoWayNoise
+from congenial.sampling import SeededRandomness, two_way_kernels
+from congenial.sampling.knorm_noise import Gauge, exact_gauge, hexagons, swaps
+from congenial.sampling.two_way_noise import TwoWayNoise
 
 SEED = 51_001
 HEXAGON = np.array([[1, -1, 0], [0, 1, -1], [-1, 0, 1]])
@@ -122,9 +120,9 @@ def test_brackets_hold_whenever_the_method_stops(with_hexagons):
         exact = float(gauge.exact(w.T))
         real = w.astype(float)
         for enough, too_much in ((-1.0, np.inf), (exact * 1.05, np.inf), (-1.0, exact * 0.95)):
-            low, high, _ = gauge_kernels.bracket(real, with_hexagons, enough, too_much, basis)
+            low, high, _ = two_way_kernels.bracket(real, with_hexagons, enough, too_much, basis)
             assert low <= exact <= high
-        low, high, _ = gauge_kernels.bracket(real, with_hexagons, -1.0, np.inf, basis)
+        low, high, _ = two_way_kernels.bracket(real, with_hexagons, -1.0, np.inf, basis)
         assert high - low < 1e-7
 
 

@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from congenial.errors import GuaranteeError, StructureError
-from congenial.sampling import RecordedRandomness, SeededRandomness
-from congenial.sampling.gauge import gauge_kernels
-from congenial.sampling.gauge.gauge import Gauge
-from congenial.sampling.gauge.knorm_noise import KNormNoise, numerator
-from congenial.sampling.two_way.two_way import TwoWayNoise
+from congenial.sampling import RecordedRandomness, SeededRandomness, two_way_kernels
+from congenial.sampling.knorm_noise import Gauge, KNormNoise, numerator
+from congenial.sampling.two_way_noise import TwoWayNoise
 from tests.sampling.test_two_way_noise import tally
 
 SEED = 51_002
@@ -65,7 +63,7 @@ def test_negative_control_every_proposal_kept(fits, monkeypatch):
         verdicts[:] = 1
 
     u, p = enumerated((3, 3), 3, 3, 5)
-    monkeypatch.setattr(gauge_kernels, "thin", keep)
+    monkeypatch.setattr(two_way_kernels, "thin", keep)
     draws = KNormNoise((3, 3), 3, records=3).draw_many(SeededRandomness(SEED), 6000)
     assert not fits(*tally(draws, u, p))
 

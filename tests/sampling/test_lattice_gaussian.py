@@ -15,21 +15,19 @@ from scipy.stats import chi2
 
 from congenial.errors import GuaranteeError, RandomnessError, StructureError
 from congenial.sampling import RecordedRandomness, SeededRandomness
-from congenial.sampling.two_way.klein import (
+from congenial.sampling.lattice_gaussian import (
     LINE,
+    GroupedGaussian,
     Klein,
+    TwoWayGaussian,
     _log_ratio,
     chain,
     line_noise,
+    log_normaliser,
     log_rho,
     table_noise,
 )
-from congenial.sampling.two_way.klein_kernels import _one_minus_ratio, log_acceptance
-from congenial.sampling.two_way.lattice_gaussian import (
-    GroupedGaussian,
-    TwoWayGaussian,
-    log_normaliser,
-)
+from congenial.sampling.lattice_kernels import _one_minus_ratio, log_acceptance
 
 SEED = 60601
 ALPHA = 1e-6

@@ -15,12 +15,11 @@ from congenial.errors import StructureError
 from congenial.figures.blocks import margins
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
+from congenial.sampling import joining_order, proposed_noise
 from congenial.sampling.choice import TablePart, choose
-from congenial.sampling.crossing import joining_order as module
-from congenial.sampling.crossing import proposals
-from congenial.sampling.crossing.elimination import CrossingGroups
-from congenial.sampling.crossing.joining_order import components, joining_order
 from congenial.sampling.discrete import DoubleGeometric
+from congenial.sampling.elimination import CrossingGroups
+from congenial.sampling.joining_order import components
 
 SEED = 20261117  # nothing here is drawn
 
@@ -35,7 +34,7 @@ def sparse(rows: list[list[int]]) -> list[dict[int, int]]:
 
 
 def log_Z(columns: int) -> float | None:
-    joining_order.cache_clear()
+    joining_order.joining_order.cache_clear()
     cells = np.repeat(np.arange(2 * columns), 2)
     law = DoubleGeometric(Fraction(2))
     zeros = np.zeros(len(cells), dtype=np.int64)
@@ -46,18 +45,18 @@ def log_Z(columns: int) -> float | None:
 def test_the_law_does_not_depend_on_the_order(
     monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
-    monkeypatch.setattr(module, "_FEW", 0)
+    monkeypatch.setattr(joining_order, "_FEW", 0)
     at_once = log_Z(columns)
-    monkeypatch.setattr(module, "_FEW", 2 * columns)
+    monkeypatch.setattr(joining_order, "_FEW", 2 * columns)
     step_by_step = log_Z(columns)
-    joining_order.cache_clear()
+    joining_order.joining_order.cache_clear()
     assert at_once == pytest.approx(step_by_step, rel=1e-12)
 
 
 @pytest.mark.parametrize("columns", [8, 20, 31])
 def test_column_by_column(columns: int) -> None:
     (part,) = components(sparse(equations(columns)), 2 * columns)
-    sizes = module._dimensions(tuple(map(tuple, part.rows)), part.order)
+    sizes = joining_order._dimensions(tuple(map(tuple, part.rows)), part.order)
     assert max(sizes) == 2
     assert sizes[0] == sizes[-1] == 0
     matrix = np.array(part.rows)[:, list(part.order)]
@@ -112,7 +111,7 @@ def test_many_free_totals_are_refused_before_anything_is_built(
     """Totals by block and adults by tract, 140 blocks a tract: decided by the equations alone."""
     for built in ("_given_totals", "_totals"):
         monkeypatch.setattr(CrossingGroups, built, property(lambda _: pytest.fail("built")))
-    monkeypatch.setattr(proposals, "_squares", lambda _: pytest.fail("searched"))
+    monkeypatch.setattr(proposed_noise, "_squares", lambda _: pytest.fail("searched"))
     blocks = 140
     rows = [[int(a // 2 == block) for a in range(2 * blocks)] for block in range(blocks)]
     rows.append([a % 2 for a in range(2 * blocks)])
@@ -128,6 +127,6 @@ def test_the_form_of_many_atoms_is_that_of_few(
     """Sparse and dense elimination give the same components: the reduced form is unique."""
     rows = [*sparse(equations(columns)), {0: 2, 3: -1}]
     found = components(rows, 2 * columns + 1)
-    monkeypatch.setattr(module, "_MOST_TRIED", 0 if columns == 7 else 100)
+    monkeypatch.setattr(joining_order, "_MOST_TRIED", 0 if columns == 7 else 100)
     other = components(rows, 2 * columns + 1)
     assert [vars(one) for one in found] == [vars(one) for one in other]

@@ -12,11 +12,9 @@ import scipy.sparse as sp
 from congenial.figures.limits import FAR, Limits
 from congenial.figures.support import LOOSE, Support
 from congenial.sampling import SeededRandomness
-from congenial.sampling.conditioned_counts import ConditionedCounts
+from congenial.sampling.conditioned import ConditionedCounts, KeptBounds, parts_of
 from congenial.sampling.discrete import DoubleGeometric
-from congenial.sampling.rejection import KeptBounds, parts_of
-from congenial.sampling.tree.bounded_sums import BoundedSum, nested_sums
-from congenial.sampling.tree.tree_of_sums import TreeOfSums
+from congenial.sampling.tree_of_sums import BoundedSum, TreeOfSums, nested_sums
 
 SEED = 61_207
 CENTRE = np.array([2, 0, 3, 1, 0, 2])

@@ -12,15 +12,14 @@ import pytest
 from flint import arb, ctx
 
 import congenial
-from congenial.sampling.ball_precision import working_precision
-from congenial.sampling.decide import below, pick
+from congenial.sampling.exact_decisions import below, pick, working_precision
 from congenial.sampling.randomness import SeededRandomness
-from congenial.sampling.two_way.given_sum import Intervals
-from congenial.sampling.two_way.two_way import TwoWayNoise, profile_ball
+from congenial.sampling.two_way_counts import Intervals
+from congenial.sampling.two_way_noise import TwoWayNoise, profile_ball
 
 ROOT = Path(congenial.__file__).parent
 SEED = 20_261_116
-SEAM = ROOT / "sampling" / "ball_precision.py"
+SEAM = ROOT / "sampling" / "exact_decisions.py"
 SETTERS = {"workprec", "extraprec", "workdps", "extradps"}  # flint's context managers
 
 

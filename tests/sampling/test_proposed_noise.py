@@ -20,9 +20,9 @@ from congenial.figures.statements import margin
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.ball_precision import working_precision
-from congenial.sampling.crossing import square
-from congenial.sampling.crossing.proposals import ProposedNoise
+from congenial.sampling import proposed_noise
+from congenial.sampling.exact_decisions import working_precision
+from congenial.sampling.proposed_noise import ProposedNoise
 from congenial.sampling.randomness import SeededRandomness
 from tests.contracts.laws import CUBE, one_way_margins
 
@@ -40,9 +40,9 @@ def weights(centres, reach=120):
 @pytest.mark.parametrize("centres", CENTRES, ids=str)
 def test_the_sum_over_the_free_number_is_that_of_all_terms(centres):
     alike, here = (math.log(weights(c)[1].sum()) for c in ([0] * 4, centres))
-    fast = square.log_sums(np.array([centres]), float(EPS))[0]
+    fast = proposed_noise.log_sums(np.array([centres]), float(EPS))[0]
     with working_precision(128):
-        exact = float(square.log_sum_ball(centres, EPS))
+        exact = float(proposed_noise.log_sum_ball(centres, EPS))
     assert fast == pytest.approx(here - alike, abs=1e-12)
     assert exact == pytest.approx(here - alike, abs=1e-12)
     assert fast <= 0  # a probability
@@ -61,7 +61,7 @@ def fits(draws, centres, eps_times=1.0):
 @pytest.mark.parametrize("centres", CENTRES[1:], ids=str)
 def test_the_free_number_has_its_law(centres):
     source = SeededRandomness(SEED)
-    draws = np.array([square.draw_free(centres, EPS, source) for _ in range(4000)])
+    draws = np.array([proposed_noise.draw_free(centres, EPS, source) for _ in range(4000)])
     assert fits(draws, centres)
     assert not fits(draws, centres, 1.25)  # 20 % less noise is noticed
 
@@ -70,8 +70,7 @@ def test_doubles_and_balls_decide_alike(monkeypatch):
     """With a slack that leaves everything open, ball arithmetic decides all: the same draws."""
     law = ProposedNoise(np.arange(8), CUBE, EPS)
     usual = law.draw_many(SeededRandomness(SEED), 40)
-    monkeypatch.setattr(square, "SLACK", 0.5)
-    monkeypatch.setattr("congenial.sampling.crossing.proposals.SLACK", 1e9)
+    monkeypatch.setattr(proposed_noise, "SLACK", 1e9)
     assert np.array_equal(law.draw_many(SeededRandomness(SEED), 40), usual)
 
 

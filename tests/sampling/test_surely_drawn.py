@@ -14,10 +14,10 @@ from congenial.figures.statements import count, total
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.crossing import elimination
-from congenial.sampling.crossing.elimination import CrossingGroups
-from congenial.sampling.crossing.joining_order import components, surely_drawn
+from congenial.sampling import elimination
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
+from congenial.sampling.elimination import CrossingGroups
+from congenial.sampling.joining_order import components, surely_drawn
 from congenial.sampling.randomness import SeededRandomness
 
 SEED = 20_261_116

@@ -19,8 +19,7 @@ from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling import SeededRandomness
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
-from congenial.sampling.sums import Pmf
-from congenial.sampling.tied_sums import direction, independent_sum, tied_sum_law
+from congenial.sampling.sums import Pmf, direction, independent_sum, tied_sum_law
 from tests.sampling.conftest import ALPHA, p_value
 
 SEED = 7

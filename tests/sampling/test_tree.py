@@ -11,9 +11,8 @@ import pytest
 from flint import arb, ctx
 
 from congenial.errors import StructureError
-from congenial.sampling import SeededRandomness
-from congenial.sampling.inversion import ball
-from congenial.sampling.tree import messages, split_constants, splitter
+from congenial.sampling import SeededRandomness, tree_messages, tree_splitter
+from congenial.sampling.exact_decisions import ball
 from tests.sampling.conditioned import attempt, constant, counts_and_probs, log_sum, tables
 from tests.sampling.levels import noise_at_levels
 
@@ -129,7 +128,7 @@ def test_draws_have_the_law(fits):
 @pytest.mark.parametrize("bits", [8, 11])
 def test_narrow_windows_change_nothing(monkeypatch, fits, bits):
     """With windows that hold only 2^-bits, tails and Chernoff proposals do most of the work."""
-    monkeypatch.setattr(messages, "_CUT", bits * math.log(2))
+    monkeypatch.setattr(tree_messages, "_CUT", bits * math.log(2))
     noise = RAGGED.law()
     u, w = enumerated(RAGGED, 5)
     draws = noise.draw_many(SeededRandomness(SEED + bits), 1500)
@@ -139,8 +138,8 @@ def test_narrow_windows_change_nothing(monkeypatch, fits, bits):
 
 def test_ignoring_the_factors_is_noticed(monkeypatch, fits):
     """A planted defect: proposals outside narrow windows kept without their exact factor."""
-    monkeypatch.setattr(messages, "_CUT", 8 * math.log(2))
-    monkeypatch.setattr(splitter, "_bernoulli", lambda log_p, randomness: True)
+    monkeypatch.setattr(tree_messages, "_CUT", 8 * math.log(2))
+    monkeypatch.setattr(tree_splitter, "happens", lambda log_p, randomness: True)
     noise = RAGGED.law()
     u, w = enumerated(RAGGED, 5)
     assert not fits(*counts_and_probs(noise.draw_many(SeededRandomness(SEED), 1500), u, w))
@@ -151,7 +150,7 @@ def test_alias_tables_have_the_integer_weights():
     drawer = RAGGED.law().splitter
     made, checked = drawer._all_aliases, 0
     for t, (first, rows, bits, at_row, at_entry) in enumerate(made.tables.tolist()):
-        full, columns = 1 << split_constants.WHOLE - bits, 1 << bits
+        full, columns = 1 << tree_messages.WHOLE - bits, 1 << bits
         for g in range(rows):
             base, codes, rest = made.of_row[at_row + g].tolist()
             here = at_entry + g * columns
@@ -162,7 +161,7 @@ def test_alias_tables_have_the_integer_weights():
                 found[int(e) >> 24] += full - int(exact)
             weights = [drawer.law.weight(t, first + g, base + k) for k in range(codes)]
             assert found[:codes].tolist() == weights
-            assert min(weights) >= split_constants.RARE
+            assert min(weights) >= tree_messages.RARE
             assert found[255] == rest == (1 << 62) - sum(weights)
             checked += codes
     assert checked > 100

@@ -13,11 +13,10 @@ from flint import ctx
 
 from congenial.errors import FigureError, RandomnessError, StructureError
 from congenial.sampling import RecordedRandomness, SeededRandomness
-from congenial.sampling.inversion import ball
-from congenial.sampling.two_way import divide, margin_kernels
-from congenial.sampling.two_way.divide import Divide
-from congenial.sampling.two_way.given_sum import Intervals
-from congenial.sampling.two_way.margin_counts import Columns, TwoColumns, TwoWayCounts
+from congenial.sampling import two_way_counts as divide
+from congenial.sampling import two_way_kernels as margin_kernels
+from congenial.sampling.exact_decisions import ball
+from congenial.sampling.two_way_counts import Columns, Divide, Intervals, TwoColumns, TwoWayCounts
 
 SEED = 271828
 EPS = Fraction(1, 2)
@@ -172,7 +171,7 @@ def test_ball_arithmetic_gives_the_same_draws(way, monkeypatch):
 
 
 def test_columns_slow_path_is_the_same(monkeypatch):
-    from congenial.sampling.two_way import margin_counts
+    from congenial.sampling import two_way_counts as margin_counts
 
     fast = draws_of(Columns(THREE_BY_FOUR, EPS), 60)
     pick_fast, opened = margin_counts.pick_fast, []

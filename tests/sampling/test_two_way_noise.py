@@ -12,11 +12,10 @@ import pytest
 from flint import arb, ctx
 
 from congenial.errors import GuaranteeError, RandomnessError, StructureError
-from congenial.sampling import RecordedRandomness, SeededRandomness
-from congenial.sampling.decide import below, pick, pick_fast
-from congenial.sampling.two_way import noise_kernels
-from congenial.sampling.two_way.klein import table_noise
-from congenial.sampling.two_way.two_way import Surplus, TwoWayNoise, profile_ball, turned
+from congenial.sampling import RecordedRandomness, SeededRandomness, two_way_kernels
+from congenial.sampling.exact_decisions import below, pick, pick_fast
+from congenial.sampling.lattice_gaussian import table_noise
+from congenial.sampling.two_way_noise import Surplus, TwoWayNoise, profile_ball, turned
 
 SEED = 424242
 EPS = Fraction(3, 2)
@@ -78,7 +77,7 @@ def test_two_columns_by_enumeration(delta):
     with ctx.workprec(128):
         assert float(noise._log_acceptance(delta)) == pytest.approx(direct, abs=1e-10)
     profile, bounds = noise._tables
-    value = noise_kernels.log_two_columns(np.array(delta), 0.8, profile)
+    value = two_way_kernels.log_two_columns(np.array(delta), 0.8, profile)
     assert value == pytest.approx(direct, abs=1e-10)
     assert value <= sum(bounds[abs(d)] for d in delta) + 1e-12
     assert value <= 1e-12  # largest at 0
@@ -108,7 +107,7 @@ def test_rest_has_its_law(total, fits):
     e = np.zeros((n, 3), np.int64)
     q = Surplus(3, abs(total), Fraction(1)).draw(source, n)
     totals = np.full(n, total)
-    done, _ = noise_kernels.spread(q, totals, 0, source.words(20 * n), e)
+    done, _ = two_way_kernels.spread(q, totals, 0, source.words(20 * n), e)
     assert done == n
     seen = Counter(map(tuple, e.tolist()))
     places = [(x, y, total - x - y) for x, y in itertools.product(range(-9, 10), repeat=2)]
@@ -148,7 +147,7 @@ def test_negative_control_every_proposal_accepted(fits, monkeypatch):
     def accept_all(delta, words, eps, profile, bounds, slack, verdicts):
         verdicts[:] = 1
 
-    monkeypatch.setattr(noise_kernels, "screen", accept_all)
+    monkeypatch.setattr(two_way_kernels, "screen", accept_all)
     draws = TwoWayNoise((3, 4), EPS).draw_many(SeededRandomness(SEED), 6000)
     assert not fits(*tally(draws, u, p))
 
@@ -180,7 +179,7 @@ def test_wide_noise_beyond_the_table():
     delta = [far, -far, 0]
     verdict = np.zeros(1, np.int8)
     profile, bounds = noise._tables
-    noise_kernels.screen(
+    two_way_kernels.screen(
         np.array([delta]), np.array([0], np.uint64), 4.0, profile, bounds, 1e-9, verdict
     )
     assert verdict[0] == -1  # the word 0 alone does not refuse it
@@ -232,7 +231,7 @@ def test_compositions_are_uniform_and_resume(fits):
     out, zero = np.zeros((n, 3), np.int64), np.zeros(n, np.int64)
     task = 0
     while task < n:  # short blocks of words: tasks are taken up again where they stopped
-        task, _ = noise_kernels.spread(zero, zero + 4, task, source.words(50), out)
+        task, _ = two_way_kernels.spread(zero, zero + 4, task, source.words(50), out)
     seen = Counter(map(tuple, out.tolist()))
     places = [c for c in itertools.product(range(5), repeat=3) if sum(c) == 4]
     assert fits([seen[c] for c in places], np.full(15, 1 / 15))

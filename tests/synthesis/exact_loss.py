@@ -8,8 +8,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 from flint import arb
 
-from congenial.sampling.ball_precision import working_precision
-from congenial.sampling.inversion import ball
+from congenial.sampling.exact_decisions import ball, working_precision
 from congenial.synthesis.weighted_posterior import Finite, WeightedComposition
 
 

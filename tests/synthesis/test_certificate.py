@@ -16,7 +16,7 @@ from congenial.figures.statements import count, linear, margin, structural_zeros
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.pairs.universe import Universe
-from congenial.sampling.ball_precision import working_precision
+from congenial.sampling.exact_decisions import working_precision
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import Synthesizer, certified_law
 from congenial.synthesis.column_kernels import kernel_of

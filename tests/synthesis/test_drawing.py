@@ -112,7 +112,7 @@ def test_poor_proposals_do_not_change_the_law(draw, monkeypatch):
         n, p, seen = 700, outcomes(law)[1], count_compositions(law, 700)
     assert not rejects(seen, n * p)
     # negative control: without the acceptance step the same draws are noticed
-    monkeypatch.setattr(weighted_posterior, "_bernoulli", lambda *_: True)
+    monkeypatch.setattr(weighted_posterior, "happens", lambda *_: True)
     seen = count_finite(law, n) if draw == "finite" else count_compositions(law, n)
     assert rejects(seen, n * p)
 

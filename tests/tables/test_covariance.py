@@ -17,7 +17,7 @@ from congenial.figures.support import support
 from congenial.sampling import SeededRandomness
 from congenial.sampling.choice import TablePart, choose
 from congenial.sampling.discrete import cell_law
-from congenial.sampling.two_way.lattice_gaussian import TwoWayGaussian
+from congenial.sampling.lattice_gaussian import TwoWayGaussian
 from congenial.tables import covariance as module
 from congenial.tables import gradient_inverse, structure
 from congenial.tables.covariance import Covariance

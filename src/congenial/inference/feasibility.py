@@ -29,8 +29,8 @@ from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.plain import PlainContinuous
 from congenial.mechanisms.wasserstein.base_measure import Base
 from congenial.privacy.descriptions import TablesDescription
-from congenial.sampling.conditioned_counts import ConditionedCounts
-from congenial.sampling.tree.bounded_sums import nested_sums
+from congenial.sampling.conditioned import ConditionedCounts
+from congenial.sampling.tree_of_sums import nested_sums
 
 Way = Literal["cells", "levels", "counts", "listed", "density", "none"]
 Sampler = Literal["independent", "whole", "lines"]

@@ -43,8 +43,7 @@ from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.parted_tables import Names, PartedTables, TablesPiece
 from congenial.mechanisms.released import PartFile
 from congenial.mechanisms.tables_files import file_name, part_name
-from congenial.sampling.keyed_randomness import KeyedRandomness, key_of
-from congenial.sampling.randomness import Randomness, system_key
+from congenial.sampling.randomness import KeyedRandomness, Randomness, key_of, system_key
 from congenial.tables.estimates_by_parts import Above, Below, Settled, UpperEstimator
 
 BYTES_OF_A_CELL = 64  # on disk: as drawn, and as published

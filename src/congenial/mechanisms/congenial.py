@@ -26,8 +26,7 @@ from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.composition import conditions
 from congenial.privacy.normaliser import Conditions, Price, largest_eps_cell
 from congenial.privacy.tradeoff import Pure, Tradeoff
-from congenial.sampling.conditioned_counts import ConditionedCounts
-from congenial.sampling.conditioned_noise import ConditionedNoise
+from congenial.sampling.conditioned import ConditionedCounts, ConditionedNoise
 from congenial.sampling.discrete import CellLaw, DoubleGeometric, cell_law
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness

@@ -9,7 +9,7 @@ from congenial.errors import StructureError
 from congenial.mechanisms.congenial import IntegerNoise
 from congenial.mechanisms.families import DOUBLE_GEOMETRIC
 from congenial.mechanisms.mechanism import register
-from congenial.sampling.conditioned_noise import ConditionedNoise
+from congenial.sampling.conditioned import ConditionedNoise
 
 
 @register

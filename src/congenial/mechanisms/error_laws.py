@@ -20,10 +20,9 @@ import numpy as np
 from congenial.errors import StructureError
 from congenial.figures.alike import equal_lines
 from congenial.figures.support import FROZEN, Support
-from congenial.sampling.conditioned_noise import ConditionedNoise, TiedNoise
+from congenial.sampling.conditioned import ConditionedNoise, TiedNoise
 from congenial.sampling.randomness import Randomness, SeededRandomness
-from congenial.sampling.sums import Pmf, subset_sum_law
-from congenial.sampling.tied_sums import direction, independent_sum, tied_sum_law
+from congenial.sampling.sums import Pmf, direction, independent_sum, subset_sum_law, tied_sum_law
 
 DRAWS = 10_000
 CHAIN_STEPS = 500_000  # of a chain, over all draws from it; several microseconds each

@@ -23,8 +23,8 @@ from congenial.mechanisms.mechanism import ErrorLaw, register
 from congenial.privacy.composition import moves
 from congenial.privacy.description import HULLS, Family
 from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.gauge.knorm_noise import KNormNoise
 from congenial.sampling.inversion import Ints
+from congenial.sampling.knorm_noise import KNormNoise
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness, SeededRandomness
 

@@ -51,9 +51,9 @@ from congenial.pairs.adjacency import Adjacency
 from congenial.privacy.description import Family as AnyFamily
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.conditioned_noise import ConditionedNoise
+from congenial.sampling.conditioned import ConditionedNoise
 from congenial.sampling.discrete import cell_law
-from congenial.sampling.keyed_randomness import KeyedRandomness
+from congenial.sampling.randomness import KeyedRandomness
 from congenial.tables.estimates_by_parts import Below, PartEstimator, Settled, UpperEstimator
 from congenial.tables.intervals import COUNTS
 from congenial.tables.joint_estimator import JointEstimator

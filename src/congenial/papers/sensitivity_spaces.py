@@ -6,7 +6,7 @@ every number is exact as far as group sizes are published; large ones are bounde
 
 The hull K of a finite set S = -S is a norm ball in span(S) (Lemma 29), and the smallest one that
 contains S: no K-norm mechanism needs less noise (Definition 8, Theorem 31). Linear programmes are
-solved in doubles; `sampling.gauge` has certified ones for two-way tables.
+solved in doubles; `sampling.knorm_noise` has certified ones for two-way tables.
 
 No mechanism rests on these numbers: `Adjacency.l1`, `l2_squared` and `linf` price the noise.
 """

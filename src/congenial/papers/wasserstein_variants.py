@@ -42,8 +42,8 @@ from congenial.pairs.secrets import SecretPairs, may_add
 from congenial.privacy.guarantee import BASES, Guarantee
 from congenial.privacy.numbers import above
 from congenial.privacy.tradeoff import Pure
-from congenial.sampling.decide import pick
-from congenial.sampling.inversion import Floats, Ints, ball
+from congenial.sampling.exact_decisions import ball, pick
+from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.randomness import Randomness
 from congenial.transport.delta_z import DistanceBound
 

@@ -1,7 +1,7 @@
 """H of counts that are drawn column by column, from published figures alone.
 
 Counts >= 0 on a table with both margins, of which three rows (or columns) have people, are drawn by
-a dynamic programme over columns in doubles (`sampling.two_way.margin_counts`): a sum of positive
+a dynamic programme over columns in doubles (`sampling.two_way_counts`): a sum of positive
 terms with relative error (terms + 700) 2^-52 per column. Which table is drawn in this way, and H,
 follow from its margins, so the promise, a bundle's reader and a ledger that has no sampler at hand
 can all work it out.

@@ -42,8 +42,7 @@ from congenial.publication.bundle import (
 from congenial.publication.bundle_texts import published_csv
 from congenial.publication.rerender import nothing_else, states
 from congenial.publication.signature import LARGEST_KEY, SIGNATURE, check, public_keys
-from congenial.sampling.keyed_randomness import KeyedRandomness
-from congenial.sampling.randomness import SystemRandomness
+from congenial.sampling.randomness import KeyedRandomness, SystemRandomness
 
 _AMOUNT = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _REASONS = ("Gaussian noise has no pure epsilon: the budget needs a delta",)

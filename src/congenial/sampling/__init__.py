@@ -9,7 +9,9 @@ the list of all laws and which one draws what.
 from __future__ import annotations
 
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
-from congenial.sampling.inversion import ExactLaw, bernoulli_exp
+from congenial.sampling.exact_decisions import bernoulli_exp
+from congenial.sampling.grouped_noise import GroupedNoise
+from congenial.sampling.inversion import ExactLaw
 from congenial.sampling.randomness import (
     Randomness,
     RecordedRandomness,
@@ -18,7 +20,6 @@ from congenial.sampling.randomness import (
     uniform_below,
 )
 from congenial.sampling.sums import Pmf, cell_variance, iid_sum_law, subset_sum_law, subset_variance
-from congenial.sampling.tree.laminar import GroupedNoise
 
 __all__ = [
     "DiscreteGaussian",

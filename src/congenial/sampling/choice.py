@@ -16,20 +16,19 @@ import numpy as np
 
 from congenial.errors import StructureError
 from congenial.figures.support import LOOSE
-from congenial.sampling.crossing.elimination import CrossingGroups
-from congenial.sampling.crossing.proposals import ProposedNoise
+from congenial.sampling.counts_given_total import CountsGivenTotal
 from congenial.sampling.discrete import CellLaw, DoubleGeometric, IndependentCells
-from congenial.sampling.gauge.knorm_noise import KNormNoise
+from congenial.sampling.elimination import CrossingGroups
+from congenial.sampling.grouped_noise import GroupedNoise
 from congenial.sampling.inversion import Ints
+from congenial.sampling.knorm_noise import KNormNoise
 from congenial.sampling.lattice_chain import LatticeChain
+from congenial.sampling.lattice_gaussian import GroupedGaussian, TwoWayGaussian
 from congenial.sampling.law import IntegerLaw
-from congenial.sampling.prior.prior import CountsGivenTotal
-from congenial.sampling.tree.bounded_sums import BoundedSum
-from congenial.sampling.tree.laminar import GroupedNoise
-from congenial.sampling.tree.tree_of_sums import TreeOfSums
-from congenial.sampling.two_way.lattice_gaussian import GroupedGaussian, TwoWayGaussian
-from congenial.sampling.two_way.margin_counts import TwoWayCounts
-from congenial.sampling.two_way.two_way import TwoWayNoise
+from congenial.sampling.proposed_noise import ProposedNoise
+from congenial.sampling.tree_of_sums import BoundedSum, TreeOfSums
+from congenial.sampling.two_way_counts import TwoWayCounts
+from congenial.sampling.two_way_noise import TwoWayNoise
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from congenial.errors import StructureError
-from congenial.sampling.ball_precision import working_precision
-from congenial.sampling.inversion import ExactLaw, Ints, ball, exp_ball, positive_rational
+from congenial.sampling.exact_decisions import ball, exp_ball, positive_rational, working_precision
+from congenial.sampling.inversion import ExactLaw, Ints
 from congenial.sampling.inversion import Floats as Floats  # densities name it from here
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness

@@ -2,10 +2,16 @@
 
 **Inversion.** The draw is the smallest x with F(x) > U, where the uniform U is refined only as far
 as needed: when it is known to b bits it lies in [W, W + 1] / 2^b, and x is decided when that
-interval lies in [F(x - 1), F(x)]. The bounds of F (`tables`) are rigorous, tails included. In a
+interval lies in [F(x - 1), F(x)]. The bounds of F are rigorous, tails included. In a
 round with b bits at most (number of boundaries + 2) / 2^b of the draws stay undecided, which tends
 to 0, so the loop ends with probability one and the law is the stated one: H = 0 in the
 sense of the guarantee.
+
+**Bounds of F** come in two forms. `boundaries` is ball arithmetic (arb) at any resolution: slow to
+build, as tight as asked, needed about once in a million draws or less. `word_bounds` is double
+precision with every rounding error accounted for: built in well under a millisecond, one 64-bit
+bound on each side of F(x), good for all but about 1e-9 of the draws of an ordinary law. What the
+second cannot decide is handed to the first, so the second only has to be right, never sharp.
 
 **Order of words**, the same for every law. Draws are made in chunks of 2^16. In round 0 each draw
 of a chunk gets 16 bits: four draws share a word, the first takes the lowest bits, and what is left
@@ -22,7 +28,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -30,12 +36,187 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from flint import arb, ctx, fmpq
+from flint import arb
 
 from congenial.errors import GuaranteeError, RandomnessError
-from congenial.sampling.ball_precision import working_precision
-from congenial.sampling.cdf_bounds import boundaries, word_bounds
+from congenial.sampling.exact_decisions import ball, below, exp_ball, working_precision
 from congenial.sampling.randomness import Randomness
+
+Words = npt.NDArray[np.uint64]
+
+_TAIL_BITS = 80  # a ball table leaves out at most 2^-80 of its own resolution
+_U = 2.0**-53  # unit round-off of a double
+_LEAST = 2.0**-70  # a word table leaves out weights below this (the mode has weight 1)
+_TOP = np.uint64(2**64 - 1)
+_GUIDE_BITS = 12  # at most this many leading bits of a word narrow the search
+
+
+def bits_at(level: int) -> int:
+    """How many bits of U are known in round `level`: 16, 80, 144, ..."""
+    return 16 + 64 * level
+
+
+# --- ball arithmetic -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Boundaries:
+    """Integer bounds lower[i] <= F(first + i) 2^bits <= upper[i]; `below` bounds F(first - 1)."""
+
+    first: int
+    below: int
+    lower: list[int]
+    upper: list[int]
+
+    def locate(self, prefix: int) -> int | None:
+        """Return the x decided by U in [prefix, prefix + 1] / 2^bits, or None."""
+        i = bisect_right(self.lower, prefix)
+        if i == len(self.lower) or prefix < (self.upper[i - 1] if i else self.below):
+            return None
+        return self.first + i
+
+
+def _side(law: ExactLaw, step: int, tiny: Any) -> tuple[list[Any], Any]:
+    """Weights (mode = 1) away from the mode on one side, and a ball that holds the mass left out.
+
+    Ratios decrease away from the mode, so the mass beyond x is at most w(x) r / (1 - r) with the
+    next r.
+    """
+    weights: list[Any] = []
+    x, w = law.mode, arb(1)
+    while True:
+        if step < 0 and x == law.lowest:
+            return weights, arb(0)
+        r = law._ratio(x) if step > 0 else 1 / law._ratio(x - 1)
+        w_next = w * r
+        if w_next < tiny and r < 1:
+            beyond = w_next / (1 - r)
+            if beyond < tiny:
+                return weights, arb(0).union(beyond)
+        weights.append(w_next)
+        x, w = x + step, w_next
+
+
+def _integer_bounds(value: Any) -> tuple[int, int]:
+    """Integers around a ball, one apart unless the ball touches an integer."""
+    whole = value.floor().unique_fmpz()
+    if whole is not None:
+        return int(whole), int(whole) + 1
+    return int(value.lower().floor().unique_fmpz()), int(value.upper().ceil().unique_fmpz())
+
+
+@lru_cache(maxsize=32)  # for the rare draw that a word table does not decide
+def boundaries(law: ExactLaw, level: int) -> Boundaries:
+    """The bounds of one round, by summing positive balls outwards from the mode."""
+    bits = bits_at(level)
+    with working_precision(bits + _TAIL_BITS + 64):
+        tiny = arb(2) ** -(bits + _TAIL_BITS)
+        left, left_tail = _side(law, -1, tiny)
+        right, right_tail = _side(law, +1, tiny)
+        weights = [*reversed(left), arb(1), *right]
+        total = left_tail + right_tail
+        for w in weights:
+            total += w
+        scale = arb(2) ** bits / total
+        below = int((left_tail * scale).upper().ceil().unique_fmpz())
+        lower, upper, running = [], [], left_tail
+        for w in weights:
+            running += w
+            low, high = _integer_bounds(running * scale)
+            lower.append(low)
+            upper.append(min(1 << bits, high))  # F <= 1
+    return Boundaries(law.mode - len(left), below, lower, upper)
+
+
+# --- double precision ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class WordBounds:
+    """lower[i] <= F(first + i) 2^64 <= upper[i + 1], and F(first - 1) 2^64 <= upper[0].
+
+    Both arrays ascend. guide, of length 2^g, holds at t the first i with lower[i] > t 2^(64 - g).
+    """
+
+    first: int
+    lower: Words
+    upper: Words
+    guide: npt.NDArray[np.int32]
+
+
+def _outward(law: ExactLaw, step: int) -> tuple[Floats, float]:
+    """Weights (mode = 1) on one side, nearest first, and an upper bound of the mass left out."""
+    parts: list[Floats] = []
+    x, w, size = law.mode, 1.0, 256
+    while True:
+        if step < 0 and law.lowest is not None:
+            size = min(size, x - law.lowest)
+            if size == 0:
+                return np.concatenate([*parts, np.empty(0)]), 0.0
+        away = np.arange(size, dtype=np.int64)
+        with np.errstate(over="ignore", under="ignore"):
+            r = law._ratios(x + away) if step > 0 else 1 / law._ratios(x - 1 - away)
+            weights: Floats = w * np.cumprod(r, dtype=np.float64)
+        if weights[-1] < _LEAST:
+            end = int(np.argmax(weights < _LEAST))
+            # far below the mode r is below 1 by much more than its error; 1e-300 is for underflow
+            tail = 1.001 * float(weights[end]) / (1 - float(r[end])) + 1e-300
+            return np.concatenate([*parts, weights[:end]]), tail
+        parts.append(weights)
+        x, w, size = x + step * size, float(weights[-1]), 2 * size
+
+
+def _error(weights: Floats) -> Floats:
+    """Relative error bound of weights made by `_outward`, nearest first.
+
+    A ratio is off by (16 + 4 |log r|) u (the contract of `_ratios`), its inverse and the running
+    product by u each; the |log r| up to a weight w sum to |log w|, up to errors far below the
+    slack.
+    """
+    steps = np.arange(1, weights.size + 1)
+    return np.asarray((20.0 * steps + 5 * np.abs(np.log(weights)) + 20) * _U)
+
+
+def _to_words(fractions: Floats, up: bool) -> Words:
+    """floor or ceiling of fractions x 2^64, at most 2^64 - 1."""
+    scaled = np.maximum(np.ceil(fractions * 2.0**64) if up else np.floor(fractions * 2.0**64), 0.0)
+    inside = scaled < 2.0**64
+    return np.where(inside, np.where(inside, scaled, 0).astype(np.uint64), _TOP)
+
+
+@lru_cache(maxsize=2048)
+def word_bounds(law: ExactLaw, bits: int = 64) -> WordBounds:
+    """Bounds of F as words. `bits` < 64 widens them to multiples of 2^(64 - bits), for tests.
+
+    With A the mass up to x and B the mass beyond, F = A / (A + B) is bounded by giving every
+    weight the error that favours one side, and every sum of m positive terms m u. The mass left
+    out counts on the side that widens the bound.
+    """
+    left, left_tail = _outward(law, -1)
+    right, right_tail = _outward(law, +1)
+    weights = np.concatenate([left[::-1], [1.0], right])
+    error = np.concatenate([_error(left)[::-1], [0.0], _error(right)])
+    sums = (weights.size + 8) * _U  # rounding of a running sum and of the few operations on it
+    small = np.cumsum(weights * (1 - error)) * (1 - sums)
+    large = (left_tail + np.cumsum(weights * (1 + error))) * (1 + sums)
+    beyond_small = np.append(np.cumsum((weights * (1 - error))[::-1])[::-1][1:], 0.0) * (1 - sums)
+    beyond_large = np.append(np.cumsum((weights * (1 + error))[::-1])[::-1][1:], 0.0) * (1 + sums)
+    lower = small / (small + (beyond_large + right_tail) * (1 + sums)) * (1 - 8 * _U)
+    upper = np.append(left_tail / small[-1], large / (large + beyond_small)) * (1 + 8 * _U)
+    lows = np.maximum.accumulate(_to_words(lower, up=False))
+    highs = np.minimum.accumulate(_to_words(upper, up=True)[::-1])[::-1]
+    if bits < 64:
+        grain = np.uint64((1 << (64 - bits)) - 1)
+        lows &= ~grain
+        highs = np.where(highs > _TOP - grain, _TOP, (highs + grain) & ~grain)
+    g = min(_GUIDE_BITS, max(4, lows.size.bit_length() + 1))
+    starts = np.arange(1 << g, dtype=np.uint64) << np.uint64(64 - g)
+    guide = np.searchsorted(lows, starts, side="right").astype(np.int32)
+    highs = np.ascontiguousarray(highs)
+    for array in (lows, highs, guide):
+        array.flags.writeable = False
+    return WordBounds(law.mode - left.size, lows, highs, guide)
+
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -45,32 +226,6 @@ _ENOUGH = 1 << 14  # draws at a time that pay for a table of all 65,536 answers
 _LOG_ERROR = 2.0**-47  # relative error allowed for log weights in doubles, with room to spare
 _HALF_WIDTH = 1 << 16  # a law that needs a wider first table is drawn by rejection
 _LARGEST = 1 << 62  # a draw beyond this would not be a safe 64-bit integer
-
-
-def ball(value: Fraction | int) -> Any:
-    """Return the rational as an arb ball at the current working precision."""
-    value = Fraction(value)
-    return arb(fmpq(value.numerator, value.denominator))
-
-
-def exp_ball(value: Fraction) -> Any:
-    """Return exp(value) as a ball at the working precision; remembered, since loops ask often."""
-    return _exp(value.numerator, value.denominator, ctx.prec)
-
-
-@lru_cache(maxsize=256)
-def _exp(numerator: int, denominator: int, precision: int) -> Any:  # noqa: ARG001 - part of the key
-    return arb(fmpq(numerator, denominator)).exp()
-
-
-def positive_rational(name: str, value: Fraction | int) -> Fraction:
-    """Return value as a Fraction; GuaranteeError unless it is an exact rational above zero."""
-    if isinstance(value, bool) or not isinstance(value, (int, Fraction)) or value <= 0:
-        raise GuaranteeError(
-            f"{name} = {value!r} is not a positive rational.",
-            remedy="Give a Fraction or an integer above 0, e.g. Fraction(1, 4).",
-        )
-    return Fraction(value)
 
 
 class ExactLaw(ABC):
@@ -305,43 +460,5 @@ def _accepted(law: ExactLaw, x: Ints, b: Ints, randomness: Randomness) -> npt.ND
         no = np.exp(log_w + b + error) + 1e-300 < u * (1 - 2.0**-50)
     for j in np.flatnonzero(~(yes | no)):
         log_p = partial(_log_acceptance, law, int(x[j]), int(b[j]))
-        yes[j] = _bernoulli(log_p, randomness, words[j])
+        yes[j] = below(int(words[j]), 64, log_p, randomness)
     return np.asarray(yes)
-
-
-def _bernoulli(log_p: Callable[[], Any], randomness: Randomness, first: Any = None) -> bool:
-    """Return U < p for a lazily refined uniform U, where log_p() <= 0 is a ball at any precision.
-
-    `first` is the first word of U if it has been taken already.
-
-    Precision grows until the ball is narrow; then a word is added only if p is that close to U,
-    which has probability below 2^-62 per word taken.
-    """
-    word, level, guard = randomness.word() if first is None else int(first), 1, 64
-    while True:
-        with working_precision(64 * level + guard):
-            p = log_p().exp() * arb(2) ** (64 * level)
-            if p >= word + 1:
-                return True
-            if p <= word:
-                return False
-            narrow = p.rad() < 1
-        if narrow:
-            word = (word << 64) | randomness.word()
-            level += 1
-        else:
-            guard *= 2
-
-
-def bernoulli_exp(gamma: Fraction | int, randomness: Randomness) -> bool:
-    """Return True with probability exp(-gamma), exactly, for a rational gamma >= 0.
-
-    >>> from congenial.sampling.randomness import RecordedRandomness
-    >>> bernoulli_exp(Fraction(1), RecordedRandomness([0]))
-    True
-    """
-    if gamma < 0:
-        raise GuaranteeError(
-            "gamma < 0: exp(-gamma) is not a probability.", remedy="Give gamma >= 0."
-        )
-    return _bernoulli(lambda: -ball(gamma), randomness)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import GuaranteeError
-from congenial.sampling.inversion import _bernoulli, ball
+from congenial.sampling.exact_decisions import ball, happens
 from congenial.sampling.randomness import Randomness, uniform_below
 from congenial.synthesis.record_model import Floats, Ints
 
@@ -105,7 +105,7 @@ class Finite:
         while True:
             u = uniform_below(int(running[-1]), randomness)
             j = int(np.searchsorted(running, u, side="right"))
-            if _bernoulli(_log_ratio(self.exact_log_weight(j), scale, int(weights[j])), randomness):
+            if happens(_log_ratio(self.exact_log_weight(j), scale, int(weights[j])), randomness):
                 return j
 
 
@@ -233,7 +233,7 @@ class WeightedComposition:
             exact += Fraction(self.log_prior[at]) - Fraction(self.log_prior[best[kind]])
             constant *= scale[kind]
             weight *= int(weights[kind, at])
-        return _bernoulli(_log_ratio(exact, constant, weight), randomness)
+        return happens(_log_ratio(exact, constant, weight), randomness)
 
 
 def _upper(log_w: Floats, scale: float) -> Ints:

@@ -13,12 +13,11 @@ from flint import arb, ctx
 from scipy.stats import chi2, dirichlet_multinomial
 
 from congenial.errors import FigureError, GuaranteeError
+from congenial.sampling import counts_given_total, given_total_kernels
+from congenial.sampling.counts_given_total import CountCell, CountsGivenTotal, draw_below
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
-from congenial.sampling.prior import prior, prior_kernels
-from congenial.sampling.prior.prior import CountCell, CountsGivenTotal
 from congenial.sampling.randomness import RecordedRandomness, SeededRandomness
-from congenial.sampling.subcounts import draw_below
-from congenial.sampling.tree.tree_of_sums import TreeOfSums
+from congenial.sampling.tree_of_sums import TreeOfSums
 from tests.sampling.conditioned import attempt, constant
 
 ALPHA = 1e-6
@@ -66,9 +65,9 @@ def fit(drawn: np.ndarray, points: list[tuple[int, ...]], p: np.ndarray) -> floa
 @pytest.mark.parametrize("cut", [None, 0.3])
 @pytest.mark.parametrize("paid", [0, math.inf])
 def test_draws_follow_the_law(squared, cut, paid, monkeypatch):
-    monkeypatch.setattr(prior, "_PAID", paid)  # down a tree at once, or never
+    monkeypatch.setattr(counts_given_total, "_PAID", paid)  # down a tree at once, or never
     if cut is not None:  # windows so narrow that the bins beyond them and ball arithmetic are used
-        monkeypatch.setattr(prior, "_CUT", cut)
+        monkeypatch.setattr(counts_given_total, "_CUT", cut)
     total, n = 6, DRAWS if cut is None else 500 if paid == 0 else 1_000
     law = CountsGivenTotal(cells(squared), total)
     points = tables(total, 3)
@@ -89,7 +88,7 @@ def test_draws_follow_the_law(squared, cut, paid, monkeypatch):
 @pytest.mark.parametrize("cut", [2.0**-66, 0.3])
 def test_every_attempt_down_the_tree_has_the_stated_law(squared, cut, monkeypatch):
     """Proposal x acceptance is w(c) times one constant, in balls of 256 bits, for every table."""
-    monkeypatch.setattr(prior, "_CUT", cut)
+    monkeypatch.setattr(counts_given_total, "_CUT", cut)
     law, ratios = CountsGivenTotal(cells(squared), 6), []
     assert law._splitter is not None
     for point in tables(6, 3):
@@ -119,7 +118,7 @@ def test_wide_laws_are_proposed_and_narrow_ones_drawn_down_a_tree():
 
 
 def test_beyond_the_windows(monkeypatch):
-    monkeypatch.setattr(prior, "_CUT", 0.3)
+    monkeypatch.setattr(counts_given_total, "_CUT", 0.3)
     law = CountsGivenTotal(cells(), 6)
     drawn = law.draw_many(SeededRandomness(SEED), 300)
     lows = np.array([t.low for t in law.tables])
@@ -145,9 +144,9 @@ def test_kernel_and_ball_arithmetic_decide_alike():
     law = CountsGivenTotal(cells(), 9)
     words = np.array(SeededRandomness(5).words(3 * 150)).reshape(150, 3)
     out, status = np.empty((150, 3), np.int64), np.empty(150, np.int8)
-    prior_kernels.propose(
+    given_total_kernels.propose(
         words, law._cumulative, law._guide, law._ratios, law._offsets, law._lows, 9, law._last,
-        law._last_weights, law.tables[law._last].low, prior._GUIDE, 1e-8, out, status,
+        law._last_weights, law.tables[law._last].low, counts_given_total._GUIDE, 1e-8, out, status,
     )  # fmt: skip
     assert {0, 1} <= set(status.tolist())
     for t in range(150):

@@ -25,7 +25,7 @@ from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats, Ints
 from congenial.mechanisms.wasserstein.base_measure import Base
 from congenial.mechanisms.wasserstein.table_law import TableLaw
-from congenial.sampling.prior.prior import CountsGivenTotal
+from congenial.sampling.counts_given_total import CountsGivenTotal
 
 FAR = 50.0  # a weight below exp(-FAR) of the largest counts as none
 TOLERANCE = 1e-10  # what the points that are left out may add up to

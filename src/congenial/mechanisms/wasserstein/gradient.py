@@ -30,7 +30,8 @@ from congenial.pairs.scenarios.statistic_laws import rational
 from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.inversion import Floats, _bernoulli, ball
+from congenial.sampling.exact_decisions import ball, below
+from congenial.sampling.inversion import Floats
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.transport.delta_z import DistanceBound, delta_z
 
@@ -167,7 +168,7 @@ class WassersteinGradient:
             accept = words[:, 1] * 2.0**-64 < ratios[at]
             for i in np.flatnonzero(ratios[at] < _SURE).tolist():
                 ratio = partial(_log_ratio, float(logs[at[i]]), scale)
-                accept[i] = _bernoulli(ratio, randomness, words[i, 1])
+                accept[i] = below(int(words[i, 1]), 64, ratio, randomness)
             accepted.append(at[accept][:missing])
             missing -= accepted[-1].size
         return np.asarray(self.grid[np.concatenate(accepted)])

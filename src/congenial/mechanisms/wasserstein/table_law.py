@@ -16,12 +16,11 @@ import numpy.typing as npt
 
 from congenial.errors import FigureError, StructureError
 from congenial.mechanisms.wasserstein.base_measure import Base
+from congenial.sampling.counts_given_total import CountCell, CountsGivenTotal, draw_below
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.inversion import Ints
-from congenial.sampling.prior.prior import CountCell, CountsGivenTotal
 from congenial.sampling.randomness import Randomness
-from congenial.sampling.subcounts import draw_below
-from congenial.sampling.tree.tree_of_sums import TreeOfSums
+from congenial.sampling.tree_of_sums import TreeOfSums
 
 
 class TableLaw:

@@ -18,7 +18,7 @@ from congenial.figures.figures import publish
 from congenial.figures.lattice import Ints
 from congenial.figures.statements import count, total
 from congenial.figures.support import Support, support
-from congenial.sampling.conditioned_counts import ConditionedCounts
+from congenial.sampling.conditioned import ConditionedCounts
 from congenial.sampling.discrete import DoubleGeometric
 
 EPS_CELL, PROPOSAL = Fraction(1, 2), Fraction(3, 5)

@@ -16,8 +16,8 @@ import numpy as np
 
 from congenial.papers.congenial_dp.example import ATOMS, EPS_CELL, TABLE1
 from congenial.papers.item import Study
-from congenial.sampling.crossing.elimination import CrossingGroups
 from congenial.sampling.discrete import DoubleGeometric
+from congenial.sampling.elimination import CrossingGroups
 from congenial.sampling.inversion import Ints
 
 EQUATIONS = [[1, 1, 1, 1], [1, 1, 0, 0], [0, 1, 0, 1]]  # of atom totals

@@ -21,8 +21,7 @@ from congenial.figures.lattice import Ints
 from congenial.figures.support import FROZEN, Support
 from congenial.papers.post_processing.least_absolute import least_absolute
 from congenial.papers.post_processing.two_stages import least_squares, topdown
-from congenial.sampling.conditioned_counts import ConditionedCounts
-from congenial.sampling.conditioned_noise import ConditionedNoise
+from congenial.sampling.conditioned import ConditionedCounts, ConditionedNoise
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.randomness import Randomness
 from congenial.tables.conforming_tables import ConformingTables

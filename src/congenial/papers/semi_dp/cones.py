@@ -23,8 +23,8 @@ import numpy.typing as npt
 from flint import fmpz_mat
 
 from congenial.errors import StructureError
-from congenial.sampling.gauge.gauge import Gauge
 from congenial.sampling.inversion import Ints
+from congenial.sampling.knorm_noise import Gauge
 
 _DIMENSION = 9  # tables of a larger dimension are not cut
 _SIXTHS = 6  # facets of 4 x 4 tables have coefficients in sixths

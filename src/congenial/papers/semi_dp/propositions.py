@@ -29,8 +29,8 @@ from congenial.papers.item import Study
 from congenial.papers.semi_dp.norms import Norm, NormNoise
 from congenial.papers.sensitivity_spaces import sensitivity
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff
-from congenial.sampling.gauge.gauge import Gauge
 from congenial.sampling.inversion import Floats, Ints
+from congenial.sampling.knorm_noise import Gauge
 
 LARGEST_PROJECTION = 2_000  # cells
 ALPHAS = (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)

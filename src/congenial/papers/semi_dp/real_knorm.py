@@ -19,9 +19,10 @@ import numpy.typing as npt
 from congenial.errors import StructureError
 from congenial.papers.semi_dp.cones import Cones, set_cones, table_cones
 from congenial.sampling.canonical import uniform_doubles
-from congenial.sampling.inversion import Floats, positive_rational
+from congenial.sampling.exact_decisions import positive_rational
+from congenial.sampling.inversion import Floats
+from congenial.sampling.lattice_gaussian import checked_shape
 from congenial.sampling.randomness import Randomness
-from congenial.sampling.two_way.lattice_gaussian import checked_shape
 
 _CHUNK = 1 << 13  # draws made at a time; their corners then stay in the cache
 

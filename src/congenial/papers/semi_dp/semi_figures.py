@@ -22,10 +22,10 @@ from congenial.papers.item import Study
 from congenial.papers.semi_dp.norms import NormNoise
 from congenial.papers.semi_dp.real_knorm import KNormReal
 from congenial.sampling.canonical import CanonicalNormal
-from congenial.sampling.gauge.knorm_noise import KNormNoise
 from congenial.sampling.inversion import Floats, Ints
+from congenial.sampling.knorm_noise import KNormNoise
 from congenial.sampling.randomness import Randomness, SeededRandomness
-from congenial.sampling.two_way.two_way import TwoWayNoise
+from congenial.sampling.two_way_noise import TwoWayNoise
 
 MODELS = ("I: equal cells", "II: rising cells")
 PEOPLE, A_STAR = 500, 3

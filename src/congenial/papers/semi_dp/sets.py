@@ -11,7 +11,7 @@ import numpy as np
 from congenial.papers.item import Study
 from congenial.papers.semi_dp.cones import table_cones
 from congenial.papers.semi_dp.semi_figures import projection
-from congenial.sampling.gauge.gauge import Gauge
+from congenial.sampling.knorm_noise import Gauge
 
 SHAPES = ((2, 2), (2, 3), (2, 4), (3, 3), (3, 4), (4, 4))
 

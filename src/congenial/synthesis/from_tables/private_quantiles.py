@@ -29,7 +29,7 @@ from congenial.data.attribute import Attribute
 from congenial.data.rational import Number, exact, written
 from congenial.data.schema import Schema
 from congenial.errors import SchemaError, StructureError
-from congenial.sampling.inversion import bernoulli_exp
+from congenial.sampling.exact_decisions import bernoulli_exp
 from congenial.sampling.randomness import Randomness, uniform_below
 from congenial.synthesis.from_tables.junction_tree import Ints
 

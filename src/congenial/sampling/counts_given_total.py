@@ -5,14 +5,19 @@ w(c) = Gamma(c + a) / c! x exp(-rate |c - x|) x sum_{d = 0}^{c} exp(-rate |d - e
 
 The first factor, given the total, is the Dirichlet-multinomial law with parameters a (a = 1: a
 uniform base); the last one, where there is one, integrates out a subordinate count 0 <= d <= c
-(deaths among cases), drawn afterwards by `below.draw_below`. |.| may be squared. No message tables:
+(deaths among cases), drawn afterwards by `draw_below`. |.| may be squared. No message tables:
 the total may be 10^6.
 
 **Algorithm.** All cells but one are proposed independently from w(c) e^(theta c), which given the
 total is the same law; theta brings the expected sum to s. The last cell, the widest, takes what is
 left, and the proposal is kept with probability w(left) / max w: probabilistic
 divide-and-conquer (Arratia and DeSalvo 2016), about sd(cell) / sd(sum), or 1/8 for 67 equal cells.
-Where the tables are narrow and many draws are asked for, `prior_tree` draws instead.
+
+**Down a tree.** Where the tables are narrow and many draws are asked for, the cells become leaves
+of `tree_messages`: M is the table of a cell raised by its rounding error, and beyond the table a
+geometric tail, which dominates since the weights are log-concave (or, for a Dirichlet parameter a <
+1 going up, since (c + a)/(c + 1) <= 1 leaves a log-concave bound). Nearly every draw is kept, but
+the messages have to be made first.
 
 **Exactness.** A cell is proposed with integer weights n(c) out of 2^62, n(c) >= scale x w(c) on a
 window, and in a bin for each side beyond it; there w falls, so a uniform place and the weight of
@@ -27,6 +32,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -36,13 +42,202 @@ import numpy.typing as npt
 from flint import arb
 
 from congenial.errors import FigureError, StructureError
-from congenial.sampling.inversion import Floats, Ints, _bernoulli, ball
+from congenial.sampling.exact_decisions import (
+    ball,
+    below,
+    positive_rational,
+    working_precision,
+)
+from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.law import IntegerLaw
-from congenial.sampling.prior.count_cell import CountCell, WeightTable, tabulate
 from congenial.sampling.randomness import Randomness, Words, uniform_below
+from congenial.sampling.tree_messages import Forest, Node
+from congenial.sampling.tree_splitter import Splitter
 
 if TYPE_CHECKING:
-    from congenial.sampling.tree.splitter import Splitter
+    from congenial.sampling.tree_splitter import Splitter
+from collections.abc import Callable
+from functools import partial
+
+from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
+
+_WIDEST = 1 << 22
+
+
+@dataclass(frozen=True)
+class CountCell:
+    """The weight of one count: base measure, centre and rate of the loss, subordinate count.
+
+    centre: the count x it is around. rate: of the loss |c - x|, or (c - x)^2 if `squared`. shape:
+    Dirichlet parameter a, 1 for a uniform base. below: centre e of a count d <= c, None for none.
+    """
+
+    centre: int
+    rate: Fraction
+    shape: Fraction = Fraction(1)
+    below: int | None = None
+    squared: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", positive_rational("rate", self.rate))
+        object.__setattr__(self, "shape", positive_rational("shape", self.shape))
+        if self.centre < 0 or (self.below is not None and not 0 <= self.below <= self.centre):
+            raise FigureError(
+                "a count is negative, or larger than the count it is part of.",
+                remedy="Correct the table: counts are 0 or more, and a part is at most its whole.",
+            )
+
+    def log_weight(self, c: npt.ArrayLike) -> Floats:
+        """log w(c) - log Gamma(a) in doubles; -inf for c < 0."""
+        from scipy.special import gammaln
+
+        k = np.asarray(c, dtype=float)
+        kept = np.maximum(k, 0)
+        a, away = float(self.shape), np.abs(kept - self.centre)
+        logs = gammaln(kept + a) - gammaln(kept + 1) - math.lgamma(a)
+        logs = logs - float(self.rate) * (away**2 if self.squared else away)
+        if self.below is not None:
+            logs = logs + np.log(self.mass_below(kept))
+        return np.where(k >= 0, logs, -np.inf)
+
+    def mass_below(self, c: npt.ArrayLike) -> Floats:
+        """sum_{d = 0}^{c} exp(-rate |d - e|), or with squares."""
+        assert self.below is not None
+        k, e, rate = np.asarray(c, dtype=np.int64), self.below, float(self.rate)
+        if self.squared:
+            most = int(k.max(initial=0))
+            terms = np.cumsum(np.exp(-rate * (np.arange(most + 1.0) - e) ** 2))
+            return np.asarray(terms[k])
+        unit = -math.expm1(-rate)
+        low = np.minimum(k, e)
+        rising = np.exp(-rate * (e - low)) * -np.expm1(-rate * (low + 1.0)) / unit
+        falling = math.exp(-rate) * -np.expm1(-rate * np.maximum(k - e, 0)) / unit
+        return np.asarray(rising + falling)
+
+    def log_ball(self, c: int) -> Any:
+        """log w(c) as a ball at the working precision."""
+        away = abs(c - self.centre)
+        logs = (ball(self.shape) + c).lgamma() - arb(c + 1).lgamma()
+        logs -= ball(self.rate * (away**2 if self.squared else away))
+        return logs if self.below is None else logs + self._below_ball(c).log()
+
+    def _below_ball(self, c: int) -> Any:
+        assert self.below is not None
+        e = self.below
+        if self.squared:
+            return sum(((-ball(self.rate * (d - e) ** 2)).exp() for d in range(c + 1)), arb(0))
+        q = (-ball(self.rate)).exp()
+        low = min(c, e)
+        rising = q ** (e - low) * (1 - q ** (low + 1)) / (1 - q)
+        return rising if c <= e else rising + q * (1 - q ** (c - e)) / (1 - q)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightTable:
+    """Weights w(c) e^(theta c) / (the same at `anchor`) on low .. low + size - 1."""
+
+    low: int
+    anchor: int
+    weights: Floats
+
+    @property
+    def high(self) -> int:
+        """Last count of the table."""
+        return self.low + self.weights.size - 1
+
+    @cached_property
+    def moments(self) -> tuple[float, float]:
+        """Mean and variance."""
+        from congenial.sampling import given_total_kernels
+
+        mean, variance = given_total_kernels.moments(self.weights, self.low)
+        return mean, variance
+
+
+def tabulate(cell: CountCell, theta: float, total: int, cut: float) -> WeightTable:
+    """The table of a cell, as far as its weights are above `cut` of the one at its anchor."""
+    from congenial.sampling import given_total_kernels
+
+    sums = np.empty(0)
+    if cell.squared and cell.below is not None:
+        sums = np.atleast_1d(cell.mass_below(np.arange(total + 1)))
+    below = -1 if cell.below is None else cell.below
+    tilted = given_total_kernels.Cell(
+        float(cell.shape), cell.centre, float(cell.rate), cell.squared, below, sums, theta
+    )
+    anchor = int(given_total_kernels.peak(total, tilted))
+    up = given_total_kernels.walk(anchor, total, tilted, cut)
+    down = given_total_kernels.walk(anchor, 0, tilted, cut)
+    if up.size + down.size > _WIDEST:
+        raise StructureError(
+            "the noise of one cell is too wide for a table.", remedy="Use a larger epsilon."
+        )
+    return WeightTable(anchor - down.size + 1, anchor, np.concatenate([down[:0:-1], up]))
+
+
+@dataclass(frozen=True)
+class CountWeight:
+    """w(c) e^(theta c) over the same at `anchor`, for 0 <= c <= most."""
+
+    cell: CountCell
+    theta: Fraction
+    anchor: int
+    most: int
+
+    def allows(self, c: int) -> bool:
+        """Whether c is within 0 .. most."""
+        return 0 <= c <= self.most
+
+    def log_ratio(self, c: int) -> Any:
+        """The log weight as a ball."""
+        tilt = ball(self.theta * (c - self.anchor))
+        return self.cell.log_ball(c) - self.cell.log_ball(self.anchor) + tilt
+
+    def fall(self, edge: int, step: int) -> float:
+        """t > 0 with w(edge + k step) <= w(edge) e^(-t k) for all k >= 0, edge + step allowed.
+
+        Weights with max(a, 1) in place of a are log-concave: their next ratio bounds all later
+        ones. Downwards a < 1 has no such bound; tables then reach 0.
+        """
+        assert step > 0 or self.cell.shape >= 1
+        bound = replace(self, cell=replace(self.cell, shape=max(self.cell.shape, Fraction(1))))
+        with working_precision(128):
+            return float((bound.log_ratio(edge) - bound.log_ratio(edge + step)).lower())
+
+
+def _leaf(weight: CountWeight, table: WeightTable, error: float) -> Node:
+    """The message of one cell; error: bound of the relative error of the table."""
+    m = table.weights * (1 + 2 * error)
+    tails = []
+    for edge, step, at in ((table.low, -1, 0), (table.high, 1, -1)):
+        c, slope = 0.0, np.inf
+        if weight.allows(edge + step):
+            c, slope = float(m[at]), weight.fall(edge, step) * (1 - 2.0**-50)
+        tails.append((c, slope))
+    return Node(
+        -1, -1, Fraction(0), weight, table.low, m, m, *tails[0], *tails[1], slack=4 * error
+    )  # fmt: skip
+
+
+def tree_of(
+    cells: Sequence[CountCell],
+    tables: Sequence[WeightTable],
+    theta: float,
+    total: int,
+    error: float,
+) -> Splitter | None:
+    """A splitter whose only root is the sum of all cells; None if a tail does not fall."""
+    forest, leaves = Forest(), []
+    for cell, table in zip(cells, tables, strict=True):
+        weight = CountWeight(cell, Fraction(theta), table.anchor, total)
+        node = _leaf(weight, table, error)
+        if not (node.t_lo > 0 and node.t_hi > 0):
+            return None
+        leaves.append(forest.add(node))
+    root = forest.combine(leaves)
+    nothing: Ints = np.zeros(len(cells), dtype=np.int64)
+    return Splitter(forest, [root], np.arange(len(cells)), nothing)
+
 
 __all__ = ["CountCell", "CountsGivenTotal"]
 
@@ -181,14 +376,13 @@ class CountsGivenTotal(IntegerLaw):
     @cached_property
     def _splitter(self) -> Splitter | None:
         """Draws down a tree, where the tables are narrow enough for one."""
-        from congenial.sampling.prior.prior_tree import tree_of
 
         if self._spread > _NARROW:
             return None
         return tree_of(self.cells, self.tables, self.theta, self.total, self._error)
 
     def _attempts(self, randomness: Randomness, rows: int) -> Ints:
-        from congenial.sampling.prior import prior_kernels as kernels
+        from congenial.sampling import given_total_kernels as kernels
 
         cells = len(self.cells)
         words = randomness.words(rows * cells).reshape(rows, cells)
@@ -226,7 +420,7 @@ class CountsGivenTotal(IntegerLaw):
                 logs += self._log_relative(j, int(found[j])) + ball(factor).log()
             return logs
 
-        return found if _bernoulli(log_p, randomness, words[self._last]) else None
+        return found if below(int(words[self._last]), 64, log_p, randomness) else None
 
     def _place(self, j: int, u: int, randomness: Randomness) -> tuple[int, Fraction]:
         """The value that u of 2^62 stands for, and scale / (integer weight of that value)."""
@@ -290,3 +484,122 @@ def _guide(cumulative: Words) -> Ints:
     starts = np.arange((1 << _GUIDE) + 1, dtype=np.uint64) << np.uint64(62 - _GUIDE)
     starts[-1] -= np.uint64(1)
     return np.searchsorted(cumulative, starts, side="right").astype(np.int64) - 1
+
+
+def draw_below(
+    counts: npt.ArrayLike,
+    centres: npt.ArrayLike,
+    rate: Fraction,
+    randomness: Randomness,
+    squared: bool = False,
+) -> Ints:
+    """Subordinate counts 0 <= d <= c, p(d) ~ exp(-rate |d - e|), drawn exactly, elementwise.
+
+    e may be above c, by g = e - min(e, c). With a = |d - min(e, c)|: |d - e| = g + a, so that the
+    l1 law is that around min(e, c); and (d - e)^2 = g^2 + 2 g a + a^2.
+
+    Where the weights are nearly the same a uniform value is accepted with its weight; elsewhere
+    noise that falls outside is drawn again. Either accepts more than a quarter; under the squared
+    loss with e above c, where the noise is one factor and is accepted with the other, a seventh.
+
+    >>> from congenial.sampling.randomness import SeededRandomness
+    >>> draw_below([0, 3, 50], [0, 1, 2], Fraction(1), SeededRandomness(1)).shape
+    (3,)
+    """
+    c, e = np.broadcast_arrays(np.asarray(counts, np.int64), np.asarray(centres, np.int64))
+    top, near = c.reshape(-1), np.minimum(c, e).reshape(-1)
+    over = (e.reshape(-1) - near) * squared
+    law = _Law(rate, squared)
+    out = np.zeros(top.size, dtype=np.int64)
+    flat = (law.exponent(top, over) <= 1) & (top < 1 << 30)
+    steep = ~flat & (over > 0)
+    for chosen, draw in ((flat, law.uniform), (steep, law.steep), (~(flat | steep), law.noise)):
+        places = np.flatnonzero(chosen & (top > 0))
+        while places.size:
+            d, kept = draw(top[places], near[places], over[places], randomness)
+            out[places[kept]] = d[kept]
+            places = places[~kept]
+    return out.reshape(c.shape)
+
+
+@dataclass(frozen=True)
+class _Law:
+    """p(d) ~ exp(-rate a), or exp(-rate (a^2 + 2 g a)), a = |d - near|; three ways to try a d."""
+
+    rate: Fraction
+    squared: bool
+
+    def exponent(self, away: Ints, over: Ints) -> Floats:
+        """rate a, or rate (a^2 + 2 g a), in doubles."""
+        a = away.astype(float)
+        return float(self.rate) * (a * (a + 2.0 * over) if self.squared else a)
+
+    def uniform(
+        self, top: Ints, near: Ints, over: Ints, randomness: Randomness
+    ) -> tuple[Ints, Any]:
+        """A uniform value, accepted with its weight."""
+        words = randomness.words(2 * top.size).reshape(2, -1)
+        d, fair = _uniform_upto(top, words[0])
+        away = np.abs(d - near)
+
+        def exact(i: int) -> Fraction:
+            a, g = int(away[i]), int(over[i])
+            return self.rate * (a * (a + 2 * g) if self.squared else a)
+
+        return d, _accepted(self.exponent(away, over), exact, words[1], randomness) & fair
+
+    def noise(self, top: Ints, near: Ints, over: Ints, randomness: Randomness) -> tuple[Ints, Any]:
+        """Noise around the centre, accepted inside."""
+        del over
+        drawn = (
+            DiscreteGaussian(1 / (2 * self.rate)) if self.squared else DoubleGeometric(self.rate)
+        )
+        d = near + drawn.draw(randomness, top.size)
+        return d, (d >= 0) & (d <= top)
+
+    def steep(self, top: Ints, near: Ints, over: Ints, randomness: Randomness) -> tuple[Ints, Any]:
+        """A squared loss with the centre above: exp(-rate a^2) exp(-2 rate g a), a >= 0.
+
+        The factor that falls faster is drawn from, and accepted with the other.
+        """
+        away = np.empty(top.size, dtype=np.int64)
+        kept = np.zeros(top.size, dtype=bool)
+        for g in np.unique(over).tolist():
+            at, slope = np.flatnonzero(over == g), 2 * self.rate * g
+            fast = slope * g * 2 >= 1
+            law = DoubleGeometric(slope) if fast else DiscreteGaussian(1 / (2 * self.rate))
+            a = law.draw(randomness, at.size)
+            steps = np.maximum(a, 0) ** 2 if fast else np.maximum(a, 0)
+            rest = self.rate if fast else slope
+            gamma, exact = float(rest) * steps, partial(_product, rest, steps)
+            sure = _accepted(gamma, exact, randomness.words(at.size), randomness)
+            away[at], kept[at] = a, (a >= 0) & sure
+        return near - away, kept & (away <= top)
+
+
+def _product(rate: Fraction, steps: Ints, i: int) -> Fraction:
+    return rate * int(steps[i])
+
+
+def _accepted(
+    gamma: Floats, exact: Callable[[int], Fraction], words: Words, randomness: Randomness
+) -> Any:
+    """True with probability exp(-gamma), exactly: doubles decide where they can."""
+    p, u = np.exp(-gamma), words * 2.0**-64
+    kept = u < p
+    for i in np.flatnonzero(np.abs(u - p) < 2.0**-48).tolist():
+        kept[i] = below(int(words[i]), 64, partial(_log, exact(i)), randomness)
+    return kept
+
+
+def _log(gamma: Fraction) -> Any:
+    return -ball(gamma)
+
+
+def _uniform_upto(top: Ints, words: Words) -> tuple[Ints, Any]:
+    """floor(word (c + 1) / 2^64), and whether the word is outside the surplus (Lemire)."""
+    span = top.astype(np.uint64) + np.uint64(1)
+    half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
+    high = ((words >> half) * span + ((words & mask) * span >> half)) >> half  # span < 2^31
+    surplus = (np.uint64(2**64 - 1) % span + np.uint64(1)) % span  # 2^64 mod span
+    return high.astype(np.int64), words * span >= surplus

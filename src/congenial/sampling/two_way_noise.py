@@ -17,7 +17,7 @@ if d = 0). Hence, with N_r(n) the coefficient of x^n in G^r,
 
 a finite sum of positive terms, no window, although the support is unbounded. To draw v: draw w row
 by row, then e with law ~ b^||e||_1 and sum -sum w as the difference of two uniform compositions
-(as in `laminar`), v = w + e. N_r is finite too (Pfaff's transformation):
+(as in `grouped_noise`), v = w + e. N_r is finite too (Pfaff's transformation):
 N_r(n) = b^n C(n+r-1, r-1) (1-z)^-r sum_k (r)_k (r-1)!/((r-1-k)! k! (n+1)_k) (z/(1-z))^k, z = b^2.
 
 Doubles decide what is certain, ball arithmetic the rest: H = 0. Running time depends on
@@ -37,13 +37,19 @@ import numpy.typing as npt
 from flint import arb, ctx
 
 from congenial.errors import StructureError
-from congenial.sampling.ball_precision import working_precision
-from congenial.sampling.decide import below, pick
-from congenial.sampling.inversion import ExactLaw, Floats, Ints, ball, exp_ball, positive_rational
+from congenial.sampling.exact_decisions import (
+    ball,
+    below,
+    exp_ball,
+    pick,
+    positive_rational,
+    working_precision,
+)
+from congenial.sampling.grouped_noise import GroupedNoise, log_normaliser
+from congenial.sampling.inversion import ExactLaw, Floats, Ints
+from congenial.sampling.lattice_gaussian import checked_shape, checked_tables, zero_margins
 from congenial.sampling.law import WeightedLaw
 from congenial.sampling.randomness import Randomness
-from congenial.sampling.tree.laminar import GroupedNoise, log_normaliser
-from congenial.sampling.two_way.lattice_gaussian import checked_shape, checked_tables, zero_margins
 
 RAREST = 1e-7  # a shape where a smaller share of proposals survives is refused
 _SLACK = 2.0**-30  # relative error granted to doubles, which make 2^-36 at eps_cell = 1e-4
@@ -199,7 +205,7 @@ class TwoWayNoise(WeightedLaw):
 
     def _batch(self, randomness: Randomness, wanted: int) -> Ints:
         """At most `wanted` tables, the first survivors of one batch of proposals."""
-        from congenial.sampling.two_way import noise_kernels as kernels
+        from congenial.sampling import two_way_kernels as kernels
 
         cells = self._rows * (self._columns - 2)
         size = min(math.ceil(1.1 * wanted / self.expected_acceptance) + 8, max(1, _BATCH // cells))
@@ -279,7 +285,7 @@ class TwoWayNoise(WeightedLaw):
 
     def _split(self, delta: Ints, randomness: Randomness) -> Ints:
         """For each delta a v ~ prod of a^(|v_i| + |delta_i - v_i|) with sum 0."""
-        from congenial.sampling.two_way import noise_kernels as kernels
+        from congenial.sampling import two_way_kernels as kernels
 
         v = np.empty_like(delta)
         words = randomness.words(delta.size).reshape(delta.shape)

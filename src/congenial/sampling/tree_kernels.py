@@ -1,14 +1,19 @@
-"""Compiled loops of `splitter`: draw sums down a tree of messages, many draws at a time.
+"""Compiled loops of `tree_messages`, `tree_splitter` and `elimination`. They read words from an
+array and say how many they used.
 
-A split of a frequent sum x is drawn by Walker's alias method from 16 bits. Its integer weights n(y)
-out of 2^62 fill 2^k columns of 2^(62 - k) each; a column holds two outcomes. k bits choose the
-column, the other 16 - k are the first bits of a number below 2^(62 - k) that chooses between the
-two; where they equal those of the threshold, 46 more bits decide. Outcomes with n < 2^48 share one
-place, REST, which sends the draw on to a walk through them. So every y has probability n(y) / 2^62.
+**Down a tree.** A split of a frequent sum x is drawn by Walker's alias method from 16 bits. Its
+integer weights n(y) out of 2^62 fill 2^k columns of 2^(62 - k) each; a column holds two outcomes. k
+bits choose the column, the other 16 - k are the first bits of a number below 2^(62 - k) that
+chooses between the two; where they equal those of the threshold, 46 more bits decide. Outcomes with
+n < 2^48 share one place, REST, which sends the draw on to a walk through them. So every y has
+probability n(y) / 2^62.
 
 Splits go through the tree in the outer loop, draws in the inner one: the tables of one node stay in
-the nearest cache, and draws do not wait for each other. As in `_kernels`, loops read words from an
-array and say how many they used.
+the nearest cache, and draws do not wait for each other.
+
+**Elimination.** One step per atom, in order: state coordinates before (c) and after (c') the atom
+joins, c = (grid c')/scale - turn x total, the total itself given by (fixed c')/scale where
+`is_fixed` (derived in `joining_order.Component`).
 """
 
 from __future__ import annotations
@@ -18,8 +23,143 @@ from typing import Any
 import numba
 import numpy as np
 
-from congenial.sampling.tree.split_constants import DONE, OUT_OF_WORDS, RARE, WHOLE
-from congenial.sampling.tree.split_kernels import scan_beside
+from congenial.sampling.tree_messages import DONE, OUT_OF_WORDS, RARE, WHOLE
+
+_BYTE = WHOLE - 8
+
+
+@numba.njit(cache=True, error_model="numpy")
+def modes(left: Any, right: Any, lo: int, n: int) -> Any:
+    """For x = lo .. lo + n - 1 (counted from the sum of both window starts): the index y into
+    `left` near which left[y] right[x - y] is largest. Climbs, since it moves right with x.
+    """
+    out = np.empty(n, np.int32)
+    y = 0
+    for i in range(n):
+        x = lo + i
+        first, last = max(0, x - right.size + 1), min(left.size - 1, x)
+        y = min(max(y, first), last)
+        while y < last and left[y + 1] * right[x - y - 1] >= left[y] * right[x - y]:
+            y += 1
+        out[i] = y
+    return out
+
+
+@numba.njit(cache=True, error_model="numpy")
+def exponential_sum(m: Any, lo: int, tails: Any, t: float) -> Any:
+    """(sum, maximum) over all integers of m(x) e^(t x); tails = (c_lo, t_lo, c_hi, t_hi), with
+    -t_lo < t < t_hi.
+    """
+    c_lo, t_lo, c_hi, t_hi = tails
+    total, top = 0.0, 0.0
+    for i in range(m.size):
+        w = m[i] * np.exp(t * (lo + i))
+        total += w
+        top = max(top, w)
+    if c_hi > 0:
+        edge = c_hi * np.exp(t * (lo + m.size - 1))
+        total += edge / np.expm1(t_hi - t)
+        top = max(top, edge * np.exp(t - t_hi))
+    if c_lo > 0:
+        edge = c_lo * np.exp(t * lo)
+        total += edge / np.expm1(t_lo + t)
+        top = max(top, edge * np.exp(-t - t_lo))
+    return total, top
+
+
+@numba.njit(cache=True, error_model="numpy")
+def scan(p: Any, q: Any, bounds: Any, start: int, index: Any, factor: float, r: Any) -> Any:
+    """Walk outcomes away from `start` (start, -1, +1, -2, ...) until r falls in the weight of one.
+
+    Outcome y in bounds = (first, last) weighs floor(p[y] q[i + j y] factor) + 1, index = (i, j).
+    Returns (y, weight, sum of weights before it); y = -1 if r is beyond all.
+    """
+    return scan_beside(p, q, bounds, (start, start), index, factor, r)
+
+
+@numba.njit(cache=True, error_model="numpy")
+def scan_beside(p: Any, q: Any, bounds: Any, gap: Any, index: Any, factor: float, r: Any) -> Any:
+    """`scan` through the outcomes outside gap[0] <= y < gap[1], nearest first."""
+    first, last = bounds
+    i, j = index
+    down, up = gap[0] - 1, gap[1]
+    before: Any = 0
+    upwards = True
+    while True:
+        if (upwards and up <= last) or down < first:
+            if up > last:
+                return -1, 0, before
+            y = up
+            up += 1
+        else:
+            y = down
+            down -= 1
+        upwards = not upwards
+        n = np.int64(p[y] * q[i + j * y] * factor) + 1
+        if r < before + n:
+            return y, n, before
+        before += n
+
+
+@numba.njit(cache=True, error_model="numpy")
+def guide_row(p: Any, q: Any, bounds: Any, start: int, index: Any, factor: float, row: Any) -> None:
+    """row[b] = y - start + 127 if every r with leading byte b gives y in `scan`, else 255."""
+    first, last = bounds
+    i, j = index
+    row[:] = 255
+    up, down = start, start - 1
+    before: Any = 0
+    upwards = True
+    while up <= last or down >= first:
+        if (upwards and up <= last) or down < first:
+            y = up
+            up += 1
+        else:
+            y = down
+            down -= 1
+        upwards = not upwards
+        if abs(y - start) > 126:
+            return
+        after = before + np.int64(p[y] * q[i + j * y] * factor) + 1
+        for b in range((before + (1 << _BYTE) - 1) >> _BYTE, min(after >> _BYTE, 256)):
+            row[b] = y - start + 127
+        before = after
+
+
+@numba.njit(cache=True, error_model="numpy")
+def build_program(roots: Any, nodes: Any, slots: Any, spare: int, depth: int) -> Any:
+    """Splits in the order of drawing (a node, its left part, its right part), as rows (node, slot
+    of its sum, slots of its parts), and the slots of the roots. A leaf's slot is given by `slots`,
+    leaves from left to right; other slots are numbered from `spare` on. nodes: children first.
+    """
+    program = np.empty((slots.size, 4), np.int32)
+    of_root = np.empty(roots.size, np.int64)
+    waiting = np.empty((depth, 2), np.int64)  # node, place of its slot in the flat program
+    length, leaf = 0, 0
+    flat = program.reshape(-1)
+    for r in range(roots.size):
+        waiting[0, 0], waiting[0, 1] = roots[r], -1
+        top = 1
+        while top > 0:
+            top -= 1
+            t, where = waiting[top]
+            if nodes[t, 0] < 0:
+                slot = slots[leaf]
+                leaf += 1
+            else:
+                slot = spare
+                spare += 1
+                program[length, 0], program[length, 1] = t, slot
+                waiting[top, 0], waiting[top, 1] = nodes[t, 1], 4 * length + 3
+                waiting[top + 1, 0], waiting[top + 1, 1] = nodes[t, 0], 4 * length + 2
+                top += 2
+                length += 1
+            if where < 0:
+                of_root[r] = slot
+            else:
+                flat[where] = slot
+    return program[:length], of_root
+
 
 REST = 255  # stands for all outcomes of a row without a code of their own
 FREQUENT = 1 << 48  # the least weight of an outcome with a code
@@ -292,4 +432,150 @@ def draw_down(
                 out[task + d, c] = value[c, d] + base_of[c]
         used, kept = at, fresh
         task += n
+    return DONE, task, used, kept
+
+
+# One step per atom, in order. Integer tables, one row per step: state coordinates before (c) and
+# after (c') the atom joins, c = (grid c')/scale - turn x total, the total itself given by
+# (fixed c')/scale where `is_fixed`.
+
+
+@numba.njit(cache=True, error_model="numpy")
+def options(step: Any, state: Any) -> Any:
+    """(first, last, base, slope): totals (as indices into the atom's window) that a state allows,
+    and where the message before is read: base + slope x index. first > last: none.
+    """
+    dims, lo_before, size_before, grid, scale, turn, fixed, is_fixed, window_lo, window = step
+    first, last = 0, window - 1
+    if is_fixed:
+        total = 0
+        for k in range(dims[1]):
+            total += fixed[k] * state[k]
+        if total % scale != 0:
+            return 0, -1, 0, 0
+        first = last = total // scale - window_lo
+        if first < 0 or first >= window:
+            return 0, -1, 0, 0
+    base, slope, stride = 0, 0, 1
+    for k in range(dims[0]):
+        at = 0
+        for j in range(dims[1]):
+            at += grid[k, j] * state[j]
+        if at % scale != 0:
+            return 0, -1, 0, 0
+        at = at // scale - turn[k] * window_lo - lo_before[k]
+        t = turn[k]
+        if t == 0:
+            if at < 0 or at >= size_before[k]:
+                return 0, -1, 0, 0
+        elif t > 0:  # 0 <= at - t i < size
+            first = max(first, -((size_before[k] - 1 - at) // t))
+            last = min(last, at // t)
+        else:
+            first = max(first, -(at // -t))
+            last = min(last, (size_before[k] - 1 - at) // -t)
+        base += at * stride
+        slope -= t * stride
+        stride *= size_before[k]
+    return first, last, base, slope
+
+
+@numba.njit(cache=True, error_model="numpy")
+def eliminate(step: Any, lo: Any, size: Any, before: Any, weights: Any, s: Any, mode: Any) -> None:
+    """s[c'] = sum over totals of weights x before; mode = where a term is largest."""
+    dims = step[0]
+    state = np.zeros(3, np.int64)
+    for flat in range(s.size):
+        rest = flat
+        for k in range(dims[1]):
+            state[k] = lo[k] + rest % size[k]
+            rest //= size[k]
+        first, last, base, slope = options(step, state)
+        total, best, where = 0.0, -1.0, max(first, 0)
+        for i in range(first, last + 1):
+            term = weights[i] * before[base + slope * i]
+            total += term
+            if term > best:
+                best, where = term, i
+        s[flat] = total
+        mode[flat] = where
+
+
+@numba.njit(cache=True, error_model="numpy")
+def draw_states(
+    steps: Any, boxes: Any, tables: Any, numbers: Any, out: Any, columns: Any,
+    words: Any, task: int, flags: Any,
+) -> Any:  # fmt: skip
+    """Fill out[draw, columns] with atom totals, last atom first; one more word per draw is kept in
+    out[draw, last column] for the decisions that take all of a draw.
+
+    `guide` decides most of the first choice by its leading byte (as in `guide_row`). Returns
+    (status, first draw not done, words used by done draws, flags used); flag = (draw, step,
+    state flat, index of the total).
+    """
+    ints, grids = steps  # ints: dims 2, scale, is_fixed, window_lo, window, start of its tables
+    lo_of, size_of, turns, fixeds = boxes
+    weights_of, s_of, m_of, mode_of, guide = tables
+    whole = numbers
+    n_steps = ints.shape[0]
+    state, after = np.zeros(3, np.int64), np.zeros(3, np.int64)
+    used, kept = 0, 0
+    while task < out.shape[0]:
+        at, fresh = used, kept
+        state[:] = 0
+        for j in range(n_steps - 1, -1, -1):
+            scale = ints[j, 2]
+            if ints[j, 3] == 1:  # the state determines the total
+                total = np.int64(0)
+                for k in range(ints[j, 1]):
+                    total += fixeds[j, k] * state[k]
+                total = total if scale == 1 else total // scale
+            else:
+                if at >= words.size:
+                    return OUT_OF_WORDS, task, used, kept
+                r = np.int64(words[at] >> np.uint64(64 - WHOLE))
+                at += 1
+                code = guide[r >> (WHOLE - 8)] if j == n_steps - 1 else 255
+                if code != 255:
+                    i = mode_of[ints[j, 8]] + np.int64(code) - 127
+                else:
+                    flat, stride = 0, 1
+                    for k in range(ints[j, 1]):
+                        flat += (state[k] - lo_of[j + 1, k]) * stride
+                        stride *= size_of[j + 1, k]
+                    step = (
+                        ints[j, :2], lo_of[j], size_of[j], grids[j], scale, turns[j], fixeds[j],
+                        False, ints[j, 4], ints[j, 5],
+                    )  # fmt: skip
+                    first, last, base, slope = options(step, state)
+                    p = weights_of[ints[j, 6] : ints[j, 6] + ints[j, 5]]
+                    q = m_of[ints[j, 7] : ints[j, 8]]
+                    here = ints[j, 8] + flat
+                    i, n, _ = scan(
+                        p, q, (first, last), mode_of[here], (base, slope), whole / s_of[here], r
+                    )
+                    if i >= 0 and q[base + slope * i] == 0.0:
+                        i = -1  # no totals lead here: the weight 1 is rounding only
+                    if i < 0 or n < RARE:
+                        if fresh >= flags.shape[0] - 1:
+                            return OUT_OF_WORDS, task, used, kept
+                        flags[fresh, 0], flags[fresh, 1] = task, j
+                        flags[fresh, 2], flags[fresh, 3] = flat, i
+                        fresh += 1
+                        if i < 0:
+                            break
+                total = ints[j, 4] + i
+            out[task, columns[j]] = total
+            for k in range(ints[j, 0]):
+                c = np.int64(0)
+                for d in range(ints[j, 1]):
+                    c += grids[j, k, d] * state[d]
+                after[k] = (c if scale == 1 else c // scale) - turns[j, k] * total
+            state[:] = after
+        if at >= words.size:
+            return OUT_OF_WORDS, task, used, kept
+        out[task, columns[n_steps]] = np.int64(words[at] >> np.uint64(1))
+        at += 1
+        used, kept = at, fresh
+        task += 1
     return DONE, task, used, kept

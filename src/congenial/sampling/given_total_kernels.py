@@ -1,4 +1,6 @@
-"""Compiled loops of `prior`: weights of a cell by their ratios, and proposals given a total."""
+"""Compiled loops of `counts_given_total`: weights of a cell by their ratios, and proposals given a
+total.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import numba
 import numpy as np
 
 REJECTED, ACCEPTED, UNSURE = 0, 1, 2
-_LIKELY = np.uint64(1 << 32)  # `prior.LIKELY`: from here on the ratio is taken for 1
+_LIKELY = np.uint64(1 << 32)  # `counts_given_total.LIKELY`: from here on the ratio is taken for 1
 
 
 class Cell(NamedTuple):

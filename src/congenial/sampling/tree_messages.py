@@ -37,8 +37,12 @@ from flint import arb
 
 from congenial.errors import StructureError
 from congenial.sampling.discrete import CellLaw, DiscreteGaussian, DoubleGeometric, Floats
-from congenial.sampling.inversion import ball
-from congenial.sampling.tree.split_constants import WHOLE
+from congenial.sampling.exact_decisions import ball
+
+WHOLE = 62  # a row of integer weights fills at most 2^62
+RARE = 1 << 41  # an outcome with a smaller weight is checked on its own
+OUT_OF_WORDS, DONE = 0, 2
+
 
 _CUT = 80 * math.log(2)  # a window ends where a message falls below 2^-80 of its largest value
 WIDEST = 1 << 22  # largest window
@@ -243,7 +247,7 @@ def _chernoff(a: Node, b: Node, step: int, past: int, slope: float) -> tuple[flo
     The edge lies -past inside the sum of the children's edges; the slope of log S there is the best
     t where the children's tails allow it.
     """
-    from congenial.sampling.tree import split_kernels
+    from congenial.sampling import tree_kernels
 
     sides = [
         (n.m, 1 - len(n.m), (n.c_lo, n.t_lo, n.c_hi, n.t_hi))
@@ -255,8 +259,8 @@ def _chernoff(a: Node, b: Node, step: int, past: int, slope: float) -> tuple[flo
     best = (math.inf, math.inf, 0.0)
     tried = [slope * f for f in (1.1, 1.0, 0.9, 0.7) if slope * f < 0.99 * steepest]
     for t in [*tried, *(steepest * share for share in _SLOPES)]:
-        total, _ = split_kernels.exponential_sum(*sides[0], t)
-        _, top = split_kernels.exponential_sum(*sides[1], t)
+        total, _ = tree_kernels.exponential_sum(*sides[0], t)
+        _, top = tree_kernels.exponential_sum(*sides[1], t)
         exponent = -t * past
         if exponent > 600 or not math.isfinite(total * top):
             continue

@@ -1,13 +1,15 @@
 """Draws sums down a tree of messages and keeps them with their exact probability.
 
-The argument is in `messages`. Here are the compiled fast path with its arrays, and the decisions
-over what it flags; `split_law` has the law of one split.
+The argument is in `tree_messages`. `SplitLaw` is the exact law of one split: weights, factors of
+the acceptance, proposals beyond the windows, all rare and in ball arithmetic. `Splitter` has the
+compiled fast path with its arrays (`tree_kernels`), and decides over what it flags.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
@@ -17,11 +19,142 @@ from flint import arb
 
 from congenial.errors import StructureError
 from congenial.sampling.discrete import Floats
-from congenial.sampling.inversion import Ints, _bernoulli
+from congenial.sampling.exact_decisions import ball, below, happens
+from congenial.sampling.inversion import Ints, _Geometric
 from congenial.sampling.randomness import Randomness, Words
-from congenial.sampling.tree.messages import Forest, Node
-from congenial.sampling.tree.split_constants import DONE, RARE
-from congenial.sampling.tree.split_law import SplitLaw
+from congenial.sampling.tree_messages import DONE, FACTOR, RARE, WHOLE, Forest, Node, lumps_of
+
+
+class SplitLaw:
+    """How a sum x at a node is split into y for its left and x - y for its right part."""
+
+    def __init__(self, nodes: list[Node]) -> None:
+        self.nodes = nodes
+
+    # --- the exact factors -----------------------------------------------------------------------
+
+    def weight(self, t: int, x: int, y: int) -> int:
+        """n(y) as the compiled loop computes it, or 0 outside the windows."""
+        v = self.nodes[t]
+        a, b = self.nodes[v.left], self.nodes[v.right]
+        z = x - y
+        if not (v.lo <= x <= v.hi and a.lo <= y <= a.hi and b.lo <= z <= b.hi):
+            return 0
+        factor = FACTOR / float(v.s[x - v.lo])
+        return int(float(a.m[y - a.lo]) * float(b.m[z - b.lo]) * factor) + 1
+
+    def is_likely(self, t: int, x: int, y: int) -> bool:
+        """Whether the factor of this outcome is left to the decision over all of them."""
+        return self.weight(t, x, y) >= RARE
+
+    def log_factor(self, t: int, x: int, y: int) -> Any:
+        """log of the factor of one split: e^(-eps |x|) M_left M_right / (M 2^units q)."""
+        v = self.nodes[t]
+        a, b = self.nodes[v.left], self.nodes[v.right]
+        ratio = a.value(y) * b.value(x - y)
+        ratio /= v.value(x) * arb(2) ** v.units * self.chance(t, x, y)
+        return ratio.log() - ball(v.eps * abs(x))
+
+    def log_leaf(self, t: int, u: int) -> Any:
+        """log of w(u) / M(u) for a leaf inside its bounds."""
+        v = self.nodes[t]
+        assert v.leaf is not None
+        return v.leaf.log_ratio(u) - v.value(u).log()
+
+    def chance(self, t: int, x: int, y: int) -> Any:
+        """The exact probability with which y is proposed, as a ball."""
+        n = self.weight(t, x, y)
+        return arb(n) / 2**WHOLE if n else self._chance_outside(t, x, y)
+
+    # --- a split in plain Python -----------------------------------------------------------------
+
+    def draw(self, t: int, x: int, randomness: Randomness) -> int | None:
+        """y given x at one node, wherever x is; None if rejected."""
+        from congenial.sampling import tree_kernels
+
+        v = self.nodes[t]
+        if not v.lo <= x <= v.hi:
+            return self._draw_outside(t, x, randomness)
+        a, b = self.nodes[v.left], self.nodes[v.right]
+        r = randomness.word() >> (64 - WHOLE)
+        j = x - a.lo - b.lo
+        first, last = max(0, j - len(b.m) + 1), min(len(a.m) - 1, j)
+        factor = FACTOR / float(v.s[x - v.lo])
+        y, _, before = tree_kernels.scan(a.m, b.m, (first, last), first, (j, -1), factor, r)
+        if y >= 0:
+            return a.lo + int(y)
+        return self.draw_lump(t, x, r - int(before), randomness)
+
+    # --- outside the windows ---------------------------------------------------------------------
+
+    def _lumps(self, t: int, x: int) -> list[tuple[int, float, int, bool, int]]:
+        v = self.nodes[t]
+        factor = FACTOR / float(v.s[x - v.lo])
+        lumps = lumps_of(self.nodes[v.left], self.nodes[v.right])
+        return [(int(lump[0] * factor) + 1, *lump[1:]) for lump in lumps]
+
+    def draw_lump(self, t: int, x: int, r: int, randomness: Randomness) -> int | None:
+        """An outcome with one child outside its window, or None (the room left for rounding)."""
+        for weight, rate, edge, is_left, step in self._lumps(t, x):
+            if r < weight:
+                far = edge + step * int(_Geometric(Fraction(rate)).draw(randomness, 1)[0])
+                return far if is_left else x - far
+            r -= weight
+        return None
+
+    def _draw_outside(self, t: int, x: int, randomness: Randomness) -> int:
+        """y given x beyond the window of its node: law ~ M_left(y) e^(t y), t Chernoff's."""
+        parts = self._tilted(t, x)
+        while True:
+            r = randomness.word() >> (64 - WHOLE)
+            for weight, rate, first, step in parts:
+                if r < weight:
+                    if rate is None:
+                        return first
+                    return first + step * int(_Geometric(rate).draw(randomness, 1)[0])
+                r -= weight
+
+    def _tilted(self, t: int, x: int) -> list[tuple[int, Fraction | None, int, int]]:
+        """Parts (weight of 2^62, rate of a geometric tail or None, first point, direction)."""
+        v = self.nodes[t]
+        a = self.nodes[v.left]
+        pull = v.pull_hi if x > v.hi else -v.pull_lo
+        u = np.arange(len(a.m)) + (a.lo - (a.hi if x > v.hi else a.lo))
+        weights = (a.m * np.exp(pull * u)).tolist()
+        parts: list[tuple[float, Fraction | None, int, int]] = [
+            (w, None, a.lo + i, 1) for i, w in enumerate(weights)
+        ]
+        for c, rate, edge, step in ((a.c_lo, a.t_lo, a.lo, -1), (a.c_hi, a.t_hi, a.hi, 1)):
+            if c > 0:
+                slope = Fraction(rate) - Fraction(pull) * step
+                here = math.exp(pull * (edge - (a.hi if x > v.hi else a.lo)))
+                parts.append((c * here / math.expm1(float(slope)), slope, edge + step, step))
+        scale = 2.0**WHOLE * (1 - 2.0**-20) / math.fsum(p[0] for p in parts)
+        return [(int(p[0] * scale) + 1, *p[1:]) for p in parts]
+
+    def _chance_outside(self, t: int, x: int, y: int) -> Any:
+        v = self.nodes[t]
+        if v.lo <= x <= v.hi:
+            total = arb(0)
+            for weight, rate, edge, is_left, step in self._lumps(t, x):
+                far = ((y if is_left else x - y) - edge) * step
+                if far >= 0:
+                    total += weight * geometric_pmf(Fraction(rate), far)
+            return total / 2**WHOLE
+        parts, total = self._tilted(t, x), arb(0)
+        for weight, slope, first, step in parts:
+            far = (y - first) * step
+            if slope is None:
+                total += weight if far == 0 else 0
+            elif far >= 0:
+                total += weight * geometric_pmf(slope, far)
+        return total / sum(p[0] for p in parts)
+
+
+def geometric_pmf(rate: Fraction, k: int) -> Any:
+    """P(k) = (1 - e^-rate) e^(-rate k) as a ball."""
+    return (1 - (-ball(rate)).exp()) * (-ball(rate * k)).exp()
+
 
 _CHUNK = 1 << 18  # cells drawn at a time
 _TOGETHER = 1 << 13  # sums held for the draws made side by side
@@ -47,7 +180,7 @@ class Splitter:
         centre: Ints,
         bounds: tuple[Ints, Ints] | None = None,
     ) -> None:
-        from congenial.sampling.tree import split_kernels
+        from congenial.sampling import tree_kernels
 
         self.nodes, self.centre, self._bounds = forest.nodes, centre, bounds
         self.law = SplitLaw(self.nodes)
@@ -58,7 +191,7 @@ class Splitter:
         slots = self.order.copy()
         slots[hidden] = centre.size + np.arange(hidden.size)
         spare = centre.size + hidden.size
-        program, of_root = split_kernels.build_program(
+        program, of_root = tree_kernels.build_program(
             self.roots, self._flat.nodes, slots, spare,
             4 + max((forest.height(r) for r in roots), default=0),
         )  # fmt: skip
@@ -81,7 +214,7 @@ class Splitter:
         (a share of about 2^-25) is to be drawn again from scratch, together with whatever its sums
         were drawn from.
         """
-        from congenial.sampling.tree import alias_kernels
+        from congenial.sampling import tree_kernels
 
         n = len(out)
         if self.order.size == 0 or n == 0:
@@ -93,7 +226,7 @@ class Splitter:
         flags, saved = np.empty((4096, 5), np.int64), np.empty((4, slots), np.int64)
         task, words = 0, self._more_words(n, aliases.any, randomness)
         while True:
-            status, done, used, kept = alias_kernels.draw_down(
+            status, done, used, kept = tree_kernels.draw_down(
                 out, sums, self._plan, self._flat.arrays, aliases.arrays, numbers,
                 words, words.view(np.uint16), task, flags, saved,
             )  # fmt: skip
@@ -148,22 +281,22 @@ class Splitter:
 
     def _decide(self, out: Ints, flags: Ints, saved: Ints, randomness: Randomness) -> set[int]:
         """Decide flagged draws, finish those that left the windows; return the rejected ones."""
-        from congenial.sampling.tree import alias_kernels
+        from congenial.sampling import tree_kernels
 
         rejected: set[int] = set()
         finished: dict[int, Ints] = {}
         for kind, draw, step, x, y in flags.tolist():
             if draw in rejected:
                 continue
-            if kind == alias_kernels.UNLIKELY:
+            if kind == tree_kernels.UNLIKELY:
                 t = int(self._plan[0][step, 0])
-                ok = _bernoulli(partial(self.law.log_factor, t, x, y), randomness)
-            elif kind == alias_kernels.CHECK:
+                ok = happens(partial(self.law.log_factor, t, x, y), randomness)
+            elif kind == tree_kernels.CHECK:
                 values = finished.get(draw, saved[y])
                 ok = self._accept_all(self._check + x, values, randomness)
             else:
                 values = saved[y].copy()
-                lump = x if kind == alias_kernels.LUMP else None
+                lump = x if kind == tree_kernels.LUMP else None
                 ok = self._finish(values, step, lump, randomness)
                 finished[draw] = values
                 out[draw] = self.centre + values[: self.centre.size]
@@ -188,7 +321,7 @@ class Splitter:
             if y is None or self.nodes[v.left].vanishes(y) or self.nodes[v.right].vanishes(x - y):
                 return False
             factor = partial(self.law.log_factor, t, x, y)
-            if not self.law.is_likely(t, x, y) and not _bernoulli(factor, randomness):
+            if not self.law.is_likely(t, x, y) and not happens(factor, randomness):
                 return False
             values[one], values[two] = y, x - y
         for t, u in self.ends(values):
@@ -196,7 +329,7 @@ class Splitter:
                 leaf = self.nodes[t].leaf
                 if leaf is None or not leaf.allows(u):
                     return False
-                if not _bernoulli(partial(self.law.log_leaf, t, u), randomness):
+                if not happens(partial(self.law.log_leaf, t, u), randomness):
                     return False
         if self._bounds is None:
             return True
@@ -219,7 +352,7 @@ class Splitter:
                 total += self.law.log_leaf(t, u)
             return total
 
-        return _bernoulli(log_p, randomness, word)
+        return below(int(word), 64, log_p, randomness)
 
     # --- a draw, as the sums at all its nodes ----------------------------------------------------
 
@@ -261,7 +394,7 @@ class Splitter:
 @dataclass(frozen=True, eq=False)
 class Flat:
     """Messages one after the other: for each node its children and its window (columns as in
-    `_aliases`), and for each sum of a window M, S and where its split is likeliest.
+    `tree_kernels`), and for each sum of a window M, S and where its split is likeliest.
     """
 
     nodes: Ints
@@ -277,7 +410,7 @@ class Flat:
     @classmethod
     def of(cls, nodes: list[Node]) -> Flat:
         """From messages, children before parents."""
-        from congenial.sampling.tree import split_kernels
+        from congenial.sampling import tree_kernels
 
         size = np.array([len(v.m) for v in nodes], dtype=np.int64)
         mode = np.zeros(int(size.sum()), np.int32)
@@ -285,7 +418,7 @@ class Flat:
         for start, v in zip(at, nodes, strict=True):
             if v.left >= 0:
                 a, b = nodes[v.left], nodes[v.right]
-                mode[start : start + len(v.m)] = split_kernels.modes(
+                mode[start : start + len(v.m)] = tree_kernels.modes(
                     a.m, b.m, v.lo - a.lo - b.lo, len(v.m)
                 )
         rows = [(v.left, v.right, v.lo, *where) for v, *where in zip(nodes, size, at, strict=True)]
@@ -309,7 +442,7 @@ def frequent_sums(nodes: list[Node]) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Aliases:
-    """Alias tables (see `_aliases`) of the splits of frequent sums, a row for each sum.
+    """Alias tables (see `tree_kernels`) of the splits of frequent sums, a row for each sum.
 
     tables: for each node the sum of its first row, rows, log2 of the columns, and where its rows
     and entries start. of_row: y for code 0, codes, weight of the outcomes without a code.
@@ -343,19 +476,19 @@ class Aliases:
     @classmethod
     def of(cls, nodes: list[Node], flat: Flat) -> Aliases:
         """Tables of all nodes, the smallest first as far as memory goes."""
-        from congenial.sampling.tree import alias_kernels
+        from congenial.sampling import tree_kernels
 
         tables = np.zeros((len(nodes), 5), np.int64)
-        tables[:, [alias_kernels.FIRST, alias_kernels.ROWS]] = frequent_sums(nodes)
-        rows = tables[:, alias_kernels.ROWS]
-        tables[:, alias_kernels.AT_ROW] = np.cumsum(rows) - rows
+        tables[:, [tree_kernels.FIRST, tree_kernels.ROWS]] = frequent_sums(nodes)
+        rows = tables[:, tree_kernels.ROWS]
+        tables[:, tree_kernels.AT_ROW] = np.cumsum(rows) - rows
         of_row = np.zeros((int(rows.sum()), 3), np.int64)
-        alias_kernels.find_codes(flat.nodes, flat.m, flat.s, flat.mode, tables, of_row)
-        size = rows << tables[:, alias_kernels.BITS]
+        tree_kernels.find_codes(flat.nodes, flat.m, flat.s, flat.mode, tables, of_row)
+        size = rows << tables[:, tree_kernels.BITS]
         smallest = np.argsort(size, kind="stable")
         too_much = smallest[np.cumsum(size[smallest]) > _MOST_ENTRIES]
         rows[too_much] = size[too_much] = 0
-        tables[:, alias_kernels.AT_ENTRY] = np.cumsum(size) - size
+        tables[:, tree_kernels.AT_ENTRY] = np.cumsum(size) - size
         entries, exact = np.empty(size.sum(), np.uint32), np.empty(size.sum(), np.int64)
-        alias_kernels.build_aliases(flat.nodes, flat.m, flat.s, tables, of_row, entries, exact)
+        tree_kernels.build_aliases(flat.nodes, flat.m, flat.s, tables, of_row, entries, exact)
         return cls(tables, of_row, entries, exact)

@@ -23,7 +23,7 @@ from congenial.figures.connected import connected
 from congenial.figures.integers import Row, echelon, row_reduced
 from congenial.sampling.discrete import CellLaw
 from congenial.sampling.inversion import Ints
-from congenial.sampling.tree.messages import WIDEST, Leaf
+from congenial.sampling.tree_messages import WIDEST, Leaf
 
 Rows = list[list[Fraction]]
 Equations = tuple[tuple[int, ...], ...]
@@ -38,7 +38,7 @@ REMEDY = (
     "coarser ones), publish fewer of them, or use a larger epsilon."
 )
 # Windows end at 2^-80 of the largest weight. Draws outside them are left with half of those bits
-# at least, so that their share is far below the 2^-2 that `atom_totals` refuses.
+# at least, so that their share is far below the 2^-2 that `elimination` refuses.
 _SPARE_BITS = 40
 
 

@@ -1,1 +1,0 @@
-"""Integers given sums that cross: atom totals tied by equations."""

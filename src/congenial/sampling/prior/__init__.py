@@ -1,1 +1,0 @@
-"""Counts around counts under a prior base measure."""

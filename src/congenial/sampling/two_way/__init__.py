@@ -1,1 +1,0 @@
-"""Tables given both margins."""
