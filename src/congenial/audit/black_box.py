@@ -25,7 +25,7 @@ import numpy as np
 from congenial.audit.bounds import Aim, Cuts, Prover, clopper_pearson_bounds
 from congenial.audit.exact_audit import stated
 from congenial.audit.neighbours import HostilePair, hostile_pairs
-from congenial.data.argument_rules import (
+from congenial.data.arguments import (
     CALL,
     NOT_NEGATIVE,
     SEVERAL,

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from congenial.data.argument_rules import (
+from congenial.data.arguments import (
     ARRAY,
     FINITE,
     NOT_NEGATIVE,

@@ -17,7 +17,7 @@ import numpy as np
 
 from congenial.audit.universes import Pair, SmallUniverse
 from congenial.audit.universes import adjacent_pairs as adjacent_pairs  # named from here too
-from congenial.data.argument_rules import (
+from congenial.data.arguments import (
     ARRAY,
     COUNT,
     FLAG,

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from congenial.data.argument_rules import NAMES, SEVERAL, takes
+from congenial.data.arguments import NAMES, SEVERAL, takes
 from congenial.data.table import Table
 from congenial.errors import StructureError
 from congenial.figures.cells import Cells

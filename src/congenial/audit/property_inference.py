@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from congenial.data.argument_rules import SEVERAL, Rule, listed, optional, takes
+from congenial.data.arguments import SEVERAL, Rule, listed, optional, takes
 from congenial.data.vector_statistics import Records
 from congenial.errors import DataError
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism

@@ -17,7 +17,7 @@ import numpy as np
 
 from congenial.audit.exact_audit import MOST_OUTPUTS, ExactAudit, Verdict, audit_laws, exact_audit
 from congenial.audit.universes import FURTHER, UNIVERSES, SmallUniverse
-from congenial.data.argument_rules import CALL, FLAG, takes
+from congenial.data.arguments import CALL, FLAG, takes
 from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistic, Statistics
 from congenial.errors import StructureError

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.argument_rules import COUNT, takes
+from congenial.data.arguments import COUNT, takes
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.figures.figures import publish

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from congenial.data.argument_rules import COUNT, NAMES, Rule, check_arguments, listed
+from congenial.data.arguments import COUNT, NAMES, Rule, check_arguments, listed
 from congenial.data.schema import Schema
 from congenial.errors import SchemaError
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from congenial.data.argument_rules import PLAIN_NAMES, takes
+from congenial.data.arguments import PLAIN_NAMES, takes
 from congenial.data.table import cell_index, select
 from congenial.errors import BundleError, FigureError, PredicateError, SchemaError
 from congenial.figures.figures import Figures

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from congenial.data.argument_rules import FINITE, SHARE, TEXT, takes
+from congenial.data.arguments import FINITE, SHARE, TEXT, takes
 from congenial.data.table import select
 from congenial.errors import InferenceError
 from congenial.mechanisms.tables_release import TablesRelease

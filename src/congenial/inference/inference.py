@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from congenial.data.argument_rules import CALL, COUNT, FLAG, SEVERAL, check_fields
-from congenial.data.arguments import WHOLE, expect
+from congenial.data.arguments import CALL, COUNT, FLAG, SEVERAL, WHOLE, check_fields, expect
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
 from congenial.inference.models.counts import Counts

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.argument_rules import COUNT, SEVERAL, SHARE, one_of, takes
-from congenial.data.arguments import numbers
+from congenial.data.arguments import COUNT, SEVERAL, SHARE, numbers, one_of, takes
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
 from congenial.inference.inference import DEFAULT_CHAIN, Chain, bind, infer

@@ -24,8 +24,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
-from congenial.data.argument_rules import optional, takes
-from congenial.data.arguments import NUMBER, WHOLE, expect, numbers
+from congenial.data.arguments import NUMBER, WHOLE, expect, numbers, optional, takes
 from congenial.data.rational import LARGEST
 from congenial.errors import FigureError, GuaranteeError, StructureError
 from congenial.figures.support import support

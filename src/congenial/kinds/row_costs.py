@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from congenial.data.argument_rules import takes
+from congenial.data.arguments import takes
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.pairs.several_rows import SeveralRows
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.area_parts import AreaParts
-from congenial.data.argument_rules import (
+from congenial.data.arguments import (
     EXACT,
     NAMES,
     TEXT,

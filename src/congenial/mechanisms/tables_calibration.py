@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from congenial.data.argument_rules import NAMES, listed, optional, takes
+from congenial.data.arguments import NAMES, listed, optional, takes
 from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.measured_tables import MeasuredTables

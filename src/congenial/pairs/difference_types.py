@@ -22,7 +22,7 @@ from typing import Literal
 
 import numpy as np
 
-from congenial.data.argument_rules import takes
+from congenial.data.arguments import takes
 from congenial.data.workload import Margin, Partition, Workload
 from congenial.figures.statements import total
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent

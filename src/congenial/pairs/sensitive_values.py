@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from congenial.data.argument_rules import PLAIN_NAMES, check_fields
+from congenial.data.arguments import PLAIN_NAMES, check_fields
 from congenial.errors import FigureError
 from congenial.figures.cells import Cells
 from congenial.figures.figures import Figures

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from congenial.data.argument_rules import (
+from congenial.data.arguments import (
     ARRAY,
     FINITE,
     REAL,

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaln, gammaln
 
-from congenial.data.argument_rules import COUNT, SEVERAL, one_of, takes
+from congenial.data.arguments import COUNT, SEVERAL, one_of, takes
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
 from congenial.inference.models.priors import Beta, Dirichlet, Gamma

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from flint import ctx
 
-from congenial.data.argument_rules import (
+from congenial.data.arguments import (
     CALL,
     COUNT,
     EXACT,
@@ -26,12 +26,12 @@ from congenial.data.argument_rules import (
     REAL,
     SEQUENCE,
     check_fields,
+    expect,
     listed,
     optional,
     pairs_of,
     takes,
 )
-from congenial.data.arguments import expect
 from congenial.errors import DataError, GuaranteeError, StructureError
 from congenial.mechanisms.wasserstein.base_measure import naive
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential

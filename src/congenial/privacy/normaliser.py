@@ -44,7 +44,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from congenial.data.argument_rules import (
+from congenial.data.arguments import (
     COUNT,
     EXACT,
     FLAG,

@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from congenial.data.argument_rules import REAL, SEQUENCE, Rule, check_fields, pairs_of, takes
-from congenial.data.arguments import NUMBER
+from congenial.data.arguments import NUMBER, REAL, SEQUENCE, Rule, check_fields, pairs_of, takes
 from congenial.errors import GuaranteeError
 from congenial.privacy import piecewise_algebra as pw
 from congenial.privacy.conversions import (

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from congenial.data.argument_rules import takes
+from congenial.data.arguments import takes
 from congenial.errors import GuaranteeError
 from congenial.privacy.tradeoff import (
     Approximate,

@@ -12,8 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.argument_rules import CALL, COUNT, SEVERAL, TEXT, check_fields, optional, takes
-from congenial.data.arguments import numbers
+from congenial.data.arguments import (
+    CALL,
+    COUNT,
+    SEVERAL,
+    TEXT,
+    check_fields,
+    numbers,
+    optional,
+    takes,
+)
 from congenial.errors import DataError, GuaranteeError, some_of
 from congenial.synthesis.record_model import Floats, refuse_unconverged
 

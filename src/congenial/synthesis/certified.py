@@ -31,8 +31,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from congenial.data.argument_rules import EXACT, VECTOR, takes
-from congenial.data.arguments import NUMBER, WHOLE, expect, texts
+from congenial.data.arguments import EXACT, NUMBER, VECTOR, WHOLE, expect, takes, texts
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.data.table import Table

@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from congenial.data.advance import one_by_one
-from congenial.data.argument_rules import (
+from congenial.data.arguments import (
     RANGE,
     RATIONAL,
     SEVERAL,

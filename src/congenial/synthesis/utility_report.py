@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from congenial.data.argument_rules import NAMES, TEXT, Rule, either, optional, takes
+from congenial.data.arguments import NAMES, TEXT, Rule, either, optional, takes
 from congenial.data.attribute import Attribute
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata

@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from congenial.data.argument_rules import (
+from congenial.data.arguments import (
     COUNT,
     EXACT,
     FINITE,

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from congenial.data.argument_rules import NUMBERS, check_fields
+from congenial.data.arguments import NUMBERS, check_fields
 from congenial.data.predicate import parse
 from congenial.data.workload import Ints, Margin, Partition, Workload
 from congenial.errors import FigureError, PlanError, StructureError

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from congenial.data.argument_rules import NUMBERS, takes
+from congenial.data.arguments import NUMBERS, takes
 from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError, PlanError, some_of
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent

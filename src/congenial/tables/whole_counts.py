@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from congenial.data.argument_rules import NAMES, takes
+from congenial.data.arguments import NAMES, takes
 from congenial.data.workload import Ints, Margin
 from congenial.errors import StructureError
 from congenial.tables.general_fit import LARGEST, PublicProgramme, fit_tables

@@ -11,8 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from congenial.data.argument_rules import NOT_NEGATIVE, takes
-from congenial.data.arguments import expect
+from congenial.data.arguments import NOT_NEGATIVE, expect, takes
 from congenial.errors import GuaranteeError
 from congenial.pairs.scenarios.scenarios import Conditionals, Level, Query
 from congenial.pairs.scenarios.statistic_laws import probability

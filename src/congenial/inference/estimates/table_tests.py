@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from congenial.data.argument_rules import TEXT, takes
+from congenial.data.arguments import TEXT, takes
 from congenial.errors import InferenceError
 from congenial.inference.estimates.asked_columns import table_showing
 from congenial.inference.estimates.cell_estimates import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.argument_rules import POSITIVE, SEVERAL, takes
+from congenial.data.arguments import POSITIVE, SEVERAL, takes
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
 from congenial.inference.models.model import Model

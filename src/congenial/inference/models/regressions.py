@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_ndtr
 
-from congenial.data.argument_rules import TEXT, check_fields, optional
+from congenial.data.arguments import TEXT, check_fields, optional
 from congenial.data.attribute import Axis
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats

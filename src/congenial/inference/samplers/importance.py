@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.argument_rules import CALL, check_fields
+from congenial.data.arguments import CALL, check_fields
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
 from congenial.inference.latent_tables import no_mass

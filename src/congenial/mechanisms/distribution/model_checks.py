@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from congenial.data.argument_rules import NOT_NEGATIVE, Rule, takes
+from congenial.data.arguments import NOT_NEGATIVE, Rule, takes
 from congenial.errors import StructureError
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.gaussians import pair_delta, worst_delta

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from congenial.data.argument_rules import (
+from congenial.data.arguments import (
     COUNT,
     EXACT_NUMBER,
     FLAG,

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from congenial.data.argument_rules import FINITE, RANGE, TEXT, Rule, check_fields, optional
+from congenial.data.arguments import FINITE, RANGE, TEXT, Rule, check_fields, optional
 from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistic, Statistics
 from congenial.errors import GuaranteeError, SchemaError

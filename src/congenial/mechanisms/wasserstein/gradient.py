@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.argument_rules import COUNT, check_fields
+from congenial.data.arguments import COUNT, check_fields
 from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.wasserstein.convex_statistics import ConvexStatistic, norm_of
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease

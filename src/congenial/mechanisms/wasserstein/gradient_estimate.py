@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from congenial.data.argument_rules import COUNT, EXACT, check_fields
+from congenial.data.arguments import COUNT, EXACT, check_fields
 from congenial.data.rational import fraction
 from congenial.data.text_files import rows_csv
 from congenial.errors import BundleError, CongenialError, DataError, GuaranteeError

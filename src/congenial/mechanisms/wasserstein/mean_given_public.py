@@ -23,7 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
-from congenial.data.argument_rules import COUNT, check_fields
+from congenial.data.arguments import COUNT, check_fields
 from congenial.data.attribute import REFUSE
 from congenial.errors import DataError, GuaranteeError
 from congenial.mechanisms.wasserstein.base_measure import naive

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from congenial.data.argument_rules import COUNT, FLAG, check_fields
+from congenial.data.arguments import COUNT, FLAG, check_fields
 from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
 from congenial.pairs.scenarios.scenarios import (

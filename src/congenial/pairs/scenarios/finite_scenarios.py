@@ -15,7 +15,7 @@ from math import prod
 from numbers import Integral
 from typing import Any, ClassVar
 
-from congenial.data.argument_rules import (
+from congenial.data.arguments import (
     CALL,
     EXACT_NUMBER,
     INTEGER,

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from congenial.data.argument_rules import COUNT, TEXT, check_fields
+from congenial.data.arguments import COUNT, TEXT, check_fields
 from congenial.errors import GuaranteeError
 from congenial.pairs.scenarios.count_rules import ConditionalNormal
 from congenial.pairs.scenarios.statistic_laws import rational

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
-from congenial.data.argument_rules import NAMES, TEXT, Rule, check_fields
-from congenial.data.arguments import expect
+from congenial.data.arguments import NAMES, TEXT, Rule, check_fields, expect
 from congenial.errors import BundleError, GuaranteeError
 from congenial.pairs.scenarios.statistic_laws import (
     Law,

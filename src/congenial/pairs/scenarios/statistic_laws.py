@@ -23,17 +23,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from congenial.data.argument_rules import (
+from congenial.data.arguments import (
     CALL,
     FINITE,
     FLAG,
+    NUMBER,
     POSITIVE,
     REAL,
     TEXT,
+    WHOLE,
     Rule,
     check_fields,
+    expect,
 )
-from congenial.data.arguments import NUMBER, WHOLE, expect
 from congenial.data.rational import LARGEST, fraction
 from congenial.errors import GuaranteeError
 

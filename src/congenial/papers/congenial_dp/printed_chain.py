@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.argument_rules import COUNT, EXACT, FLAG, check_fields, listed
+from congenial.data.arguments import COUNT, EXACT, FLAG, check_fields, listed
 from congenial.errors import StructureError
 from congenial.figures.lattice import Ints
 from congenial.papers.congenial_dp import printed_chain_kernels as kernels

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import integrate
 from scipy.optimize import linprog
 
-from congenial.data.argument_rules import COUNT, NAMES, listed, takes
+from congenial.data.arguments import COUNT, NAMES, listed, takes
 from congenial.data.schema import Schema
 from congenial.errors import GuaranteeError, StructureError
 from congenial.figures.figures import Figures

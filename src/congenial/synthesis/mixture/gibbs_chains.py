@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtr
 
-from congenial.data.argument_rules import COUNT, REAL, SEVERAL, TEXT, check_fields
+from congenial.data.arguments import COUNT, REAL, SEVERAL, TEXT, check_fields
 from congenial.errors import GuaranteeError
 from congenial.sampling.convergence import effective_draws, normal_scores, split_r_hat
 from congenial.synthesis.mixture import gibbs_kernels

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.argument_rules import (
+from congenial.data.arguments import (
     NAMES,
     SEVERAL,
     TEXT,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from congenial.data.argument_rules import REAL, check_fields
+from congenial.data.arguments import REAL, check_fields
 from congenial.errors import GuaranteeError
 from congenial.synthesis.record_model import Floats
 

@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from congenial.data.argument_rules import TEXT, check_fields
-from congenial.data.arguments import NUMBER, WHOLE, expect
+from congenial.data.arguments import NUMBER, TEXT, WHOLE, check_fields, expect
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError
 from congenial.synthesis.record_model import ContextModel, Floats, Grid, Ints, LevelModel

@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from congenial.data.argument_rules import NOT_NEGATIVE, TEXT, check_fields
-from congenial.data.arguments import expect
+from congenial.data.arguments import NOT_NEGATIVE, TEXT, check_fields, expect
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError
 from congenial.synthesis.models.count_columns import needs_theta
