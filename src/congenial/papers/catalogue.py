@@ -33,8 +33,8 @@ def items(paper: str) -> dict[str, Item]:
         raise CongenialError(
             f"no paper is called '{paper}'.", remedy=f"Use one of {', '.join(PAPERS)}."
         )
-    found: dict[str, Item] = importlib.import_module(PAPERS[paper]).ITEMS
-    return found
+    paper_items: dict[str, Item] = importlib.import_module(PAPERS[paper]).ITEMS
+    return paper_items
 
 
 def listing(papers: Iterable[str] = PAPERS) -> list[dict[str, str]]:
@@ -54,23 +54,23 @@ def listing(papers: Iterable[str] = PAPERS) -> list[dict[str, str]]:
 
 def run(paper: str, item: str, study: Study) -> dict[str, Any]:
     """The result of one item: columns, rows, notes and perhaps a chart, with what made it."""
-    known = items(paper)
-    if item not in known:
+    listed = items(paper)
+    if item not in listed:
         raise CongenialError(
-            f"'{paper}' has no item '{item}'.", remedy=f"Use one of {', '.join(known)}."
+            f"'{paper}' has no item '{item}'.", remedy=f"Use one of {', '.join(listed)}."
         )
-    one = known[item]
-    found = one.run(study)
-    _check(paper, item, found)
+    entry = listed[item]
+    result = entry.run(study)
+    _check(paper, item, result)
     return {
         "paper": paper,
         "item": item,
-        "title": one.title,
-        "source": one.source,
+        "title": entry.title,
+        "source": entry.source,
         "seed": study.seed,
         "quick": study.quick,
-        **found,
-        "notes": [*found["notes"], *_told(one, study, found)],
+        **result,
+        "notes": [*result["notes"], *_told(entry, study, result)],
     }
 
 

@@ -82,14 +82,23 @@ def table() -> dict[str, dict[str, Any]]:
 
 def beside(result: Mapping[str, Any]) -> list[Beside]:
     """The printed numbers of an item, each with ours from its result."""
-    told = table().get(result["paper"], {}).get(result["item"], {})
-    found = [
-        Beside(one["what"], one["at"], one["printed"], _ours(result, one), one.get("why", ""))
-        for one in told.get("numbers", ())
+    printed = table().get(result["paper"], {}).get(result["item"], {})
+    comparisons = [
+        Beside(
+            number["what"],
+            number["at"],
+            number["printed"],
+            _ours(result, number),
+            number.get("why", ""),
+        )
+        for number in printed.get("numbers", ())
     ]
-    if columns := told.get("columns"):
-        found += _in_columns(result, columns)
-    return [replace(one, why=f"{one.why}; {REDUCED}") if _reduced(result) else one for one in found]
+    if columns := printed.get("columns"):
+        comparisons += _in_columns(result, columns)
+    return [
+        replace(comparison, why=f"{comparison.why}; {REDUCED}") if _reduced(result) else comparison
+        for comparison in comparisons
+    ]
 
 
 def _reduced(result: Mapping[str, Any]) -> bool:
@@ -126,15 +135,18 @@ def _in_columns(result: Mapping[str, Any], columns: Mapping[str, Any]) -> list[B
 
 def section(result: Mapping[str, Any], picture: str | None = None) -> str:
     """One item as Markdown: caption, picture, printed beside ours, the table, notes."""
-    told = table().get(result["paper"], {}).get(result["item"], {})
-    parts = [f"## {result['item']}: {result['title']}", f"*{result['source']}.* {_caption(told)}"]
+    printed = table().get(result["paper"], {}).get(result["item"], {})
+    parts = [
+        f"## {result['item']}: {result['title']}",
+        f"*{result['source']}.* {_caption(printed)}",
+    ]
     if picture:
         parts.append(f"![{result['title']}]({picture})")
     if compared := beside(result):
         head = ("what", "printed at", "printed", "ours", "difference", "reason")
-        parts.append(_markdown(head, [_compared(one) for one in compared]))
-    shown = [[_number(v) for v in row] for row in result["rows"][:MOST_ROWS]]
-    parts.append(_markdown(result["columns"], shown))
+        parts.append(_markdown(head, [_compared(comparison) for comparison in compared]))
+    rows = [[_number(v) for v in row] for row in result["rows"][:MOST_ROWS]]
+    parts.append(_markdown(result["columns"], rows))
     if (left := len(result["rows"]) - MOST_ROWS) > 0:
         call = f"congenial reproduce {result['paper']} {result['item']}"
         parts.append(f"{left:,} more rows: `{call}`.")
@@ -173,7 +185,7 @@ def page(paper: str, results: Sequence[Mapping[str, Any]], folder: Path | None =
         "its reason; where a printed statement is wrong the corrected one is computed. Numbers "
         'are those of a reduced run where a note begins with "Reduced".\n'
     )
-    sections = [section(one, _picture(one, folder)) for one in results]
+    sections = [section(result, _picture(result, folder)) for result in results]
     return "\n".join([head, *sections])
 
 

@@ -122,8 +122,8 @@ def _expected_variance(likelihood: Floats, mass: Floats, mean: Floats, variance:
     joint = likelihood * mass
     chance = joint.sum(axis=1)
     first, second = joint @ mean, joint @ (variance + mean**2)
-    seen = chance > 0
-    return float(np.sum(second[seen] - first[seen] ** 2 / chance[seen]))
+    possible = chance > 0
+    return float(np.sum(second[possible] - first[possible] ** 2 / chance[possible]))
 
 
 @takes(InferenceError, total=COUNT, cells=SEVERAL, prior=Dirichlet, noise=NOISES)
@@ -171,16 +171,16 @@ def nearest(x: Any, total: int) -> list[tuple[int, ...]]:
     x = np.asarray(x)
     high = np.sort(x)[::-1]
     surplus = np.cumsum(high) - total
-    kept = int(np.flatnonzero(high * np.arange(1, len(high) + 1) > surplus)[-1]) + 1
-    level = int(surplus[kept - 1] // kept)
+    active = int(np.flatnonzero(high * np.arange(1, len(high) + 1) > surplus)[-1]) + 1
+    level = int(surplus[active - 1] // active)
     y = np.maximum(x - level, 0)
     above = np.flatnonzero(y > 0)
-    found = []
+    projections = []
     for chosen in combinations(above.tolist(), int(y.sum()) - total):
-        one = y.copy()
-        one[list(chosen)] -= 1
-        found.append(tuple(one.tolist()))
-    return found
+        projected = y.copy()
+        projected[list(chosen)] -= 1
+        projections.append(tuple(projected.tolist()))
+    return projections
 
 
 def _compositions(total: int, cells: int) -> Any:

@@ -82,13 +82,13 @@ class Hull:
         if not len(points):
             return self.points[:1]  # S = {0}
         squares = np.square(points).sum(axis=1)
-        kept = squares == squares.max()
+        farthest = squares == squares.max()
         number = {point.tobytes(): k for k, point in enumerate(points)}
-        seen = points[:, self._axes].astype(float)
-        for k in np.flatnonzero(~kept):
+        shadow = points[:, self._axes].astype(float)
+        for k in np.flatnonzero(~farthest):
             opposite = number[(-points[k]).tobytes()]
-            kept[k] = kept[opposite] if opposite < k else self._extreme(seen, int(k))
-        return np.asarray(points[kept])
+            farthest[k] = farthest[opposite] if opposite < k else self._extreme(shadow, int(k))
+        return np.asarray(points[farthest])
 
     @staticmethod
     def _extreme(points: Any, k: int) -> bool:
@@ -97,13 +97,13 @@ class Hull:
 
         others = np.delete(points, k, axis=0)
         size = points.shape[1]
-        found = linprog(
+        solution = linprog(
             np.append(np.zeros(size), -1.0),  # largest lead over all others
             A_ub=np.column_stack([others - points[k], np.ones(len(others))]),
             b_ub=np.zeros(len(others)),
             bounds=[(-1, 1)] * size + [(0, None)],
         )
-        return bool(found.status == 0 and -found.fun > _SMALL)
+        return bool(solution.status == 0 and -solution.fun > _SMALL)
 
     def gauge(self, vector: Any) -> float:
         """inf { c >= 0 : vector in c K }; infinite outside the span.
@@ -116,8 +116,8 @@ class Hull:
         corners = self.vertices.astype(float)
         if not np.any(wanted):
             return 0.0
-        found = linprog(np.ones(len(corners)), A_eq=corners.T, b_eq=wanted)
-        return float(found.fun) if found.status == 0 else inf
+        solution = linprog(np.ones(len(corners)), A_eq=corners.T, b_eq=wanted)
+        return float(solution.fun) if solution.status == 0 else inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,13 +214,13 @@ class Spaces:
         return [
             {
                 "space": name,
-                "elements": one.size,
-                "rank": int(one.rank.value),
-                "Delta_1": times * one.l1.value,
-                "Delta_2^2": times**2 * one.l2_squared.value,
-                "Delta_inf": times * one.linf.value,
+                "elements": value.size,
+                "rank": int(value.rank.value),
+                "Delta_1": times * value.l1.value,
+                "Delta_2^2": times**2 * value.l2_squared.value,
+                "Delta_inf": times * value.linf.value,
             }
-            for name, one, times in named
+            for name, value, times in named
         ]
 
 
@@ -236,12 +236,12 @@ def sensitivity(adjacency: Adjacency, query: Query) -> Sensitivity:
     """
     expect(adjacency, Adjacency, "the adjacency", "Give for example ReplaceOne(schema).")
     statements = _statements(query)
-    dimension = sum(adjacency.schema.size(one.by) for one in statements)
+    dimension = sum(adjacency.schema.size(statement.by) for statement in statements)
     listed = adjacency.differences(statements)
     if listed is None:
         return _bounded(adjacency, statements, dimension)
-    seen = np.concatenate([listed.seen(i) for i in range(len(statements))], axis=1)
-    elements = np.unique(seen, axis=0)
+    visible = np.concatenate([listed.seen(i) for i in range(len(statements))], axis=1)
+    elements = np.unique(visible, axis=0)
     exact, by = listed.exact, "enumeration"
     rank = lattice.rank(sp.csr_matrix(product(elements.T, elements)))  # the same, and small
     norms = np.abs(elements)
@@ -288,9 +288,9 @@ def _statements(query: Query) -> tuple[Statement, ...]:
     if isinstance(query, Statement):
         return (query,)
     expect(query, (list, tuple, str), "the query", "Give axes, or statements.")
-    if all(isinstance(one, Statement) for one in query) and len(query):
-        return tuple(one for one in query if isinstance(one, Statement))
-    return (total(by=tuple(str(one) for one in query)),)
+    if all(isinstance(item, Statement) for item in query) and len(query):
+        return tuple(item for item in query if isinstance(item, Statement))
+    return (total(by=tuple(str(item) for item in query)),)
 
 
 def _bounded(
@@ -299,12 +299,12 @@ def _bounded(
     """Closed forms for a table; for other queries, records times the farthest two answers."""
     names = statements[0].by
     if statements == (total(by=names),):
-        one, square = adjacency.l1(names), adjacency.l2_squared(names)
+        l1, square = adjacency.l1(names), adjacency.l2_squared(names)
         linf = adjacency.linf(names)
     else:
-        one, square, linf = _farthest(adjacency, statements)
+        l1, square, linf = _farthest(adjacency, statements)
     rank = Supremum(Fraction(_rank(adjacency, statements, dimension)), False)
-    return Sensitivity(statements, dimension, one, square, linf, rank, None)
+    return Sensitivity(statements, dimension, l1, square, linf, rank, None)
 
 
 def _farthest(
@@ -337,8 +337,12 @@ def _rank(adjacency: Adjacency, statements: tuple[Statement, ...], dimension: in
     figures = adjacency.figures
     cells, first = _classes(figures, statements)
     fixed = cells.matrix(figures.equalities, first)
-    told = any(np.all(cells.column(one)[1][first] == 1) for one in figures.equalities)
-    if adjacency.metric == "replace-one" and not told:  # n is public, and follows from no margin
+    counts_people = any(
+        np.all(cells.column(statement)[1][first] == 1) for statement in figures.equalities
+    )
+    if (
+        adjacency.metric == "replace-one" and not counts_people
+    ):  # n is public, and follows from no margin
         fixed = sp.vstack([fixed, np.ones((1, len(first)), dtype=np.int64)], format="csr")
     query = cells.matrix(statements, first)
     try:

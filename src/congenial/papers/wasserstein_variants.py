@@ -213,8 +213,8 @@ class WassersteinReals:
     dimension: int = 1
 
     def __post_init__(self) -> None:
-        told = {"pairs": SecretPairs, "bound": DistanceBound}
-        check_fields(self, GuaranteeError, **told, dimension=COUNT)
+        fields = {"pairs": SecretPairs, "bound": DistanceBound}
+        check_fields(self, GuaranteeError, **fields, dimension=COUNT)
         for field in ("epsilon", "unit"):
             object.__setattr__(self, field, rational(getattr(self, field)))
         if self.unit <= 0 or self.dimension < 1:
@@ -242,12 +242,12 @@ class WassersteinReals:
     @property
     def guarantee(self) -> Guarantee:
         """epsilon given the public figures; rounding to the grid is inside it."""
-        told = (
+        assumptions = (
             f"values are multiples of {self.unit}, and Delta_z = {self.bound.value:g} in "
             f"{self.bound.measure} before rounding"
         )
         inner = self.on_grid.guarantee
-        return replace(inner, assumptions=(*inner.assumptions, told))
+        return replace(inner, assumptions=(*inner.assumptions, assumptions))
 
     def rounded(self, statistic: npt.ArrayLike) -> Ints:
         """The nearest grid point, in units."""

@@ -120,7 +120,9 @@ def odds_factor(prior: Floats, epsilon: float) -> float:
     """
     p = likelihood(epsilon)
     around = [p[neighbours(x)] for x in range(len(p))]
-    most, least = (np.array([f(one, axis=0) for one in around]) for f in (np.max, np.min))
+    most, least = (
+        np.array([f(densities, axis=0) for densities in around]) for f in (np.max, np.min)
+    )
     worst = 1.0
     for statement in product((False, True), repeat=len(p)):
         has = np.array(statement)
@@ -137,8 +139,8 @@ def posterior_to_posterior(study: Study) -> dict[str, Any]:  # noqa: ARG001
     rows = []
     for epsilon in (0.5, 1.0):
         for words, prior in priors().items():
-            found, allowed = odds_factor(prior, epsilon), math.exp(2 * epsilon)
-            rows.append([words, epsilon, found, allowed, found <= allowed + ROUNDING])
+            factor, allowed = odds_factor(prior, epsilon), math.exp(2 * epsilon)
+            rows.append([words, epsilon, factor, allowed, factor <= allowed + ROUNDING])
     return {
         "columns": ["prior", "epsilon", "largest change of odds", "e^(2 epsilon)", "holds"],
         "rows": rows,

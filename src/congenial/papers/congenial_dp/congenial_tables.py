@@ -19,7 +19,7 @@ def _by_sex(counts: Any) -> dict[str, list[int]]:
     """The counts of each sex and of both by age, then their total and those aged 18 and over."""
     female, male = counts.reshape(2, 23)
     sums = zip(SEXES, (female, male, female + male), strict=True)
-    return {sex: [*one.tolist(), int(one.sum()), int(one[4:].sum())] for sex, one in sums}
+    return {sex: [*ages.tolist(), int(ages.sum()), int(ages[4:].sum())] for sex, ages in sums}
 
 
 def table1(study: Study) -> dict[str, Any]:

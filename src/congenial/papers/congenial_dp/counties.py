@@ -86,12 +86,14 @@ def county_table(counts: dict[str, Any]) -> Table:
 def settings(table: Table, statements: Sequence[Statement]) -> dict[str, MethodSetting]:
     """Each method under the figures, calibrated to EPSILON per person."""
     figures = publish(table, *statements)
-    known = support(figures, table.names)
+    table_support = support(figures, table.names)
     delta = SemiAdjacent(figures).l1(table.names).value
     signed = largest_eps_cell(EPSILON, Conditions.of(figures, table.names, int(delta)))
     return {
         name: MethodSetting(
-            table.counts, known, signed if name == "condition_nonnegative" else EPSILON / delta
+            table.counts,
+            table_support,
+            signed if name == "condition_nonnegative" else EPSILON / delta,
         )
         for name in SHOWN
     }
@@ -102,15 +104,15 @@ def _errors(study: Study) -> list[tuple[str, str, MethodSetting, Any]]:
     """(figures, method, setting, one draw) for every pair; cached, since two items show it."""
     counts = read_p12(study.file(SF1), "fips")
     if study.quick:
-        kept = ("10", "15", "44")  # three small states
-        counts = {code: table for code, table in counts.items() if code[:2] in kept}
-    table, randomness, found = county_table(counts), SeededRandomness(study.seed), []
+        states = ("10", "15", "44")  # three small states
+        counts = {code: table for code, table in counts.items() if code[:2] in states}
+    table, randomness, rows = county_table(counts), SeededRandomness(study.seed), []
     for words, statements in MANDATES.items():
         for name, setting in settings(table, statements).items():
             study.progress(f"{words}: {METHODS[name].words}")
             drawn = METHODS[name].draw(setting, randomness, 1)
-            found.append((words, METHODS[name].words, setting, drawn))
-    return found
+            rows.append((words, METHODS[name].words, setting, drawn))
+    return rows
 
 
 def by_cell(study: Study) -> dict[str, Any]:
@@ -196,12 +198,12 @@ def beside_topdown(study: Study) -> dict[str, Any]:
     theirs = read_p12(study.file(TOPDOWN), "geoid")
     released = np.stack([theirs[f"0500000US{code}"] for code in truth]).reshape(1, -1)
     table, randomness, rows = county_table(truth), SeededRandomness(study.seed), []
-    known = support(publish(table, total()), table.names)
-    census = MethodSetting(table.counts, known, Fraction(1))
+    table_support = support(publish(table, total()), table.names)
+    census = MethodSetting(table.counts, table_support, Fraction(1))
     rows += _topdown_rows("Census Bureau, TopDown", None, census, released)
     for epsilon in (1, 4) if study.quick else (Fraction(1, 4), Fraction(1, 2), 1, 2, 4):
         # over the national universe with state totals mandated: a* = 2, Delta_1 = 4
-        setting = MethodSetting(table.counts, known, Fraction(epsilon) / 4)
+        setting = MethodSetting(table.counts, table_support, Fraction(epsilon) / 4)
         drawn = METHODS["condition_project"].draw(setting, randomness, 1 if study.quick else 5)
         words = f"ours, epsilon = {float(epsilon):g}"
         rows += _topdown_rows(words, float(epsilon), setting, drawn)

@@ -52,8 +52,8 @@ def quantile(study: Study) -> dict[str, Any]:  # noqa: ARG001 - nothing is drawn
             loss = np.abs(moved - logs)
         for k, value in enumerate(u.tolist()):
             size = float(loss[k])
-            told = "infinite" if math.isinf(size) else round(size, 6)
-            rows.append([words, value, float(np.exp(logs[k])), told])
+            rounded = "infinite" if math.isinf(size) else round(size, 6)
+            rows.append([words, value, float(np.exp(logs[k])), rounded])
     return {
         "columns": ["quantile", "noise", "probability", "loss_of_one_cell"],
         "rows": rows,
@@ -105,8 +105,8 @@ def rejection(study: Study) -> dict[str, Any]:
         inside = 43 * math.log(math.tanh(percent / 200)) + log_Z
         draws = 20 if study.quick else 2_000 if percent == 50 else 100
         study.progress(f"rejection, proposal eps {percent / 100}")
-        made = chain.reject(randomness, draws)[1] / draws
-        rows.append(["43 cells proposed, 3 solved for", percent / 100, math.exp(-inside), made])
+        accepted = chain.reject(randomness, draws)[1] / draws
+        rows.append(["43 cells proposed, 3 solved for", percent / 100, math.exp(-inside), accepted])
     return {
         "columns": ["proposal", "proposal_eps", "proposals_per_draw", "counted"],
         "rows": rows,

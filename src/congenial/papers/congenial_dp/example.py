@@ -44,8 +44,8 @@ def published(counts: Any) -> tuple[Table, Support]:
 
 def conditional(counts: Any) -> ConditionedCounts:
     """Exact draws of the paper's mechanism: noise given the three figures and m >= 0."""
-    table, known = published(counts)
-    return ConditionedCounts(DoubleGeometric(EPS_CELL), known, table.counts)
+    table, public = published(counts)
+    return ConditionedCounts(DoubleGeometric(EPS_CELL), public, table.counts)
 
 
 @lru_cache(maxsize=4)

@@ -74,14 +74,14 @@ def normaliser(s: Ints, eps_cell: Fraction = EPS_CELL) -> float:
 
 def table1_loss(moves: Sequence[Ints]) -> float:
     """Largest loss of a move of Table 1, up or down: both (s, s + u) and (s + u, s)."""
-    known: dict[Any, float] = {}
+    normalisers: dict[Any, float] = {}
 
     def log_Z(s: Ints) -> float:
         # cells of one atom are exchangeable: sorted, equal tables share a normaliser
         key = tuple(tuple(sorted(s[atom == ATOMS].tolist())) for atom in range(4))
-        if key not in known:
-            known[key] = normaliser(s, EPS_CELL)
-        return known[key]
+        if key not in normalisers:
+            normalisers[key] = normaliser(s, EPS_CELL)
+        return normalisers[key]
 
     own = log_Z(TABLE1)
     return max(
@@ -120,12 +120,14 @@ def run(study: Study) -> dict[str, Any]:
     rows = []
     for name, tables, eps in cases:
         for records in (1, 2, 3):
-            found = _row(name, tables, eps, records)
-            rows += [found] if found else []
+            row = _row(name, tables, eps, records)
+            rows += [row] if row else []
     if not study.quick:
         study.progress("normalisers of tables next to Table 1")
-        one, two = table1_loss(moves_inside_atoms()), table1_loss(sex_swaps())
-        rows.append(["Table 1, one person moves inside an atom", 0.5, 1, one, 1.0, one - 1, None])
+        inside, two = table1_loss(moves_inside_atoms()), table1_loss(sex_swaps())
+        rows.append(
+            ["Table 1, one person moves inside an atom", 0.5, 1, inside, 1.0, inside - 1, None]
+        )
         rows.append(["Table 1, two minors exchange sexes", 0.5, 2, two, 2.0, two / 2 - 1, None])
     return {
         "columns": ["universe", "eps_cell", "records", "loss", "adjacency", "gamma", "gamma_star"],

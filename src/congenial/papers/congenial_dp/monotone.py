@@ -190,12 +190,12 @@ def attained_curve(epsilon: float = 1.0, points: int = 101) -> list[dict[str, fl
     """Rows for the plot of attained epsilon against beta: closed form and checker side by side."""
     bins, rows = TwoBins(epsilon), []
     for beta in np.linspace(0, 1, points).tolist():
-        found = attained(partial(bins.log_density, beta=beta), scale=2 / epsilon)
+        loss = attained(partial(bins.log_density, beta=beta), scale=2 / epsilon)
         rows.append(
             {
                 "beta": beta,
                 "attained": bins.attained(beta),
-                "checked": found.epsilon(),
+                "checked": loss.epsilon(),
                 "variance": bins.variance(beta),
                 "variance_conditioned": bins.variance_conditioned_at(beta),
             }

@@ -26,9 +26,9 @@ def run(study: Study) -> dict[str, Any]:
     draws = 10 if study.quick else 200
     for words, statements in MANDATES.items():
         study.progress(words)
-        found = compare(table, publish(table, *statements), 1, list(METHODS), draws, randomness)
+        compared = compare(table, publish(table, *statements), 1, list(METHODS), draws, randomness)
         for name in METHODS:
-            row = found.overall(name)
+            row = compared.overall(name)
             rows.append([words, row["method"], *(row[c] for c in COLUMNS)])
     return {
         "columns": ["mandates", "method", *COLUMNS],

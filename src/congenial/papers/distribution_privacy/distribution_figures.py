@@ -43,9 +43,9 @@ ATTACKERS = {
 def figure1(study: Study) -> dict[str, Any]:  # noqa: ARG001 - needs no data and no draw
     """W_inf against (W, delta): what may be left behind shortens the way."""
     masses = {"mu": [Fraction(x) for x in MU], "nu": [Fraction(x) for x in NU]}
-    one, other = (pmf(POINTS, law) for law in masses.values())
+    first, other = (pmf(POINTS, law) for law in masses.values())
     rows = [
-        [delta, distance(one, other, delta=Fraction(str(delta))).value]
+        [delta, distance(first, other, delta=Fraction(str(delta))).value]
         for delta in (0.0, 0.05, 0.09, 0.1, 0.15, 0.2, 0.29, 0.3)
     ]
     bars = [
@@ -122,9 +122,9 @@ def figure3(study: Study) -> dict[str, Any]:
             pairs = adult.fit(name, str(gap)).pairs
             lines = {key: build(pairs, 1.0, DELTA) for key, build in PAPER.items()}
             lines["optimum"] = optimum(pairs, 1.0, DELTA)
-            found = {key: noise.expected_norm() for key, noise in lines.items()}
-            found["DP (G), one person"] = one_person
-            rows += [[name, key, float(gap), value] for key, value in found.items()]
+            norms = {key: noise.expected_norm() for key, noise in lines.items()}
+            norms["DP (G), one person"] = one_person
+            rows += [[name, key, float(gap), value] for key, value in norms.items()]
     lasts = _below(rows, one_person)
     rows = [[*row, lasts.get((row[0], row[1]))] for row in rows]
     return {
@@ -145,14 +145,14 @@ def figure3(study: Study) -> dict[str, Any]:
 
 def _below(rows: list[list[Any]], one_person: float) -> dict[tuple[str, str], float]:
     """By property and mechanism the last gap before its error first reaches that of DP."""
-    found: dict[tuple[str, str], float] = {}
+    accuracy: dict[tuple[str, str], float] = {}
     beyond = set()
     for name, key, gap, error in rows:  # gaps rise
         if error >= one_person:
             beyond.add((name, key))
         elif (name, key) not in beyond:
-            found[name, key] = gap
-    return found
+            accuracy[name, key] = gap
+    return accuracy
 
 
 def figure4(study: Study) -> dict[str, Any]:
@@ -168,9 +168,19 @@ def figure4(study: Study) -> dict[str, Any]:
         lines["GroupDP (G)"] = group_noise("G", epsilon, DELTA)
         for key, noise in lines.items():
             for attacker, run in ATTACKERS.items():
-                told = summary(run(shadows, noise, study.seed + 3), tests)
+                attack_summary = summary(run(shadows, noise, study.seed + 3), tests)
                 ideal = ideal_accuracy(pairs, noise)
-                rows.append([key, attacker, epsilon, told.value, told.low, told.high, ideal])
+                rows.append(
+                    [
+                        key,
+                        attacker,
+                        epsilon,
+                        attack_summary.value,
+                        attack_summary.low,
+                        attack_summary.high,
+                        ideal,
+                    ]
+                )
     return {
         "columns": ["mechanism", "attacker", "epsilon", "accuracy", "low", "high", "ideal"],
         "rows": rows,
@@ -208,7 +218,7 @@ def _beside_ideal(rows: list[list[Any]], guesses: int) -> list[str]:
 def figure5(study: Study) -> dict[str, Any]:
     """Sampled statistics and their Gaussian fits."""
     fit = Adult.read(study).fit("income", "0.1")
-    found = histograms(fit)
+    counts = histograms(fit)
     variances = {
         (name, law.label): float(law.covariance[at, at])
         for at, name in enumerate(fit.pairs.statistics)
@@ -216,8 +226,8 @@ def figure5(study: Study) -> dict[str, Any]:
     }
     return {
         "columns": ["statistic", "law", "from", "to", "sampled", "Gaussian fit", "variance"],
-        "rows": [[*row, variances[row[0], row[1]]] for row in found["rows"]],
-        "notes": [*found["notes"], "Bars: sampled statistics; lines: the fitted Gaussian laws."],
+        "rows": [[*row, variances[row[0], row[1]]] for row in counts["rows"]],
+        "notes": [*counts["notes"], "Bars: sampled statistics; lines: the fitted Gaussian laws."],
         "chart": {
             "kind": "histogram", "x": "from", "x2": "to", "y": "sampled", "line": "Gaussian fit",
             "by": "law", "facet": "statistic", "x_free": True, "y_free": True,

@@ -122,12 +122,12 @@ def shadows_of(adult: Adult, study: Study) -> Shadows:
 def clean_trained(shadows: Shadows, noise: VectorNoise, seed: int) -> Floats:
     """Accuracies of an attacker who trains on statistics without noise, as the paper's does."""
     randomness = SeededRandomness(seed)
-    found = []
+    rows = []
     for train, test in zip(shadows.train, shadows.test, strict=True):
         model = LogisticRegression.fit(train, np.repeat([0.0, 1.0], len(train) // 2))
-        seen = test + noise.draw(randomness, len(test))
-        found.append(model.accuracy(seen, np.repeat([0.0, 1.0], len(test) // 2)))
-    return np.array(found)
+        released = test + noise.draw(randomness, len(test))
+        rows.append(model.accuracy(released, np.repeat([0.0, 1.0], len(test) // 2)))
+    return np.array(rows)
 
 
 def noise_trained(shadows: Shadows, noise: VectorNoise, seed: int) -> Floats:
@@ -152,9 +152,9 @@ def table3(study: Study) -> dict[str, Any]:
     shadows = shadows_of(adult, study)
     plain = summary(accuracies(shadows), shadows.test.shape[1])
     none = VectorNoise.none(pairs.dimension)
-    told = [plain.value, plain.low, plain.high]
+    plain_row = [plain.value, plain.low, plain.high]
     rows: list[list[Any]] = [
-        ["none", None, None, "0.75", *told, *told, ideal_accuracy(pairs, none)],
+        ["none", None, None, "0.75", *plain_row, *plain_row, ideal_accuracy(pairs, none)],
     ]
     for name in GAUSSIAN:
         for epsilon in EPSILONS:
@@ -164,8 +164,8 @@ def table3(study: Study) -> dict[str, Any]:
                 printed = PRINTED_ATTACK[name, epsilon][at]
                 row: list[Any] = [name, epsilon, delta, printed]
                 for attack in (clean_trained, noise_trained):
-                    one = summary(attack(shadows, noise, study.seed + 3), shadows.test.shape[1])
-                    row += [one.value, one.low, one.high]
+                    result = summary(attack(shadows, noise, study.seed + 3), shadows.test.shape[1])
+                    row += [result.value, result.low, result.high]
                 rows.append([*row, ideal_accuracy(pairs, noise)])
     return {
         "columns": [

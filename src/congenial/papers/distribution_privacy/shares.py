@@ -23,24 +23,27 @@ LOW = "income = 'low'"
 
 def _binomial(n: int, p: Fraction) -> list[Fraction]:
     """Exact probabilities of 0 .. n successes."""
-    found = [Fraction(1)]
+    masses = [Fraction(1)]
     for _ in range(n):
-        shifted = [Fraction(0), *found]
-        found = [(1 - p) * a + p * b for a, b in zip([*found, Fraction(0)], shifted, strict=True)]
-    return found
+        shifted = [Fraction(0), *masses]
+        masses = [(1 - p) * a + p * b for a, b in zip([*masses, Fraction(0)], shifted, strict=True)]
+    return masses
 
 
 def tenants(low: int) -> list[Fraction]:
     """The law of the number of tenants among 20 records of which `low` have a low income."""
     parts = (_binomial(low, RENTS[0]), _binomial(RECORDS - low, RENTS[1]))
-    one, other = (np.array(part, dtype=object) for part in parts)
-    return list(np.convolve(one, other))
+    first, other = (np.array(part, dtype=object) for part in parts)
+    return list(np.convolve(first, other))
 
 
 def reach(pairs: Sequence[tuple[Scenario, Scenario]], delta: Fraction) -> float:
     """The largest W over pairs of scenarios."""
     points = list(range(RECORDS + 1))
-    laws = [[pmf(points, tenants(one.sizes(RECORDS)[0])) for one in pair] for pair in pairs]
+    laws = [
+        [pmf(points, tenants(hidden_group.sizes(RECORDS)[0])) for hidden_group in pair]
+        for pair in pairs
+    ]
     return max(float(distance(a, b, delta=delta).value) for a, b in laws)
 
 
@@ -55,8 +58,8 @@ def example21(study: Study) -> dict[str, Any]:  # noqa: ARG001 - nothing to vary
         share(LOW, values=SHARES[:6], gap=Fraction(1, 10)), wide
     )
     rows = [
-        [words, len(one.pairs), reach(one.pairs, Fraction(0)), reach(one.pairs, Fraction(1, 10))]
-        for words, one in hidden.items()
+        [words, len(pair.pairs), reach(pair.pairs, Fraction(0)), reach(pair.pairs, Fraction(1, 10))]
+        for words, pair in hidden.items()
     ]
     return {
         "columns": ["hidden", "pairs", "W_inf = scale at epsilon = 1", "W at delta = 0.1"],

@@ -37,15 +37,22 @@ def example(study: Study) -> dict[str, Any]:  # noqa: ARG001 - needs no data and
     rows: list[list[Any]] = []
     for constant in ("classical", "exact"):
         choice = calibrate_distribution(example_pairs(), 1, DELTA, constant=constant)
-        for one in choice.candidates:
-            noise = None if one.mechanism is None else one.mechanism.noise
+        for candidate in choice.candidates:
+            noise = None if candidate.mechanism is None else candidate.mechanism.noise
             trace = 0.0 if noise is None else float(np.trace(noise.covariance))
             variances = (
                 ""
                 if noise is None
                 else ", ".join(f"{abs(x):.2f}" for x in np.linalg.eigvalsh(noise.covariance))
             )
-            row = [constant, KINDS[one.name].shorthand, trace, variances, one.error, one.reason]
+            row = [
+                constant,
+                KINDS[candidate.name].shorthand,
+                trace,
+                variances,
+                candidate.error,
+                candidate.reason,
+            ]
             rows.append(row)
     return {
         "columns": ["constant", "mechanism", "trace", "variances", "expected l2 error", "why not"],
@@ -69,8 +76,8 @@ def strip(values: Floats, direction: Floats, spacing: Floats) -> Floats:
     back = units[:, None, :] - steps[..., None] * unit_direction
     away = np.abs(back - np.round(back)).sum(axis=2)
     chosen = np.argmin(away, axis=1)
-    found: Floats = np.round(back[np.arange(len(values)), chosen]) * spacing
-    return found
+    nearest: Floats = np.round(back[np.arange(len(values)), chosen]) * spacing
+    return nearest
 
 
 def grid(study: Study) -> dict[str, Any]:
@@ -86,8 +93,8 @@ def grid(study: Study) -> dict[str, Any]:
             for treated, law in (("as in the paper", noise), ("dithered", noise.dithered(spacing))):
                 row: list[Any] = [name, epsilon, treated]
                 for attack in (None, lambda y, v=direction: strip(y, v, spacing)):
-                    told = _accuracy(shadows, law, attack, study)
-                    row += [told.value, told.low, told.high]
+                    accuracy = _accuracy(shadows, law, attack, study)
+                    row += [accuracy.value, accuracy.low, accuracy.high]
                 rows.append([*row, law.mean_square() ** 0.5])
     return {
         "columns": [
@@ -109,7 +116,7 @@ def _accuracy(shadows: Shadows, noise: VectorNoise, attack: Any, study: Study) -
     randomness = SeededRandomness(study.seed + 3)
 
     def protect(values: Floats) -> Floats:
-        seen = values + noise.draw(randomness, len(values))
-        return seen if attack is None else attack(seen)
+        released = values + noise.draw(randomness, len(values))
+        return released if attack is None else attack(released)
 
     return summary(accuracies(shadows, protect), shadows.test.shape[1])

@@ -90,15 +90,15 @@ def run(study: Study) -> dict[str, Any]:
             [y], partial(_look_up, column), log_bound=float(column.max())
         )
         bound = model().bind(observed)
-        kept = rejection(bound, draws, rng)
+        accepted = rejection(bound, draws, rng)
         theta, _, weights = importance(bound, draws, rng)
-        found = {
+        estimates = {
             "exact": exact(y),
-            "Algorithm 1, corrected": float(kept.theta.mean()),
+            "Algorithm 1, corrected": float(accepted.theta.mean()),
             "Algorithm 2, corrected": float(weights @ theta[:, 0]),
             **printed(y),
         }
-        rows += [[y, name, value] for name, value in found.items()]
+        rows += [[y, name, value] for name, value in estimates.items()]
     return {
         "columns": ["y", "method", "posterior_mean"],
         "rows": rows,
@@ -112,6 +112,6 @@ def run(study: Study) -> dict[str, Any]:
             "x": "y",
             "y": "posterior_mean",
             "by": "method",
-            "as_points": [name for name in found if name != "exact"],
+            "as_points": [name for name in estimates if name != "exact"],
         },
     }

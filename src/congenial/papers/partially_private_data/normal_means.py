@@ -40,12 +40,12 @@ def largest(public_variance: Fraction, with_record: Fraction, steps: int = 400) 
     for k in range(-steps, steps + 1):
         b = Fraction(top * k / steps).limit_denominator(10**6)
         try:
-            one = ConditionalNormal(
+            scenario = ConditionalNormal(
                 PEOPLE, Fraction(VARIANCE), public_variance, with_record, b, Fraction(DIAMETER)
             )
         except GuaranteeError:
             continue
-        worst = max(worst, float(abs(one.coefficient) * DIAMETER))
+        worst = max(worst, float(abs(scenario.coefficient) * DIAMETER))
     return worst
 
 

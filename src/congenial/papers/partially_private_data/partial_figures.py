@@ -31,7 +31,7 @@ def _walked(study: Study) -> str:
             away = (cases - data.cases[months][:, None]) ** 2
             away += (deaths - data.deaths[months][:, None]) ** 2
             far = np.sqrt(away.sum(axis=2).astype(float))
-            worth += [float(effective_draws(one[None, :, None])[0]) for one in far]
+            worth += [float(effective_draws(chain[None, :, None])[0]) for chain in far]
     return (
         f"l2: one Metropolis walk per method, epsilon and month, {pa.SWEEPS} moves of every cell "
         f"between two of {pa.replicates_of(study)} draws. Judged by the distance from the truth "
@@ -49,11 +49,11 @@ def figure1(study: Study) -> dict[str, Any]:
             j = data.counties.index(county)
             per = 1e5 / data.population[j]
             for at, t in enumerate(months):
-                found = [float(v) for v in np.quantile(cases[at, :, j] * per, LEVELS)]
+                quantiles = [float(v) for v in np.quantile(cases[at, :, j] * per, LEVELS)]
                 true = float(data.cases[t][j] * per)
                 panel = f"{method}, {loss}, epsilon = {float(epsilon):g}"
                 name = f"{county} ({data.population[j]:,} people)"
-                rows.append([panel, name, data.months[t], *found, true])
+                rows.append([panel, name, data.months[t], *quantiles, true])
     return {
         "columns": ["panel", "county", "month", *_names(LEVELS), "confidential"],
         "rows": rows,
@@ -101,8 +101,8 @@ def figure2(study: Study) -> dict[str, Any]:
     for loss in pa.LOSSES:
         for (method, epsilon), (cases, _, _) in pa.released(study, loss).items():
             error = 100 * np.abs(cases - truth) / np.maximum(truth, 1)
-            found = [float(v) for v in np.quantile(error, ERRORS)]
-            rows.append([f"{loss} loss, epsilon = {float(epsilon):g}", method, *found])
+            quantiles = [float(v) for v in np.quantile(error, ERRORS)]
+            rows.append([f"{loss} loss, epsilon = {float(epsilon):g}", method, *quantiles])
     names = _names(ERRORS)
     return {
         "columns": ["panel", "method", *names],
@@ -150,8 +150,8 @@ def figure3(study: Study) -> dict[str, Any]:
                 "all cases died": at["all cases died"] & (raw_cases < raw_deaths),
             }
         for words, members in groups.items():
-            for effect, seen in at.items():
-                share = float(seen[..., members].mean())
+            for effect, draws in at.items():
+                share = float(draws[..., members].mean())
                 contracted = float(cut[effect][..., members].mean())
                 rows.append([effect, words, loss, float(epsilon), method, share, contracted])
     truth_notes = _true_shares(study, groups)
@@ -193,14 +193,14 @@ def _by_panel(rows: list[list[Any]]) -> dict[str, Any]:
 
 def _true_shares(study: Study, groups: dict[str, Any]) -> list[str]:
     data, months = pa.load(study), list(pa.months_of(study))
-    told = []
+    rows = []
     for words, members in groups.items():
         cases, deaths = data.cases[months][:, members], data.deaths[months][:, members]
-        told.append(
+        rows.append(
             f"In the data, {words}: {100 * (cases == 0).mean():.1f} % have no case and "
             f"{100 * (deaths == 0).mean():.1f} % no death."
         )
-    return told
+    return rows
 
 
 def sweep(study: Study) -> dict[str, Any]:
@@ -228,9 +228,9 @@ def sweep(study: Study) -> dict[str, Any]:
                     ]
                 )  # fmt: skip
                 error = 100 * np.abs(cases - truth) / np.maximum(truth, 1)
-                found = [float(v) for v in np.quantile(error, (0.5, 0.95))]
+                quantiles = [float(v) for v in np.quantile(error, (0.5, 0.95))]
                 rows.append(
-                    [float(epsilon), float(alpha), float(kappa), *found, float(error.max())]
+                    [float(epsilon), float(alpha), float(kappa), *quantiles, float(error.max())]
                 )
     return {
         "columns": ["epsilon", "alpha", "kappa", "median_percent", "q95_percent", "max_percent"],

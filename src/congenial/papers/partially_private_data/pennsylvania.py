@@ -126,13 +126,13 @@ class L2Walk:
         from congenial.papers.partially_private_data.l2_walk_kernels import walk
 
         cells = self.base.cells
-        given = self.base.shapes or (None,) * cells
-        shapes = np.array([0.0 if a is None else float(a) for a in given])
+        shapes_given = self.base.shapes or (None,) * cells
+        shapes = np.array([0.0 if a is None else float(a) for a in shapes_given])
         largest = 2 + 4 * math.sqrt(cells) / float(self.rate)  # a few deviations of one cell
         plan = (n, FIRST * cells, SWEEPS * cells, largest)
         rng, tied = numpy_generator(randomness), bool(self.base.totals)
-        found: Ints = walk(self.truth, float(self.rate), shapes, tied, plan, rng)
-        return found
+        counts: Ints = walk(self.truth, float(self.rate), shapes, tied, plan, rng)
+        return counts
 
 
 def law_of(
@@ -166,7 +166,7 @@ def month(
 @lru_cache(maxsize=4)
 def released(study: Study, loss: str) -> dict[tuple[str, Fraction], tuple[Any, Any, Any]]:
     """Every method at every epsilon: arrays (months, replicates, J); cached, three items use it."""
-    data, found = load(study), {}
+    data, results = load(study), {}
     randomness = SeededRandomness(study.seed)
     for epsilon in EPSILONS:
         for method in METHODS:
@@ -181,5 +181,5 @@ def released(study: Study, loss: str) -> dict[tuple[str, Fraction], tuple[Any, A
             ]  # fmt: skip
             cases, deaths, raw = zip(*parts, strict=True)
             noisy = None if raw[0] is None else np.stack(raw)
-            found[method, epsilon] = (np.stack(cases), np.stack(deaths), noisy)
-    return found
+            results[method, epsilon] = (np.stack(cases), np.stack(deaths), noisy)
+    return results

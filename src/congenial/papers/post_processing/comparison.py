@@ -100,7 +100,7 @@ def compare(
             f"no method is called '{unknown[0]}'.", remedy=f"Use any of {', '.join(METHODS)}."
         )
     randomness = SystemRandomness() if randomness is None else randomness
-    known, budget = support(figures, table.names), Fraction(epsilon)
+    table_support, budget = support(figures, table.names), Fraction(epsilon)
     delta = SemiAdjacent(figures).l1(table.names).value
     eps_cell = {
         name: largest_eps_cell(budget, Conditions.of(figures, table.names, int(delta)))
@@ -108,7 +108,7 @@ def compare(
         else budget / delta
         for name in methods
     }
-    return errors(table.counts, known, eps_cell, draws, randomness)
+    return errors(table.counts, table_support, eps_cell, draws, randomness)
 
 
 def errors(
@@ -132,7 +132,7 @@ def error_rows(words: str, setting: MethodSetting, drawn: Any) -> list[dict[str,
     truth, eps_cell = setting.truth, setting.eps_cell
     error = np.asarray(drawn, dtype=float) - truth
     sums = setting.conforming.rows @ error.T  # of the truth these are exactly as published
-    kept = bool(np.abs(sums).max(initial=0.0) <= 1e-4)
+    sums_kept = bool(np.abs(sums).max(initial=0.0) <= 1e-4)
     classes = np.searchsorted(np.array(SIZES), truth, side="right") - 1
     rows = []
     for number in (-1, *np.unique(classes).tolist()):
@@ -150,7 +150,7 @@ def error_rows(words: str, setting: MethodSetting, drawn: Any) -> list[dict[str,
                 "l1": float(np.abs(part).sum(axis=1).mean()),
                 "l2": float(np.sqrt((part**2).sum(axis=1)).mean()),
                 "negative_share": float((drawn[:, cells] < 0).mean()),
-                "figures_kept": kept,
+                "figures_kept": sums_kept,
             }
         )
     return rows

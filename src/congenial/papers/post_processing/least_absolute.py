@@ -60,11 +60,11 @@ def _moved(y: Floats, conforming: ConformingTables, weight: Floats, budget: floa
     if budget is not None:
         slack = 1e-9 * max(1.0, budget)
         constraints.append(LinearConstraint(np.ones((1, 2 * y.size)), -np.inf, budget + slack))
-    found = milp(
+    solution = milp(
         np.concatenate([weight, weight]), bounds=Bounds(0.0, np.inf), constraints=constraints
     )
-    if found.x is None:
+    if solution.x is None:
         raise FigureError(
             "no table within the bounds satisfies the figures.", remedy="Correct or drop a figure."
         )
-    return np.asarray(found.x[: y.size] - found.x[y.size :], dtype=float)
+    return np.asarray(solution.x[: y.size] - solution.x[y.size :], dtype=float)

@@ -26,8 +26,8 @@ _WEIGH = truncated(min_max(), M)
 
 def _ends(shape: float, rate: float) -> Floats:
     """Where the least and the largest of S draws lie: weights without the noise of the draws."""
-    found: Floats = gamma.ppf([0.5 / S, 1 - 0.5 / S], shape, scale=1 / rate)[:, None]
-    return found
+    ends: Floats = gamma.ppf([0.5 / S, 1 - 0.5 / S], shape, scale=1 / rate)[:, None]
+    return ends
 
 
 def weighted_posterior(y: Floats) -> tuple[float, float, float, Floats]:
@@ -64,10 +64,10 @@ def run(study: Study) -> dict[str, Any]:
     rows = []
     for n in SIZES:
         study.progress(f"n = {n}")
-        found = np.array(
+        losses = np.array(
             [exceeded(generator.poisson(MEAN, n).astype(float), generator) for _ in range(repeats)]
         )
-        delta, share, largest = found.T
+        delta, share, largest = losses.T
         rows.append(
             [
                 n,

@@ -44,8 +44,8 @@ def certified_copies(sample: Sample, delta: float, copies: int, seed: int) -> tu
     pairs = SensitiveValues(publish(table, margin(*PUBLIC)), PUBLIC)
     bound = Fraction(int(delta * 1000), 1000)
     columns = (Column("family_income", given=PUBLIC),)
-    made = Synthesizer(pairs, columns, bound, copies=copies, public=PUBLIC)
-    found = made.release(table, SeededRandomness(seed))
+    synthesizer = Synthesizer(pairs, columns, bound, copies=copies, public=PUBLIC)
+    release = synthesizer.release(table, SeededRandomness(seed))
     return tuple(
-        np.asarray(found.to_arrow(at + 1)["family_income"], dtype=float) for at in range(copies)
+        np.asarray(release.to_arrow(at + 1)["family_income"], dtype=float) for at in range(copies)
     )

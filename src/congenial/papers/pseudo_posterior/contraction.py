@@ -57,8 +57,8 @@ def theorem2(study: Study) -> dict[str, Any]:
     for n in SIZES[:3] if study.quick else SIZES:
         study.progress(f"n = {n}: {repeats} datasets")
         samples = [generator.poisson(MEAN, n).astype(float) for _ in range(repeats)]
-        found = np.array([[measured(y, w) for w in weights(y, generator)] for y in samples])
-        for name, (width, away, down) in zip(MECHANISMS, found.mean(axis=0), strict=True):
+        bounds = np.array([[measured(y, w) for w in weights(y, generator)] for y in samples])
+        for name, (width, away, down) in zip(MECHANISMS, bounds.mean(axis=0), strict=True):
             scaled = [float(v * np.sqrt(n)) for v in (width, away)]
             rows.append([name, n, float(width), *scaled, float(down)])
     return {
@@ -86,9 +86,9 @@ def theorem2(study: Study) -> dict[str, Any]:
 
 def definition4(study: Study) -> dict[str, Any]:
     """delta of probabilistic privacy under one law, for three factors of safety."""
-    found = simulate(study)
+    simulated = simulate(study)
     rows = []
-    for n, (deltas, _) in found.items():
+    for n, (deltas, _) in simulated.items():
         for at, name in enumerate(MECHANISMS):
             for factor in SAFETY:
                 share = probabilistic(deltas[:, at], 2 * M * factor)
@@ -98,9 +98,9 @@ def definition4(study: Study) -> dict[str, Any]:
         "rows": rows,
         "notes": [
             LABEL,
-            f"delta: the share of {len(next(iter(found.values()))[0])} simulated datasets whose "
-            f"2 Delta exceeds epsilon = 2 M times the factor, M = {M}; upper bound by Clopper and "
-            "Pearson.",
+            f"delta: the share of {len(next(iter(simulated.values()))[0])} simulated datasets "
+            f"whose 2 Delta exceeds epsilon = 2 M times the factor, M = {M}; upper bound by "
+            "Clopper and Pearson.",
             "The probability is over datasets of one Poisson law; the definition asks for it under "
             "all laws, and for the loss of every neighbour where 2 Delta is an estimate. Item "
             "one-record shows neighbours that lose more.",

@@ -57,8 +57,8 @@ class Sample:
     @cached_property
     def predictors(self) -> Floats:
         """36 indicators; of a part of the sample those that vary."""
-        found = indicators([self.columns[name] for name in LEVELS], list(LEVELS.values()))
-        return found[:, np.ptp(found, axis=0) > 0]
+        design = indicators([self.columns[name] for name in LEVELS], list(LEVELS.values()))
+        return design[:, np.ptp(design, axis=0) > 0]
 
     @cached_property
     def records(self) -> Floats:
@@ -86,8 +86,8 @@ def read(study: Study) -> Sample:
     names = ", ".join(f'"{name}"' for name in (*LEVELS, "family_income"))
     query = f"SELECT {names} FROM read_csv(?, header = true, all_varchar = true, nullstr = '')"
     with duckdb.connect() as connection:
-        found = connection.execute(query, [str(path)]).fetch_arrow_table()
-    if any(found[name].null_count for name in found.column_names):
+        records = connection.execute(query, [str(path)]).fetch_arrow_table()
+    if any(records[name].null_count for name in records.column_names):
         raise DataError(f"{FILE} has empty fields.", remedy="Give the file as it was published.")
-    columns = {name: np.asarray(found[name].to_pylist(), dtype=str) for name in LEVELS}
-    return Sample(columns, np.asarray(found["family_income"].to_pylist(), dtype=float))
+    columns = {name: np.asarray(records[name].to_pylist(), dtype=str) for name in LEVELS}
+    return Sample(columns, np.asarray(records["family_income"].to_pylist(), dtype=float))

@@ -86,10 +86,10 @@ class Synthesizers:
         copies = tuple(
             UNIT * self.model.draw(theta[at], records, generator)[:, -1] for at in chosen
         )
-        found = self.model.estimate(theta, records, weights)
+        estimated = self.model.estimate(theta, records, weights)
         highest = logs[:, [int(np.argmax(bounds))]]
         attained = diagnose(highest, ["log likelihood"], self.model.run.chains)
-        return StudyFit(name, weights, bounds, found, copies, fit.diagnostics, attained)
+        return StudyFit(name, weights, bounds, estimated, copies, fit.diagnostics, attained)
 
     def unweighted(self) -> StudyFit:
         """All weights 1; its bounds are the risks the others' weights are made from."""
@@ -121,14 +121,16 @@ class Synthesizers:
 
     def notes(self) -> list[str]:
         """How well the chains did."""
-        found = {one.name: one.chains.worst for one in self._done.values()}
+        found = {fitted.name: fitted.chains.worst for fitted in self._done.values()}
         name, worst = min(found.items(), key=lambda one: float(one[1]["effective"]))
-        highest = max(one["r_hat"] for one in found.values())
-        fewest, differ = zip(*(one.chains.predictive for one in self._done.values()), strict=True)
+        highest = max(chain["r_hat"] for chain in found.values())
+        fewest, differ = zip(
+            *(fitted.chains.predictive for fitted in self._done.values()), strict=True
+        )
         means = ", ".join(f"{mean:.3f}" for mean in worst["means"])
-        run, attained = self.model.run, [one.attained for one in self._done.values()]
-        least = min(float(one.effective[0]) for one in attained)
-        largest = max(float(one.r_hat[0]) for one in attained)
+        run, attained = self.model.run, [fitted.attained for fitted in self._done.values()]
+        least = min(float(bound.effective[0]) for bound in attained)
+        largest = max(float(bound.r_hat[0]) for bound in attained)
         why = "chains share the middle incomes among components in different ways, with much the "
         why += "same predictive law"
         return [

@@ -93,16 +93,16 @@ def figure3(study: Study) -> dict[str, Any]:
 
 def figure4(study: Study) -> dict[str, Any]:
     """Lipschitz bounds by record for the four synthesizers."""
-    made = synthesizers(study)
+    fitted = synthesizers(study)
     rows, notes = [], []
-    for name, one in made.four():
-        rows.append([name, *_five(one.bounds, 3), round(one.estimate.delta, 3)])
-        notes.append(f"{name}: Delta = {one.estimate.delta:.2f} (paper {FIGURE4[name]})")
-    violins = [(name, name, np.asarray(one.bounds)) for name, one in made.four()]
+    for name, fit in fitted.four():
+        rows.append([name, *_five(fit.bounds, 3), round(fit.estimate.delta, 3)])
+        notes.append(f"{name}: Delta = {fit.estimate.delta:.2f} (paper {FIGURE4[name]})")
+    violins = [(name, name, np.asarray(fit.bounds)) for name, fit in fitted.four()]
     return {
         "columns": ["mechanism", *SHARES, "maximum (Delta)"],
         "rows": rows,
-        "notes": [LABEL, *notes, *_common(made), SPREAD],
+        "notes": [LABEL, *notes, *_common(fitted), SPREAD],
         "chart": _violins(violins, "Lipschitz bound of a record") | {"y_symlog": True},
     }
 
@@ -118,55 +118,57 @@ def figure6(study: Study) -> dict[str, Any]:
 
 
 def _utility(study: Study, statistic: Statistic, what: str) -> dict[str, Any]:
-    made = synthesizers(study)
-    four = made.four()
+    fitted = synthesizers(study)
+    four = fitted.four()
     delta = dict(four)["DPweighted"].estimate.delta
-    named: list[tuple[str, Sequence[Floats]]] = [("Data", (made.sample.income,))]
-    named += [(name, one.copies) for name, one in four]
-    named.append((CERTIFIED, certified_copies(made.sample, delta, COPIES, study.seed)))
-    found = _distributions(named, statistic, study.seed)
+    named: list[tuple[str, Sequence[Floats]]] = [("Data", (fitted.sample.income,))]
+    named += [(name, fit.copies) for name, fit in four]
+    named.append((CERTIFIED, certified_copies(fitted.sample, delta, COPIES, study.seed)))
+    distributions = _distributions(named, statistic, study.seed)
     return {
         "columns": ["mechanism", *SHARES],
-        "rows": [[name, *_five(values, None)] for name, values in found],
+        "rows": [[name, *_five(values, None)] for name, values in distributions],
         "notes": [
             f"{what}, in dollars",
             *_resampled(),
             f"DPweighted and EMweighted: epsilon = 2 Delta = {2 * delta:.2f} per copy, {LABEL}; "
             f"certified: the same epsilon, proved for every dataset",
-            *_common(made),
+            *_common(fitted),
         ],
-        "chart": _violins([(name, name, values) for name, values in found], f"{what}, dollars"),
+        "chart": _violins(
+            [(name, name, values) for name, values in distributions], f"{what}, dollars"
+        ),
     }
 
 
 def figure7(study: Study) -> dict[str, Any]:
     """90th percentile for every (c, g): DP, EM at the same Delta, certified at the same epsilon."""
-    made = synthesizers(study)
-    alone = [("Data", (made.sample.income,)), ("Unweighted", made.unweighted().copies)]
+    fitted = synthesizers(study)
+    alone = [("Data", (fitted.sample.income,)), ("Unweighted", fitted.unweighted().copies)]
     violins = [(n, n, values) for n, values in _distributions(alone, p90, study.seed)]
     for c, g in configurations(study):
-        dp, em = made.weighted(c, g), made.scalar(c, g)
-        sure = certified_copies(made.sample, dp.estimate.delta, COPIES, study.seed)
+        dp, em = fitted.weighted(c, g), fitted.scalar(c, g)
+        sure = certified_copies(fitted.sample, dp.estimate.delta, COPIES, study.seed)
         named = [("DPweighted", dp.copies), ("EMweighted", em.copies), (CERTIFIED, sure)]
-        found = _distributions(named, p90, study.seed)
-        violins += [(f"({c}, {g})", name, values) for name, values in found]
+        distributions = _distributions(named, p90, study.seed)
+        violins += [(f"({c}, {g})", name, values) for name, values in distributions]
     return {
         "columns": ["(c, g)", "mechanism", *SHARES],
         "rows": [[place, name, *_five(values, None)] for place, name, values in violins],
-        "notes": [*_resampled(), f"DPweighted and EMweighted: {LABEL}", *_common(made)],
+        "notes": [*_resampled(), f"DPweighted and EMweighted: {LABEL}", *_common(fitted)],
         "chart": _violins(violins, "90th percentile of income, dollars"),
     }
 
 
 def table2(study: Study) -> dict[str, Any]:
     """Delta for every (c, g), with what 20 copies cost and the errors of the 90th percentile."""
-    made = synthesizers(study)
-    truth = _percentile(made.sample.income)
+    fitted = synthesizers(study)
+    truth = _percentile(fitted.sample.income)
     rows = []
     for c, g in configurations(study):
-        dp, em = made.weighted(c, g), made.scalar(c, g)
+        dp, em = fitted.weighted(c, g), fitted.scalar(c, g)
         delta = dp.estimate.delta
-        sure = certified_copies(made.sample, delta, COPIES, study.seed)
+        sure = certified_copies(fitted.sample, delta, COPIES, study.seed)
         errors = [_error(copies, truth) for copies in (dp.copies, em.copies, sure)]
         rows.append(
             [
@@ -180,7 +182,7 @@ def table2(study: Study) -> dict[str, Any]:
                 *errors,
             ]
         )
-    plain = made.unweighted()
+    plain = fitted.unweighted()
     return {
         "columns": [
             "(c, g)",
@@ -203,8 +205,8 @@ def table2(study: Study) -> dict[str, Any]:
             f"{_error(plain.copies, truth)}",
             "errors: root mean square over copies of the difference to the data's percentile, in "
             "dollars; computed from the confidential data, for the curator alone",
-            *_above(made),
-            *_common(made),
+            *_above(fitted),
+            *_common(fitted),
         ],
     }
 
@@ -214,7 +216,7 @@ def _percentile(values: Floats) -> float:
 
 
 def _error(copies: Sequence[Floats], truth: float) -> int:
-    return round(float(np.sqrt(np.mean([(_percentile(one) - truth) ** 2 for one in copies]))))
+    return round(float(np.sqrt(np.mean([(_percentile(copy) - truth) ** 2 for copy in copies]))))
 
 
 def _distributions(
@@ -223,7 +225,8 @@ def _distributions(
     """Each mechanism with the distribution of its statistic."""
     generator = generator_of(SeededRandomness(seed))
     return [
-        (name, barycenter([statistic(one, generator) for one in copies])) for name, copies in named
+        (name, barycenter([statistic(copy, generator) for copy in copies]))
+        for name, copies in named
     ]
 
 
@@ -236,7 +239,7 @@ def _resampled() -> list[str]:
 
 def _above(made: Synthesizers) -> list[str]:
     """Lemma 2 needs densities of at most 1."""
-    above = [one.name for one in made._done.values() if one.estimate.above_one]
+    above = [fit.name for fit in made._done.values() if fit.estimate.above_one]
     if not above:
         return []
     return [

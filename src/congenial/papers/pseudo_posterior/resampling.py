@@ -14,10 +14,10 @@ RESAMPLES = 500
 
 def means(values: Floats, generator: np.random.Generator) -> Floats:
     """Means of resamples (with replacement, of the same size), sorted."""
-    found = [
+    resampled = [
         values[generator.integers(len(values), size=len(values))].mean() for _ in range(RESAMPLES)
     ]
-    return np.sort(found)
+    return np.sort(resampled)
 
 
 def quantiles(values: Floats, share: float, generator: np.random.Generator) -> Floats:
@@ -38,4 +38,4 @@ def barycenter(distributions: Sequence[Floats]) -> Floats:
     >>> barycenter([np.array([0.0, 1.0]), np.array([4.0, 2.0])]).tolist()
     [1.0, 2.5]
     """
-    return np.asarray(np.mean([np.sort(one) for one in distributions], axis=0))
+    return np.asarray(np.mean([np.sort(values) for values in distributions], axis=0))

@@ -50,14 +50,14 @@ def simulate(study: Study) -> dict[int, tuple[Floats, Floats]]:
     sizes = SIZES[:3] if study.quick else SIZES
     repeats = 40 if study.quick else REPLICATIONS
     generator = generator_of(SeededRandomness(study.seed))
-    found = {}
+    bounds = {}
     for n in sizes:
         study.progress(f"n = {n}: {repeats} datasets")
         runs = [
             one_dataset(generator.poisson(MEAN, n).astype(float), generator) for _ in range(repeats)
         ]
-        found[n] = np.array([d for d, _ in runs]), np.array([m for _, m in runs])
-    return found
+        bounds[n] = np.array([d for d, _ in runs]), np.array([m for _, m in runs])
+    return bounds
 
 
 def _summary(found: dict[int, tuple[Floats, Floats]], which: int) -> list[list[Any]]:
@@ -86,21 +86,23 @@ def _notes(found: dict[int, tuple[Floats, Floats]]) -> list[str]:
 
 def figure1(study: Study) -> dict[str, Any]:
     """Distribution of the local Lipschitz bound over datasets."""
-    found = simulate(study)
-    notes = _notes(found)
+    simulated = simulate(study)
+    notes = _notes(simulated)
     for n, printed in PRINTED.items():
-        if n in found:
-            ours = found[n][0][:, 2]
-            told = "/".join(f"{v:.2f}" for v in (ours.min(), np.median(ours), ours.max()))
-            known = "/".join(f"{v:.2f}" for v in printed)
-            notes.append(f"Weighted-M, n = {n}: min/median/max {told}; an earlier run gave {known}")
-    last = max(found)
-    spread = np.ptp(found[last][0][:, 1])
+        if n in simulated:
+            ours = simulated[n][0][:, 2]
+            ours_now = "/".join(f"{v:.2f}" for v in (ours.min(), np.median(ours), ours.max()))
+            earlier = "/".join(f"{v:.2f}" for v in printed)
+            notes.append(
+                f"Weighted-M, n = {n}: min/median/max {ours_now}; an earlier run gave {earlier}"
+            )
+    last = max(simulated)
+    spread = np.ptp(simulated[last][0][:, 1])
     notes.append(
         f"Weighted does not contract: at n = {last} its bounds still range over {spread:.2f}, and "
         "their median has grown"
     )
-    share = probabilistic(found[last][0][:, 2], 2 * M)
+    share = probabilistic(simulated[last][0][:, 2], 2 * M)
     notes.append(
         f"Definition 4 at n = {last}: epsilon = 2 M = {2 * M:g} is exceeded in {share.exceeding} "
         f"of {share.datasets} datasets (95 % upper bound of the share {share.upper():.3f}) of this "
@@ -108,7 +110,7 @@ def figure1(study: Study) -> dict[str, Any]:
     )
     return {
         "columns": ["mechanism", "n", *FIVE],
-        "rows": _summary(found, 0),
+        "rows": _summary(simulated, 0),
         "notes": notes,
         "chart": _boxes("local Lipschitz bound") | {"y_log": True},
     }
@@ -116,15 +118,15 @@ def figure1(study: Study) -> dict[str, Any]:
 
 def figure2(study: Study) -> dict[str, Any]:
     """Distribution of the posterior mean of mu over datasets."""
-    found = simulate(study)
+    simulated = simulate(study)
     notes = [
-        *_notes(found),
+        *_notes(simulated),
         "M-truncation removes records of middling risk: those of high risk have a weight near 0, "
         "so weight times risk is largest in between",
     ]
     return {
         "columns": ["mechanism", "n", *FIVE],
-        "rows": _summary(found, 1),
+        "rows": _summary(simulated, 1),
         "notes": notes,
         "chart": _boxes("posterior mean of mu"),
     }

@@ -90,7 +90,7 @@ def allocation(study: Study) -> dict[str, Any]:
         if rho > 0
     ]
     for level in dict.fromkeys(level for level, _, _ in queries):
-        rows.append(_all(f"{level}: all", [one for one in queries if one[0] == level]))
+        rows.append(_all(f"{level}: all", [query for query in queries if query[0] == level]))
     rows.append(_all("persons: all", queries))
     rows.append(_given("block", "housing units by block", "housing units: all", UNITS, UNITS))
     return {
@@ -146,14 +146,14 @@ def _changing(level: str, query: str, rho: Fraction) -> Fraction:
 def _all(name: str, queries: list[Query]) -> list[Any]:
     """The line of several queries together."""
     rho = sum((rho for _, _, rho in queries), Fraction(0))
-    changing = sum((_changing(*one) for one in queries), Fraction(0))
+    changing = sum((_changing(*query) for query in queries), Fraction(0))
     return _given("state", "persons by state", name, rho, changing)
 
 
 def _given(place: str, mandate: str, name: str, rho: Fraction, changing: Fraction) -> list[Any]:
     """One line: advertised rho, what is left of it in both readings, epsilon before and after."""
-    (found,) = reassess({name: ZeroConcentrated(changing)}, _figures(place))
-    now = [float(one.tradeoff.rho) for one in (found.robust, found.existential)]  # type: ignore[attr-defined]
+    (reassessed,) = reassess({name: ZeroConcentrated(changing)}, _figures(place))
+    now = [float(reading.tradeoff.rho) for reading in (reassessed.robust, reassessed.existential)]  # type: ignore[attr-defined]
     epsilons = [zcdp_epsilon(value, DELTA) if value else 0.0 for value in (float(rho), now[0])]
     printed = zcdp_epsilon_bun_steinke(now[0], DELTA) if now[0] else 0.0
     return [name, mandate, float(rho), *now, *epsilons, printed]

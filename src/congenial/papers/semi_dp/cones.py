@@ -100,7 +100,7 @@ def table_cones(gauge_shape: tuple[int, int], records: int) -> Cones:
     """The hull for two-way tables with rows <= columns; StructureError where it is not cut."""
     gauge = Gauge(gauge_shape, records)
     (r, c), kinds = gauge.shape, _kinds(gauge)
-    orbits = [_orbit(np.array(one).reshape(r, c)) for one in kinds]
+    orbits = [_orbit(np.array(kind).reshape(r, c)) for kind in kinds]
     facets = np.array([y for orbit in orbits for y in orbit]).reshape(-1, r * c)
     vectors = gauge.generators.reshape(-1, r * c)
     masks = _masks(vectors, facets, _SIXTHS * r * c)
@@ -124,32 +124,32 @@ def set_cones(vectors: npt.ArrayLike) -> Cones:
     """
     from scipy.spatial import ConvexHull
 
-    found = np.unique(np.asarray(vectors, dtype=np.int64), axis=0)
-    found = found[found.any(axis=1)]
-    if len(found) == 0 or not np.array_equal(found, np.unique(-found, axis=0)):
+    distinct = np.unique(np.asarray(vectors, dtype=np.int64), axis=0)
+    distinct = distinct[distinct.any(axis=1)]
+    if len(distinct) == 0 or not np.array_equal(distinct, np.unique(-distinct, axis=0)):
         raise StructureError(
             "the sensitivity set is empty or does not hold -v with every v.",
             remedy="Give the differences of all ordered pairs of adjacent tables.",
         )
-    free = _coordinates(found)
+    free = _coordinates(distinct)
     d = len(free)
     if d == 1:
-        top = int(np.abs(found[:, free[0]]).max())
-        outer = found[np.abs(found[:, free[0]]) == top]
-        facets = np.zeros((2, found.shape[1]), dtype=np.int64)
+        top = int(np.abs(distinct[:, free[0]]).max())
+        outer = distinct[np.abs(distinct[:, free[0]]) == top]
+        facets = np.zeros((2, distinct.shape[1]), dtype=np.int64)
         facets[:, free[0]] = 1, -1
         return Cones(outer, np.array([[0], [1]]), np.array([top, top]), (facets, top))
-    hull = ConvexHull(found[:, free])
-    outer = found[np.sort(hull.vertices)]
+    hull = ConvexHull(distinct[:, free])
+    outer = distinct[np.sort(hull.vertices)]
     slopes = np.unique(np.round(hull.equations[:, :-1] / -hull.equations[:, -1:], 9), axis=0)
     numerators, denominator = _rational(slopes)
-    facets = np.zeros((len(numerators), found.shape[1]), dtype=np.int64)
+    facets = np.zeros((len(numerators), distinct.shape[1]), dtype=np.int64)
     facets[:, free] = numerators
     if int((outer @ facets.T).max()) != denominator:
         raise StructureError("the facets of this hull could not be made exact.")
     masks = _masks(outer, facets, denominator)
-    known: dict[int, list[int]] = {}
-    at = _indices([s for mask in masks for s in _pulled(mask, masks, d - 1, known)])
+    by_size: dict[int, list[int]] = {}
+    at = _indices([s for mask in masks for s in _pulled(mask, masks, d - 1, by_size)])
     sizes = _determinants(outer, at)
     if abs(sizes.sum() / math.factorial(d) / hull.volume - 1) > 1e-6:
         raise StructureError("this hull could not be cut into cones exactly.")
@@ -163,26 +163,26 @@ def _kinds(gauge: Gauge) -> list[list[int]]:
     """One facet of each kind, 6 Y row by row."""
     r, c = gauge.shape
     if (r, c) == (4, 4):
-        return [list(one) for one in (_SQUARE_HEXAGONS if gauge.hexagons else _SQUARE_SWAPS)]
+        return [list(kind) for kind in (_SQUARE_HEXAGONS if gauge.hexagons else _SQUARE_SWAPS)]
     if r > 3 or gauge.dimension > _DIMENSION:
         raise StructureError(
             f"the hull for {r} x {c} tables is not cut into cones.",
             remedy="Use integer noise (KNormNoise), or the Gaussian mechanism.",
         )
-    found = []
+    rows = []
     if r == 2 or gauge.hexagons:  # some cells of one row
         for k in range(1, c // 2 + 1):
             y = np.zeros((r, c), dtype=np.int64)
             y[0, :k] = _SIXTHS
-            found.append(y.reshape(-1).tolist())
-        return found
-    for one in range(1, c):  # three rows, swaps only: columns in two or three classes
-        for two in range(min(one, c - one) + 1):
-            if c - one - two >= one:
+            rows.append(y.reshape(-1).tolist())
+        return rows
+    for width in range(1, c):  # three rows, swaps only: columns in two or three classes
+        for two in range(min(width, c - width) + 1):
+            if c - width - two >= width:
                 y = np.zeros((r, c), dtype=np.int64)
-                y[1, : one + two] = y[2, :two] = _SIXTHS
-                found.append(y.reshape(-1).tolist())
-    return found
+                y[1, : width + two] = y[2, :two] = _SIXTHS
+                rows.append(y.reshape(-1).tolist())
+    return rows
 
 
 def _orbit(y: Ints) -> list[tuple[int, ...]]:
@@ -198,15 +198,15 @@ def _orbit(y: Ints) -> list[tuple[int, ...]]:
         moves.append(places[:, [*range(j), j + 1, j, *range(j + 2, c)]].reshape(-1))
     if r == c:
         moves.append(places.T.reshape(-1))
-    seen, queue = {start}, [start]
+    reached, queue = {start}, [start]
     while queue:
-        one = np.array(queue.pop())
-        for other in [-one, *(one[move] for move in moves)]:
+        matrix = np.array(queue.pop())
+        for other in [-matrix, *(matrix[move] for move in moves)]:
             key = tuple(other.tolist())
-            if key not in seen:
-                seen.add(key)
+            if key not in reached:
+                reached.add(key)
                 queue.append(key)
-    return [start, *sorted(seen - {start})]
+    return [start, *sorted(reached - {start})]
 
 
 def _rational(slopes: npt.NDArray[np.float64]) -> tuple[Ints, int]:
@@ -252,7 +252,7 @@ def _pulled(face: int, facets: list[int], d: int, known: dict[int, list[int]]) -
         parts = {face & other for other in facets if face & other != face}
         inner: list[int] = []
         for part in sorted(parts, key=int.bit_count, reverse=True):
-            if part.bit_count() >= d and not any(part & one == part for one in inner):
+            if part.bit_count() >= d and not any(part & other == part for other in inner):
                 inner.append(part)
         first = face & -face
         known[face] = [

@@ -76,11 +76,11 @@ class CubeRejection:
     def draw(self, randomness: Randomness, n: int, epsilon: float) -> tuple[Floats, int]:
         """Noise from n proposals, and how many of them were accepted."""
         proposed = self.points(randomness, n)
-        kept = proposed[self.cones.gauge(proposed) <= 1]
+        accepted = proposed[self.cones.gauge(proposed) <= 1]
         d = self.cones.dimension
-        logs = np.log(uniform_doubles(randomness, len(kept) * (d + 1)))
-        radius = -logs.reshape(len(kept), d + 1).sum(axis=1) / epsilon
-        return radius[:, None] * kept, len(kept)
+        logs = np.log(uniform_doubles(randomness, len(accepted) * (d + 1)))
+        radius = -logs.reshape(len(accepted), d + 1).sum(axis=1) / epsilon
+        return radius[:, None] * accepted, len(accepted)
 
 
 def algorithm3(study: Study) -> dict[str, Any]:
@@ -93,15 +93,15 @@ def algorithm3(study: Study) -> dict[str, Any]:
             cones = table_cones(shape, records)
             for words, theta in coordinates(shape).items():
                 cube = CubeRejection(cones, theta)
-                noise, kept = cube.draw(randomness, n, 1.0)
-                square = float((noise**2).sum(axis=1).mean()) if kept else math.nan
+                noise, accepted = cube.draw(randomness, n, 1.0)
+                square = float((noise**2).sum(axis=1).mean()) if accepted else math.nan
                 rows.append(
                     [
                         f"{shape[0]} x {shape[1]}",
                         f"A_{records}",
                         words,
                         cube.acceptance,
-                        kept / n,
+                        accepted / n,
                         None if math.isnan(square) else square,
                         float(cones.mean_square()),
                     ]

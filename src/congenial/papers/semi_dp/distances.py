@@ -31,8 +31,8 @@ def steps(databases: Sequence[Any], distance: Callable[[Any, Any], int]) -> Any:
     from scipy.sparse.csgraph import shortest_path
 
     near = np.array([[distance(x, y) == 1 for y in databases] for x in databases])
-    found = shortest_path(near.astype(float), unweighted=True)
-    return np.where(np.isinf(found), UNREACHED, found).astype(int)
+    steps = shortest_path(near.astype(float), unweighted=True)
+    return np.where(np.isinf(steps), UNREACHED, steps).astype(int)
 
 
 def symmetric_difference(x: tuple[int, ...], y: tuple[int, ...]) -> int:
@@ -102,9 +102,9 @@ def section7(study: Study) -> dict[str, Any]:
     """Answers left to one person, by what is published and how many other records are known."""
     people = 3 if study.quick else 4
     rows = [
-        _line(people, words, figures, known)
+        _line(people, words, figures, records_known)
         for words, figures in PUBLISHED.items()
-        for known in range(people)
+        for records_known in range(people)
     ]
     schema = Schema.from_dict({"A1": {"levels": ["1", "2"]}, "A2": {"levels": ["1", "2"]}})
     margins = Figures(schema, (margin("A1"), margin("A2")))

@@ -163,11 +163,11 @@ def example5(study: Study) -> dict[str, Any]:
         groups: dict[Any, list[Database]] = {}
         for x in product(answers, repeat=n):
             groups.setdefault(tuple(sum(np.array(x) == 1)), []).append(x)
-        found: dict[tuple[int, int], int] = {}
+        counts: dict[tuple[int, int], int] = {}
         for databases in groups.values():
             key = literal(databases), robust(databases)
-            found[key] = found.get(key, 0) + 1
-        rows += [[n, *key, number] for key, number in sorted(found.items())]
+            counts[key] = counts.get(key, 0) + 1
+        rows += [[n, *key, number] for key, number in sorted(counts.items())]
     product_says = SemiAdjacent(publish(two_by_two([[1, 1], [1, 0]]), margin("A1"), margin("A2")))
     return {
         "columns": ["people", "a(t) literal", "a(t) robust", "margins with these"],

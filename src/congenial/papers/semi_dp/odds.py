@@ -31,7 +31,7 @@ def best_power(test: OddsRatioTest, eps: float, delta: float, alpha: float, w: f
                     row[x], row[y] = sign, -sign * np.exp(eps)
                     above.append(row)
                     limits.append(free)
-    found = linprog(
+    solution = linprog(
         -test.law(w),
         A_ub=np.array(above),
         b_ub=np.array(limits),
@@ -40,7 +40,7 @@ def best_power(test: OddsRatioTest, eps: float, delta: float, alpha: float, w: f
         bounds=(0, 1),
         method="highs",
     )
-    return float(-found.fun)
+    return float(-solution.fun)
 
 
 def power(study: Study) -> dict[str, Any]:

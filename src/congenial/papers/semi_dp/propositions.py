@@ -107,7 +107,7 @@ def proposition21(study: Study) -> dict[str, Any]:  # noqa: ARG001 - nothing to 
 def _cases() -> list[tuple[str, Schema, tuple[Statement, ...]]]:
     def schema(*sizes: int) -> Schema:
         levels = {n: [str(i) for i in range(k)] for n, k in zip("ABC", sizes, strict=False)}
-        return Schema.from_dict({n: {"levels": one} for n, one in levels.items()})
+        return Schema.from_dict({n: {"levels": labels} for n, labels in levels.items()})
 
     one_way = (margin("A"), margin("B"), margin("C"))
     return [
@@ -125,9 +125,9 @@ def proposition25(study: Study) -> dict[str, Any]:  # noqa: ARG001
     rows = []
     for words, schema, statements in _cases():
         figures = Figures(schema, statements)
-        found = sensitivity(SemiAdjacent(figures), schema.names)
+        space = sensitivity(SemiAdjacent(figures), schema.names)
         rank = int(np.linalg.matrix_rank(figures.matrix.toarray()))
-        rows.append([words, found.dimension, rank, int(found.rank.value)])
+        rows.append([words, space.dimension, rank, int(space.rank.value)])
     return {
         "columns": ["figures", "cells", "rank of the figures", "rank of S"],
         "rows": rows,
@@ -143,9 +143,9 @@ def _sums(schema: Schema, statements: Sequence[Statement]) -> Floats:
     """C: a row for each published sum, a column for each cell of the whole table."""
     cells = np.array(list(np.ndindex(*(schema.size((name,)) for name in schema.names))))
     rows = []
-    for one in statements:
-        seen = cells[:, [schema.names.index(name) for name in one.by]]
-        rows += [(seen == level).all(axis=1) for level in np.unique(seen, axis=0)]
+    for statement in statements:
+        columns = cells[:, [schema.names.index(name) for name in statement.by]]
+        rows += [(columns == level).all(axis=1) for level in np.unique(columns, axis=0)]
     return np.array(rows, dtype=float)
 
 
@@ -187,14 +187,14 @@ def subspace(adjacency: SemiAdjacent, names: Sequence[str]) -> Subspace:
     >>> round(found.projected, 4), int(found.semi.value)  # 2 / sqrt 3 against sqrt 6
     (1.1547, 6)
     """
-    known = support(adjacency.figures, tuple(names))
-    size = known.labels.size
+    table_support = support(adjacency.figures, tuple(names))
+    size = table_support.labels.size
     if size > LARGEST_PROJECTION:
         raise StructureError(
             f"a table of {size} cells is too large for the projection of subspace privacy.",
             remedy=f"Compare on at most {LARGEST_PROJECTION} cells.",
         )
-    rows = _row_space(known)
+    rows = _row_space(table_support)
     projection = np.eye(size) - np.linalg.pinv(rows) @ rows
     diagonal = np.diag(projection)
     squares = diagonal[:, None] + diagonal[None, :] - 2 * projection
@@ -216,13 +216,13 @@ def definition10(study: Study) -> dict[str, Any]:  # noqa: ARG001
     rows = []
     for words, schema, statements in _cases():
         figures = Figures(schema, statements)
-        found = subspace(SemiAdjacent(figures), schema.names)
+        space = subspace(SemiAdjacent(figures), schema.names)
         matrix = _sums(schema, statements)
         theirs = np.eye(matrix.shape[1]) - np.linalg.pinv(matrix) @ matrix
         ours = KernelProjection(support(figures, schema.names)).apply(np.eye(len(theirs)))
         apart = round(float(np.abs(theirs - ours).max()), 9)
-        semi = math.sqrt(found.semi.value)
-        rows.append([words, round(found.projected, 6), round(semi, 6), apart])
+        semi = math.sqrt(space.semi.value)
+        rows.append([words, round(space.projected, 6), round(semi, 6), apart])
     return {
         "columns": [
             "figures", "Delta_2, subspace privacy", "Delta_2, look-alikes",
@@ -317,7 +317,7 @@ def largest_gauge(points: Floats) -> float:
     if not len(moving):
         return 0.0
     ones = np.ones(len(moving))
-    return max(float(linprog(ones, A_eq=moving.T, b_eq=one).fun) for one in moving)
+    return max(float(linprog(ones, A_eq=moving.T, b_eq=vector).fun) for vector in moving)
 
 
 def proposition30(study: Study) -> dict[str, Any]:
@@ -377,11 +377,11 @@ def projected_density(norm: Norm, epsilon: float, w: float) -> float:
     least = abs(w) / (top * scale)
 
     def integrand(r: float) -> float:
-        seen = _share(norm, w / (r * scale)) / (r * scale)
-        return seen * r ** (shape - 1) / math.gamma(shape) * math.exp(least - r)
+        density = _share(norm, w / (r * scale)) / (r * scale)
+        return density * r ** (shape - 1) / math.gamma(shape) * math.exp(least - r)
 
-    found = integrate.quad(integrand, least, least + 60, points=[least + 1], limit=200)[0]
-    return float(found) * math.exp(-least)
+    integral = integrate.quad(integrand, least, least + 60, points=[least + 1], limit=200)[0]
+    return float(integral) * math.exp(-least)
 
 
 def largest_loss(norm: Norm, epsilon: float, reach: float = 60.0) -> float:

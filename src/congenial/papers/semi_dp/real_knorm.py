@@ -72,19 +72,19 @@ class KNormReal:
 
     def log_density(self, v: npt.ArrayLike) -> Any:
         """-eps gauge(v) - log_Z for v of shape (..., *shape) in the span; -inf off it."""
-        given = np.asarray(v, dtype=np.float64)
-        if given.shape[given.ndim - len(self.shape) :] != self.shape:
+        vector = np.asarray(v, dtype=np.float64)
+        if vector.shape[vector.ndim - len(self.shape) :] != self.shape:
             raise StructureError(
-                f"noise of shape {given.shape} was given, {self.shape} is needed.",
+                f"noise of shape {vector.shape} was given, {self.shape} is needed.",
                 remedy="Give one value per cell.",
             )
-        turned = given.swapaxes(-1, -2) if self._turned else given
+        turned = vector.swapaxes(-1, -2) if self._turned else vector
         flat = turned.reshape(-1, math.prod(self.shape))
         logs = -float(self.eps) * self.cones.gauge(flat) - self.log_Z
         rest = flat - flat @ self._onto @ self._onto.T
         off = np.abs(rest).max(axis=1) > 1e-9 * (1 + np.abs(flat).max(axis=1))
         logs[off] = -np.inf
-        return logs.reshape(given.shape[: given.ndim - len(self.shape)])[()]
+        return logs.reshape(vector.shape[: vector.ndim - len(self.shape)])[()]
 
     @cached_property
     def _onto(self) -> Floats:

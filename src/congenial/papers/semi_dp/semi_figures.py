@@ -124,8 +124,8 @@ def knorm_lines(k: int, eps: Fraction) -> list[Line]:
         noise = NormNoise(norm, k * k, size, float(eps) / A_STAR)  # type: ignore[arg-type]
         name = "l_infinity" if norm == "linf" else norm
         lines.append(Line(f"{name}, group privacy", noise.draw, noise.mean_square**0.5, float(eps)))
-    given = TwoWayNoise((k, k), eps / (6 if k >= 3 else 4))
-    lines.append(_whole("double geometric given the margins", given, float(eps)))
+    noise_given_margins = TwoWayNoise((k, k), eps / (6 if k >= 3 else 4))
+    lines.append(_whole("double geometric given the margins", noise_given_margins, float(eps)))
     lines.append(_knorm("K-norm, true S", k, eps, 3, float(eps)))
     lines.append(_knorm(PRINTED, k, eps, 2, float(eps) * (2 if k >= 3 else 1)))
     if k >= 3:
@@ -162,9 +162,9 @@ def figure3(study: Study) -> dict[str, Any]:
             study.progress(f"k = {k}, epsilon = {level}")
             for line in knorm_lines(k, Fraction(level)):
                 for model in MODELS:
-                    found = _measured(line, model, k, randomness, 30)
+                    measured = _measured(line, model, k, randomness, 30)
                     eps = float(Fraction(level))
-                    rows.append([model, k, eps, *found, f"{model}, epsilon = {eps:g}"])
+                    rows.append([model, k, eps, *measured, f"{model}, epsilon = {eps:g}"])
     return {
         "columns": [
             *("model", "k", "epsilon", "mechanism", "average l2", "root mean square"),
