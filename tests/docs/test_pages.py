@@ -122,8 +122,16 @@ def test_the_index_and_the_navigation_list_every_page() -> None:
 GUIDES = sorted([*(DOCS / "tutorial").glob("*.md"), *(DOCS / "how-to").glob("*.md")])
 
 
-@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
-def test_a_guide_ends_with_the_next_step(page: Path) -> None:
+FOLDERS = ("tutorial", "how-to", "reference", "explanation")
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent.name in FOLDERS], ids=lambda page: page.stem
+)
+def test_a_page_says_what_it_is_for_and_ends_with_the_next_step(page: Path) -> None:
+    title, first = page.read_text().split("\n\n")[:2]
+    assert title.startswith("# ")
+    assert re.search(r"\b(?:page|you)\b|desk", first), "its first lines say what it is for"
     end = page.read_text().rstrip().rpartition("Next")[2]
     assert 0 < len(end.splitlines()) <= 6, "its last lines say what comes next"
 
