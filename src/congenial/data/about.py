@@ -128,7 +128,7 @@ class MapShapes:
 
 def _pairs(flat: Sequence[object]) -> Ring:
     """A ring from x, y, x, y; ValueError for anything but whole numbers in pairs."""
-    numbers = [one for one in flat if type(one) is int]
+    numbers = [number for number in flat if type(number) is int]
     if len(numbers) != len(flat) or len(numbers) % 2:
         raise ValueError
     return tuple(zip(numbers[::2], numbers[1::2], strict=True))
@@ -140,19 +140,19 @@ def read_map(path: Path, name: str, key: str, axis: str, levels: Sequence[str]) 
     `name` is how the plan writes the file. Features of other areas are passed over. SchemaError
     for what is no GeoJSON, is too large, or has none of the levels.
     """
-    found: dict[str, list[list[tuple[float, float]]]] = {}
+    outlines: dict[str, list[list[tuple[float, float]]]] = {}
     wanted, budget = set(levels), _Budget(name)
     for feature in _features(_document(path, name), name):
         level = _code(feature, key)
         if level in wanted:
-            found.setdefault(level, []).extend(_outlines(feature.get("geometry"), budget))
-    found = {level: found[level] for level in levels if found.get(level)}
-    if not found:
+            outlines.setdefault(level, []).extend(_outlines(feature.get("geometry"), budget))
+    outlines = {level: outlines[level] for level in levels if outlines.get(level)}
+    if not outlines:
         raise SchemaError(
             f"no feature of '{name}' has a category of '{axis}' in its property '{key}'.",
             remedy="Name the property with the codes in about.map.property.",
         )
-    return _on_a_grid(found, axis)
+    return _on_a_grid(outlines, axis)
 
 
 class _Budget:
@@ -197,15 +197,15 @@ def _features(document: Any, name: str) -> Iterator[dict[str, Any]]:
     features = document.get("features") if isinstance(document, dict) else None
     if not isinstance(features, list) or document.get("type") != "FeatureCollection":
         raise _no_geojson(name)
-    for one in features:
-        if isinstance(one, dict):
-            yield one
+    for feature in features:
+        if isinstance(feature, dict):
+            yield feature
 
 
 def _code(feature: Mapping[str, Any], key: str) -> str:
     """The code of a feature: its property, or its id where the key is "id"."""
-    told = feature.get("properties")
-    value = told.get(key) if isinstance(told, dict) else None
+    properties = feature.get("properties")
+    value = properties.get(key) if isinstance(properties, dict) else None
     if value is None and key == "id":
         value = feature.get("id")
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
@@ -217,8 +217,8 @@ def _outlines(geometry: Any, budget: _Budget) -> list[list[tuple[float, float]]]
     if kind not in ("Polygon", "MultiPolygon"):
         return []
     try:
-        told = geometry["coordinates"]
-        polygons = [told] if kind == "Polygon" else told
+        coordinates = geometry["coordinates"]
+        polygons = [coordinates] if kind == "Polygon" else coordinates
         rings = [ring for polygon in polygons for ring in polygon]
         budget.spend(sum(map(len, rings)))
         read = [[(float(point[0]), float(point[1])) for point in ring] for ring in rings]
@@ -232,10 +232,10 @@ def _outlines(geometry: Any, budget: _Budget) -> list[list[tuple[float, float]]]
 
 
 def _on_a_grid(
-    found: Mapping[str, Sequence[Sequence[tuple[float, float]]]], axis: str
+    outlines: Mapping[str, Sequence[Sequence[tuple[float, float]]]], axis: str
 ) -> MapShapes:
     """Outlines in whole numbers, coarse enough to be carried by a page."""
-    points = [point for rings in found.values() for ring in rings for point in ring]
+    points = [point for rings in outlines.values() for ring in rings for point in ring]
     if not points:
         raise SchemaError(
             f"the areas of '{axis}' have no outlines.", remedy="Check the map's file."
@@ -256,11 +256,11 @@ def _on_a_grid(
             across, down = (x - left) * squeeze * scale, (high - y) * scale
             return step * round(across / step), step * round(down / step)
 
-        made = {
+        placed = {
             level: tuple(_plain([place(*point) for point in ring]) for ring in rings)
-            for level, rings in found.items()
+            for level, rings in outlines.items()
         }
-        return {level: _kept(rings) for level, rings in made.items()}
+        return {level: _kept(rings) for level, rings in placed.items()}
 
     step = 1
     rings = rings_of(step)
@@ -274,27 +274,29 @@ def _on_a_grid(
 def _clipped(rings: Mapping[str, tuple[Ring, ...]]) -> dict[str, tuple[Ring, ...]]:
     """Within the grid, where a coarse step rounded beyond it."""
     return {
-        level: tuple(tuple((min(x, WIDTH), min(y, HEIGHT)) for x, y in ring) for ring in told)
-        for level, told in rings.items()
+        level: tuple(
+            tuple((min(x, WIDTH), min(y, HEIGHT)) for x, y in ring) for ring in level_rings
+        )
+        for level, level_rings in rings.items()
     }
 
 
 def _kept(rings: Sequence[Ring]) -> tuple[Ring, ...]:
     """Rings that are seen; the largest where none is, so that no area is lost."""
-    seen = tuple(ring for ring in rings if len(ring) >= _FEW)
-    return seen or tuple(sorted(rings, key=len)[-1:])
+    visible = tuple(ring for ring in rings if len(ring) >= _FEW)
+    return visible or tuple(sorted(rings, key=len)[-1:])
 
 
 def _plain(points: Sequence[Point]) -> Ring:
     """Without points that repeat the one before or lie on the line between their neighbours."""
-    kept: list[Point] = []
+    corners: list[Point] = []
     for point in points:
-        if kept and kept[-1] == point:
+        if corners and corners[-1] == point:
             continue
-        if len(kept) > 1 and _on_a_line(kept[-2], kept[-1], point):
-            kept.pop()
-        kept.append(point)
-    return tuple(kept)
+        if len(corners) > 1 and _on_a_line(corners[-2], corners[-1], point):
+            corners.pop()
+        corners.append(point)
+    return tuple(corners)
 
 
 def _on_a_line(first: Point, middle: Point, last: Point) -> bool:

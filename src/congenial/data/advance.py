@@ -37,9 +37,9 @@ class Advance(str):
 
     def __new__(cls, step: str, share: float, detail: str = "") -> Advance:
         """The words of a step, with its share cut to 0 to 1."""
-        made = super().__new__(cls, f"{step}: {detail}" if detail else step)
-        made.step, made.share = step, min(max(share, 0.0), 1.0)
-        return made
+        text = super().__new__(cls, f"{step}: {detail}" if detail else step)
+        text.step, text.share = step, min(max(share, 0.0), 1.0)
+        return text
 
 
 def quiet(words: str) -> None:
@@ -72,10 +72,10 @@ def one_by_one(things: Sequence[Thing], step: str, progress: Tell = tell) -> Ite
     (['a', 'b'], [0.0, 0.5])
     """
     every = math.ceil(len(things) / OFTEN)
-    for at, one in enumerate(things):
+    for at, thing in enumerate(things):
         if at % every == 0:
             progress(Advance(step, at / len(things)))
-        yield one
+        yield thing
 
 
 class StepClock:
@@ -118,7 +118,7 @@ def bytes_read() -> int | None:
         lines = Path("/proc/self/io").read_text(encoding="ascii").splitlines()
     except OSError:
         return None
-    return next((int(one[7:]) for one in lines if one.startswith("rchar: ")), None)
+    return next((int(line[7:]) for line in lines if line.startswith("rchar: ")), None)
 
 
 @contextmanager

@@ -123,7 +123,7 @@ class AreaParts:
         A county that lies in two states is such a crossing.
         """
         names = {self.attribute.name, self.parts}
-        names |= {name for one in tables if (name := self.geographic(one)) is not None}
+        names |= {name for table in tables if (name := self.geographic(table)) is not None}
         ordered = sorted(names, key=lambda name: -self.schema.axis(name).size)
         for fine, coarse in pairwise(ordered):
             try:
@@ -143,13 +143,19 @@ class AreaParts:
     def schema_of(self, part: int) -> Schema:
         """The schema of one part: its areas, with all of their coarser names."""
         at = self.areas(part)
-        one = self.attribute
-        levels = tuple(one.levels[i] for i in at)
-        coarser = {name: tuple(parents[i] for i in at) for name, parents in one.coarser.items()}
-        made = Attribute(
-            one.name, "categorical", levels=levels, coarser=coarser, from_file=one.from_file
+        geography = self.attribute
+        levels = tuple(geography.levels[i] for i in at)
+        coarser = {
+            name: tuple(parents[i] for i in at) for name, parents in geography.coarser.items()
+        }
+        own_areas = Attribute(
+            geography.name,
+            "categorical",
+            levels=levels,
+            coarser=coarser,
+            from_file=geography.from_file,
         )
-        return self._with(made)
+        return self._with(own_areas)
 
     @cached_property
     def upper(self) -> Schema:
@@ -166,8 +172,8 @@ class AreaParts:
         """The schema with another geography in the same place."""
         return Schema(
             tuple(
-                geography if one.name == self.attribute.name else one
-                for one in self.schema.attributes
+                geography if attribute.name == self.attribute.name else attribute
+                for attribute in self.schema.attributes
             )
         )
 
@@ -211,9 +217,9 @@ def _placed(parts: AreaParts, names: Sequence[str], cells: str, areas: str) -> s
         place = "areas.local" if at == area else f"c{at}"
         number = f"({number}) * {size} + {place}"
         refusal += f"WHEN c{at} < 0 THEN {_CODES * at} - c{at} "
-    known = " AND ".join(f"c{at} >= 0" for at in range(len(names)))
+    has_cell = " AND ".join(f"c{at} >= 0" for at in range(len(names)))
     return (
-        f"SELECT CASE WHEN {known} THEN areas.part ELSE {REFUSED} END AS part, "
+        f"SELECT CASE WHEN {has_cell} THEN areas.part ELSE {REFUSED} END AS part, "
         f"CASE {refusal}ELSE {number} END AS cell, n "
         f"FROM ({cells}) AS cells LEFT JOIN {areas} AS areas ON areas.code = c{area}"
     )
@@ -230,9 +236,9 @@ def _refuse_found(folder: Path, data: Microdata, names: Sequence[str]) -> None:
         codes.append(pq.ParquetFile(file).read(columns=["cell"])["cell"].to_numpy())
     if not codes:
         return
-    told = np.unique(np.concatenate(codes))
+    codes_found = np.unique(np.concatenate(codes))
     for at, axis in enumerate(data.schema.axes(names)):
-        mine = told[(told - 1) // _CODES == at]
+        mine = codes_found[(codes_found - 1) // _CODES == at]
         refuse(axis, _CODES * at - mine, data.schema)
     raise DataError(
         "some records belong to no cell of the table.",

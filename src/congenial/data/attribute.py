@@ -50,8 +50,8 @@ def check_names(names: Sequence[object], what: str) -> None:
 
 def shared(names: Sequence[str]) -> tuple[str, ...]:
     """The same names, equal ones as one object: a million areas lie in few counties."""
-    known: dict[str, str] = {}
-    return tuple(map(known.setdefault, names, names))
+    first_equal: dict[str, str] = {}
+    return tuple(map(first_equal.setdefault, names, names))
 
 
 def refuse_repeats(names: Iterable[str], what: str) -> None:
@@ -177,10 +177,13 @@ class Attribute:
             check_name(self.label, f"attribute {self.name!r}: label")
         if not self.labels:
             return
-        known = {*self.levels, *(one for parents in self.coarser.values() for one in parents)}
+        categories = {
+            *self.levels,
+            *(one for parents in self.coarser.values() for one in parents),
+        }
         for level, label in self.labels.items():
             check_name(label, f"attribute {self.name!r}: label")
-            if level not in known:
+            if level not in categories:
                 raise SchemaError(
                     f"attribute {self.name!r}: labels names {level!r}, which is not one of its "
                     "categories.",
@@ -188,16 +191,16 @@ class Attribute:
                     "coarser name.",
                 )
         for levels in (self.levels, *(dict.fromkeys(one) for one in self.coarser.values())):
-            shown = [self.labels.get(level, level) for level in levels]
-            refuse_repeats(shown, f"attribute {self.name!r}: the label")
+            labels = [self.labels.get(level, level) for level in levels]
+            refuse_repeats(labels, f"attribute {self.name!r}: the label")
 
     def __hash__(self) -> int:
         return hash((self.name, self.kind, self.levels, self.edges))
 
     def __reduce__(self) -> tuple[type[Attribute], tuple[object, ...]]:
         # A read-only mapping cannot be pickled; a schema is public and may travel to workers.
-        given = [getattr(self, one.name) for one in fields(self) if one.init]
-        return Attribute, tuple(dict(v) if isinstance(v, Mapping) else v for v in given)
+        values = [getattr(self, member.name) for member in fields(self) if member.init]
+        return Attribute, tuple(dict(v) if isinstance(v, Mapping) else v for v in values)
 
     @property
     def size(self) -> int:
@@ -229,8 +232,8 @@ class Attribute:
                 f"attribute {self.name!r} has unknown kind {self.kind!r}.",
                 remedy="Use 'categorical', 'bins' or 'integers'.",
             )
-        given = {"top": self.top, "bottom": self.bottom, "low": self.low, "high": self.high}
-        foreign = {name for name, value in given.items() if value is not None}
+        optional = {"top": self.top, "bottom": self.bottom, "low": self.low, "high": self.high}
+        foreign = {name for name, value in optional.items() if value is not None}
         foreign |= {"edges"} if self.edges else set()
         foreign |= {"whole"} if self.whole_values else set()
         foreign -= allowed[self.kind]

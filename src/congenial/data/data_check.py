@@ -1,7 +1,7 @@
 """Everything that is wrong with the records of a plan, in one run. CONFIDENTIAL: for the curator.
 
-    found = check_data(plan.source, plan.schema, plan.unit, examples=5)
-    found.fits, [(one.column, one.kind, one.rows) for one in found.problems]
+    checked = check_data(plan.source, plan.schema, plan.unit, examples=5)
+    checked.fits, [(problem.column, problem.kind, problem.rows) for problem in checked.problems]
 
 Files are looked at first (encoding, separator, header, malformed rows), then the columns that are
 there, all in one pass; columns with problems are read once more for their values. Nothing here is
@@ -152,12 +152,12 @@ class _Check:
         """Look at all values; the number of rows, and the columns that were looked at."""
         opened = self._open(needed(there, self.planned.derivations), files, even)
         try:
-            found = self._values(self._numbered(opened), there)
+            values = self._values(self._numbered(opened), there)
             at = len(files.problems)
             self.problems[at:at] = _malformed(opened, self.examples)
         finally:
             opened.close()
-        return found
+        return values
 
     def _read_evened(
         self, there: Sequence[str], files: FilesFound, error: DataError
@@ -174,7 +174,7 @@ class _Check:
 
     def _present(self, wanted: Sequence[str], columns: Sequence[str]) -> list[str]:
         """The wanted columns that the data have, or have what they are derived from."""
-        absent = [one for one in needed(wanted, self.planned.derivations) if one not in columns]
+        absent = [name for name in needed(wanted, self.planned.derivations) if name not in columns]
         for name in absent:
             like = _like(name, columns)
             words = "the data have no such column"
@@ -186,7 +186,7 @@ class _Check:
                 )
             self.problems.append(DataProblem("column absent", name, None, words, remedy))
         derivations = self.planned.derivations
-        return [one for one in wanted if not set(needed([one], derivations)) & set(absent)]
+        return [name for name in wanted if not set(needed([name], derivations)) & set(absent)]
 
     def _open(self, columns: Sequence[str], files: FilesFound, even: bool) -> Source:
         address = self.planned.address
@@ -219,10 +219,10 @@ class _Check:
                 count = counts[name, reason]
                 if count:
                     with self._telling(records, f"checking column {name!r}"):
-                        found = refused_values(
+                        refused = refused_values(
                             records, self.schema, name, reason, count, self.examples
                         )
-                    self._add(*found)
+                    self._add(*refused)
         for at, step in enumerate(steps):
             if isinstance(step, DatePart):
                 self._add(*undated(plain.under(steps[:at]), step, self.examples))
@@ -243,8 +243,10 @@ class _Check:
     def _add(self, problem: DataProblem | None, lines: tuple[PlanLine, ...]) -> None:
         self.problems += [] if problem is None else [problem]
         # one line for one column; a column that is derived already is for the curator to mend
-        known = {line.key for line in self.lines} | {one.name for one in self.planned.derivations}
-        self.lines += [line for line in lines if line.key not in known]
+        settled = {line.key for line in self.lines} | {
+            derivation.name for derivation in self.planned.derivations
+        }
+        self.lines += [line for line in lines if line.key not in settled]
 
     def _readable(self, plain: OpenedRecords, there: Sequence[str]) -> list[str]:
         """Columns stored in a form that their levels, or what is derived, can be read from."""
@@ -266,7 +268,7 @@ class _Check:
 
 def _like(name: str, columns: Sequence[str]) -> str | None:
     """The column that is probably meant: but for blanks and case, or close to it."""
-    tidy = {one.strip().casefold(): one for one in columns}
+    tidy = {column.strip().casefold(): column for column in columns}
     return tidy.get(name.casefold()) or closest(name, columns)
 
 
@@ -352,16 +354,16 @@ class OpenedRecords:
         many different ones there are.
         """
         at = f", min(row_number, {AT_MOST_ROWS}) AS at" if self.numbered else ""
-        found = self.source.run(
+        groups = self.source.run(
             f"SELECT value, COUNT(*) AS n, COUNT(*) OVER () AS every{at} FROM ({rows}) AS odd "
             f"GROUP BY value ORDER BY n DESC, value LIMIT {MOST_VALUES}"
         ).to_pylist()
-        return [_example(row) for row in found], int(found[0]["every"]) if found else 0
+        return [_example(row) for row in groups], int(groups[0]["every"]) if groups else 0
 
     def count(self, rows: str) -> int:
         """How many rows a query has."""
-        found = self.source.run(f"SELECT COUNT(*) AS n FROM ({rows}) AS counted")
-        return int(found["n"][0].as_py())
+        counted = self.source.run(f"SELECT COUNT(*) AS n FROM ({rows}) AS counted")
+        return int(counted["n"][0].as_py())
 
 
 def _example(row: Mapping[str, Any]) -> Example:
@@ -380,9 +382,9 @@ def count_refusals(records: OpenedRecords, schema: Schema, names: Sequence[str])
         for reason in Refusal
     ]
     listed = ", ".join(["COUNT(*) AS n", *sums])
-    found = records.source.run(f"SELECT {listed} FROM ({rows}) AS coded").to_pylist()[0]
-    return int(found["n"]), {
-        (name, reason): int(found[f"r{at}_{-int(reason)}"] or 0)
+    counted = records.source.run(f"SELECT {listed} FROM ({rows}) AS coded").to_pylist()[0]
+    return int(counted["n"]), {
+        (name, reason): int(counted[f"r{at}_{-int(reason)}"] or 0)
         for at, name in enumerate(names)
         for reason in Refusal
     }
@@ -406,19 +408,23 @@ def refused_values(
     rows = coded(axes, schema, records.types, records.name, dialect, beside)
     refused = f"SELECT * FROM ({rows}) AS coded WHERE c0 = {int(reason)}"
     every, distinct = records.grouped(refused)
-    found = [one for one in every if one.value != NO_DATE]
-    dateless = sum(one.rows for one in every) - sum(one.rows for one in found)
-    if not found:
+    examples_found = [example for example in every if example.value != NO_DATE]
+    dateless = sum(example.rows for example in every) - sum(
+        example.rows for example in examples_found
+    )
+    if not examples_found:
         return None, ()
     attribute = schema.attribute(column)
-    values = {one.value: one.rows for one in found if one.value is not None}
+    values = {
+        example.value: example.rows for example in examples_found if example.value is not None
+    }
     suggestion = _suggestion(attribute, reason, values)
-    shown = tuple(
-        Example(one.value, one.rows, one.at, suggestion.meant.get(one.value or ""))
-        for one in found[:examples]
+    listed = tuple(
+        Example(example.value, example.rows, example.at, suggestion.meant.get(example.value or ""))
+        for example in examples_found[:examples]
     )
     words, remedy = _words(attribute, reason)
-    different = distinct - (len(every) - len(found)) if values else 0
+    different = distinct - (len(every) - len(examples_found)) if values else 0
     problem = DataProblem(
         KINDS[reason],
         column,
@@ -427,7 +433,7 @@ def refused_values(
         remedy,
         suggestion.pattern,
         different,
-        shown,
+        listed,
     )
     return problem, suggestion.lines
 
@@ -463,35 +469,35 @@ def _words(attribute: Attribute, reason: Refusal) -> tuple[str, str]:
 
 
 def undated(
-    records: OpenedRecords, one: DatePart, examples: int
+    records: OpenedRecords, date_part: DatePart, examples: int
 ) -> tuple[DataProblem | None, tuple[PlanLine, ...]]:
     """Text in a column of dates that is no date in the layout that the plan gives."""
-    stored = records.types[one.column]
+    name, stored = date_part.name, records.types[date_part.column]
     if stored.kind != "text":
         return None, ()
-    read = records.source.dialect.read_date(records.column(one.column), one.layout)
-    beside = ", ".join([f"{records.column(one.column)} AS value", *records.beside])
-    where = f"{records.column(one.column)} IS NOT NULL AND ({read}) IS NULL"
+    read = records.source.dialect.read_date(records.column(date_part.column), date_part.layout)
+    beside = ", ".join([f"{records.column(date_part.column)} AS value", *records.beside])
+    where = f"{records.column(date_part.column)} IS NOT NULL AND ({read}) IS NULL"
     undated_rows = f"SELECT {beside} FROM {records.name} AS src WHERE {where}"
-    found, distinct = records.grouped(undated_rows)
-    if not found:
+    undated_texts, distinct = records.grouped(undated_rows)
+    if not undated_texts:
         return None, ()
     dated = f"SELECT 1 AS n FROM {records.name} AS src WHERE ({read}) IS NOT NULL"
-    if one.invalid_is_missing and records.count(dated):
+    if date_part.invalid_is_missing and records.count(dated):
         return None, ()
-    layouts = for_dates([value.value for value in found if value.value is not None])
+    layouts = for_dates([value.value for value in undated_texts if value.value is not None])
     pattern = f"dates written as {' or '.join(layouts)}" if layouts else ""
     problem = DataProblem(
         "not a date",
-        one.column,
+        date_part.column,
         records.count(undated_rows),
-        f"not a valid date in the format {one.layout or '%Y-%m-%d'}",
-        f'Say how dates are written in derive.{one.name}: format = "{(*layouts, "%d.%m.%Y")[0]}". '
+        f"not a valid date in the format {date_part.layout or '%Y-%m-%d'}",
+        f'Say how dates are written in derive.{name}: format = "{(*layouts, "%d.%m.%Y")[0]}". '
         "Where a few dates do not exist, correct them, or count them as missing: "
-        f'invalid = "missing" in derive.{one.name} and missing = "unknown" in schema.{one.name}.',
+        f'invalid = "missing" in derive.{name} and missing = "unknown" in schema.{name}.',
         pattern,
         distinct,
-        tuple(found[:examples]),
+        tuple(undated_texts[:examples]),
     )
     return problem, ()
 
@@ -500,7 +506,7 @@ def blank_rows(
     records: OpenedRecords, columns: Sequence[str]
 ) -> tuple[DataProblem | None, tuple[PlanLine, ...]]:
     """Rows in which every column that is used is empty."""
-    blank = " AND ".join(f"{records.column(one)} IS NULL" for one in columns)
+    blank = " AND ".join(f"{records.column(column)} IS NULL" for column in columns)
     count = records.count(f"SELECT 1 AS n FROM {records.name} AS src WHERE {blank}")
     if not count:
         return None, ()
@@ -521,17 +527,17 @@ def unit_problems(records: OpenedRecords, unit: Unit, examples: int) -> list[Dat
         f"SUM(CASE WHEN value IS NOT NULL AND k > {unit.rows} THEN 1 ELSE 0 END) AS units "
         f"FROM ({grouped}) AS units"
     ).to_pylist()[0]
-    found = []
+    problems = []
     if sums["missing"]:
         words = "rows without a value for the unit"
         remedy = "Every record needs a value that identifies its unit."
         missing = int(sums["missing"])
-        found.append(DataProblem("unit missing", unit.column, missing, words, remedy))
+        problems.append(DataProblem("unit missing", unit.column, missing, words, remedy))
     if sums["many"] and not unit.truncate:
         limit = f"{unit.rows} row{'s' if unit.rows > 1 else ''}"
         words = f"rows of units that have more than {limit}"
-        shown = _repeated(records, unit, text) if examples else []
-        found.append(
+        repeated = _repeated(records, unit, text) if examples else []
+        problems.append(
             DataProblem(
                 "unit repeated",
                 unit.column,
@@ -539,17 +545,17 @@ def unit_problems(records: OpenedRecords, unit: Unit, examples: int) -> list[Dat
                 words,
                 unit.remedy,
                 distinct=int(sums["units"]),
-                examples=tuple(shown[:examples]),
+                examples=tuple(repeated[:examples]),
             )
         )
-    return found
+    return problems
 
 
 def _repeated(records: OpenedRecords, unit: Unit, text: str) -> list[Example]:
     beside = ", ".join([f"{text} AS value", *records.beside])
     owned = f"SELECT {beside} FROM {records.name} AS src WHERE {text} IS NOT NULL"
-    found, _ = records.grouped(owned)
-    return [one for one in found if one.rows > unit.rows]
+    units, _ = records.grouped(owned)
+    return [example for example in units if example.rows > unit.rows]
 
 
 # Files -----------------------------------------------------------------------------------------
@@ -585,8 +591,8 @@ def look_at_files(
         return _workbooks(files, file_format, examples)
     if kind == "parquet":
         return _parquet(files, file_format)
-    found = _encoding(files, file_format, examples)
-    return _header(files, found, wanted)
+    decoded = _encoding(files, file_format, examples)
+    return _header(files, decoded, wanted)
 
 
 def _unreadable(error: DataError) -> DataProblem:
@@ -663,7 +669,7 @@ def guessed_encoding(file: Path) -> str:
         return "utf-16"
     if start[1::2].count(0) > len(start) // 4:
         return "utf-16-le"
-    return next(one for one in _CANDIDATES if decodes(file, one))
+    return next(encoding for encoding in _CANDIDATES if decodes(file, encoding))
 
 
 def _undecodable_lines(file: Path, encoding: str) -> list[int]:
@@ -687,18 +693,18 @@ def _open_bytes(file: Path) -> Any:
     return opener(file, "rb")
 
 
-def _header(files: Sequence[Path], found: FilesFound, wanted: Sequence[str]) -> FilesFound:
+def _header(files: Sequence[Path], decoded: FilesFound, wanted: Sequence[str]) -> FilesFound:
     """The names in the header, read with the separator under which most wanted columns appear."""
-    encoding = found.file_format.encoding or "utf-8-sig"
+    encoding = decoded.file_format.encoding or "utf-8-sig"
     with open_text(files[0], encoding, errors="replace") as text:
         line = text.readline(1_000_000).rstrip("\r\n").removeprefix("\ufeff")
     try:
-        declared = header_reading(line, files[0].name, wanted, found.file_format.separator)
+        declared = header_reading(line, files[0].name, wanted, decoded.file_format.separator)
     except DataError as error:
-        return replace(found, problems=(*found.problems, _unreadable(error)))
+        return replace(decoded, problems=(*decoded.problems, _unreadable(error)))
     best = _better_separator(line, wanted, declared)
     if best == declared:
-        return replace(found, columns=declared[1])
+        return replace(decoded, columns=declared[1])
     problem = DataProblem(
         "separator",
         "",
@@ -708,9 +714,9 @@ def _header(files: Sequence[Path], found: FilesFound, wanted: Sequence[str]) -> 
     )
     return FilesFound(
         best[1],
-        replace(found.file_format, separator=best[0]),
-        (*found.problems, problem),
-        (*found.lines, PlanLine("data", "separator", json.dumps(best[0]))),
+        replace(decoded.file_format, separator=best[0]),
+        (*decoded.problems, problem),
+        (*decoded.lines, PlanLine("data", "separator", json.dumps(best[0]))),
     )
 
 
@@ -720,4 +726,4 @@ def _better_separator(
     """The reading of a header by any mark in it that finds more wanted columns, or the declared."""
     marks = dict.fromkeys(mark for mark in line if not mark.isalnum() and mark not in "\"_ '")
     readings = [header_reading(line, "", wanted, mark) for mark in marks]
-    return max([declared, *readings], key=lambda one: len(set(one[1]) & set(wanted)))
+    return max([declared, *readings], key=lambda reading: len(set(reading[1]) & set(wanted)))

@@ -77,7 +77,7 @@ class DataProblem:
             "pattern": self.pattern,
             "remedy": self.remedy,
             "distinct": self.distinct,
-            "examples": [one.to_dict() for one in self.examples],
+            "examples": [example.to_dict() for example in self.examples],
         }
 
 
@@ -120,10 +120,10 @@ class DataCheck:
         return {
             "rows": self.rows,
             "fits": self.fits,
-            "problems": [one.to_dict() for one in self.problems],
+            "problems": [line.to_dict() for line in self.problems],
             "lines": [
-                {"section": one.section, "line": str(one), "shows_values": one.shows_values}
-                for one in self.lines
+                {"section": line.section, "line": str(line), "shows_values": line.shows_values}
+                for line in self.lines
             ],
             "unread": list(self.unread),
         }
@@ -178,10 +178,10 @@ def for_levels(column: str, levels: Sequence[str], strangers: Mapping[str, int])
 
 def _tidied(column: str, levels: Sequence[str], strangers: Mapping[str, int]) -> Suggestion | None:
     """The simplest tidying after which every value is a level; None where none does that."""
-    known = set(levels)
+    categories = set(levels)
     for pattern, keys, mend in _tidyings(levels):
-        stay = all(mend(level) == level for level in known)
-        if stay and all(mend(value) in known for value in strangers):
+        stay = all(mend(level) == level for level in categories)
+        if stay and all(mend(value) in categories for value in strangers):
             line = PlanLine("derive", _key(column), f"{{ tidy = {quoted(column)}, {keys} }}")
             return Suggestion(pattern, {value: mend(value) for value in strangers}, (line,))
     return None
@@ -190,13 +190,13 @@ def _tidied(column: str, levels: Sequence[str], strangers: Mapping[str, int]) ->
 def _tidyings(levels: Sequence[str]) -> list[tuple[str, str, Callable[[str], str]]]:
     """Tidyings that leave these levels as they are, the simplest first: words, keys, function."""
     cases = {"lower": str.lower, "upper": str.upper}
-    found: list[tuple[str, str, Callable[[str], str]]] = [
+    tidyings: list[tuple[str, str, Callable[[str], str]]] = [
         ("match a category except for spaces around it", "trim = true", str.strip)
     ]
     for name, change in cases.items():
         case = f'case = "{name}"'
-        found.append(("match a category except for upper or lower case", case, change))
-        found.append(
+        tidyings.append(("match a category except for upper or lower case", case, change))
+        tidyings.append(
             (
                 "match a category except for spaces and upper or lower case",
                 f"trim = true, {case}",
@@ -205,14 +205,14 @@ def _tidyings(levels: Sequence[str]) -> list[tuple[str, str, Callable[[str], str
         )
     width = len(levels[0]) if levels else 0
     if width and all(len(level) == width for level in levels):
-        found.append(
+        tidyings.append(
             (
                 "match a category except for zeros in front",
                 f"width = {width}",
                 lambda value: value.rjust(width, "0"),
             )
         )
-    return found
+    return tidyings
 
 
 def _spelled(column: str, levels: Sequence[str], strangers: Mapping[str, int]) -> Suggestion | None:

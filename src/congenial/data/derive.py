@@ -96,9 +96,9 @@ class DatePart(OfOneColumn):
         text = f"CAST({self._number(read)} AS {dialect.text_type})"
         if self.invalid_is_missing:
             return DerivedColumn(text, ColumnType("text"))
-        known = f"COALESCE({text}, '{NO_DATE}')"  # dates without end have no year either
+        number = f"COALESCE({text}, '{NO_DATE}')"  # dates without end have no year either
         return DerivedColumn(
-            f"CASE WHEN {column} IS NULL THEN NULL ELSE {known} END", ColumnType("text")
+            f"CASE WHEN {column} IS NULL THEN NULL ELSE {number} END", ColumnType("text")
         )
 
     def _number(self, day: str) -> str:
@@ -162,7 +162,8 @@ class Tidied(OfOneColumn):
     levels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.case == "levels" and len({one.lower() for one in self.levels}) < len(self.levels):
+        spelled = {level.lower() for level in self.levels}
+        if self.case == "levels" and len(spelled) < len(self.levels):
             raise DataError(
                 f"derive.{self.name}: two categories of {self.name!r} differ only in upper and "
                 "lower case.",
@@ -228,10 +229,10 @@ def needed(wanted: Sequence[str], derivations: Sequence[Derivation]) -> list[str
     ['sex', 'tract', 'number']
     """
     columns = list(dict.fromkeys(wanted))
-    for one in reversed(derivations):
-        if one.name in columns:
-            columns.remove(one.name)
-            columns += [name for name in one.inputs if name not in columns]
+    for derivation in reversed(derivations):
+        if derivation.name in columns:
+            columns.remove(derivation.name)
+            columns += [name for name in derivation.inputs if name not in columns]
     return columns
 
 
@@ -259,23 +260,25 @@ def derived(
     dialect: Dialect,
 ) -> tuple[str, dict[str, ColumnType]]:
     """What SQL calls the records of `name` with the derived columns, and how each is stored."""
-    kept = dict(types)
-    for one in derivations:
-        made = one.made(kept, dialect)
-        others = [f"src.{dialect.identifier(other)}" for other in kept if other != one.name]
-        own = f"{made.expression} AS {dialect.identifier(one.name)}"
-        name = f"(SELECT {', '.join([*others, own])} FROM {name} AS src {made.join})"
-        kept.pop(one.name, None)
-        kept[one.name] = made.stored
-    return name, kept
+    stored = dict(types)
+    for derivation in derivations:
+        column = derivation.made(stored, dialect)
+        others = [
+            f"src.{dialect.identifier(other)}" for other in stored if other != derivation.name
+        ]
+        own = f"{column.expression} AS {dialect.identifier(derivation.name)}"
+        name = f"(SELECT {', '.join([*others, own])} FROM {name} AS src {column.join})"
+        stored.pop(derivation.name, None)
+        stored[derivation.name] = column.stored
+    return name, stored
 
 
 def used(wanted: Sequence[str], derivations: Sequence[Derivation]) -> tuple[Derivation, ...]:
     """The derivations that the wanted columns rest on, in order."""
-    kept: list[Derivation] = []
+    steps: list[Derivation] = []
     columns = set(wanted)
-    for one in reversed(derivations):
-        if one.name in columns:
-            columns = (columns - {one.name}) | set(one.inputs)
-            kept.insert(0, one)
-    return tuple(kept)
+    for derivation in reversed(derivations):
+        if derivation.name in columns:
+            columns = (columns - {derivation.name}) | set(derivation.inputs)
+            steps.insert(0, derivation)
+    return tuple(steps)

@@ -94,14 +94,14 @@ def parse(text: str, schema: Schema) -> Predicate:
     if parser.peek().kind != "end":
         parser.fail("'and', 'or' or the end")
     used = set(_bases(node))
-    attributes = [one for one in schema.attributes if one.name in used]
-    shape = tuple(one.size for one in attributes)
+    attributes = [attribute for attribute in schema.attributes if attribute.name in used]
+    shape = tuple(attribute.size for attribute in attributes)
     if math.prod(shape) > MAX_CELLS:
         raise PredicateError(
             f"the condition covers {math.prod(shape)} cells, more than {MAX_CELLS}.",
             remedy="Use fewer attributes in one condition.",
         )
-    dimension = {one.name: at for at, one in enumerate(attributes)}
+    dimension = {attribute.name: at for at, attribute in enumerate(attributes)}
     # A copy: a broadcast view would share memory between cells.
     mask = np.broadcast_to(_evaluate(node, dimension), shape).copy()
     mask.flags.writeable = False
@@ -394,15 +394,15 @@ class _Subject:
 
         Raises PredicateError when an interval lies on both sides.
         """
-        shown = f"{self.name} {symbol} {written(value)}"
+        comparison = f"{self.name} {symbol} {written(value)}"
         if not self.uppers:
             raise PredicateError(
-                f"{shown}: the categories of {self.name!r} are text, not numbers.",
+                f"{comparison}: the categories of {self.name!r} are text, not numbers.",
                 remedy=f"Write {self.name} = '{written(value)}' if that is a category.",
             )
         if self.attribute.whole and not isinstance(value, int):
             raise PredicateError(
-                f"{shown}: {self.name!r} has whole numbers only.",
+                f"{comparison}: {self.name!r} has whole numbers only.",
                 remedy=f"Use {math.floor(value)} or {math.ceil(value)}.",
             )
         included = symbol in ("<=", ">")
@@ -412,16 +412,16 @@ class _Subject:
         if below < len(self.uppers):
             lower = self.lowers[below]
             if lower < value or (included and lower == value):
-                self._refuse_cut(shown, below)
+                self._refuse_cut(comparison, below)
         return below
 
-    def _refuse_cut(self, shown: str, code: int) -> NoReturn:
+    def _refuse_cut(self, comparison: str, code: int) -> NoReturn:
         lower, upper = self.attribute.intervals[code]
         ends = [written(end) for end in (lower, upper) if end is not None]
         below = "has no lower edge" if lower is None else f"starts at {written(lower)}"
         above = "has no upper edge" if upper is None else f"ends before {written(upper)}"
         raise PredicateError(
-            f"{shown} cuts the class {self.attribute.levels[code]!r} of {self.name!r}, which "
+            f"{comparison} cuts the class {self.attribute.levels[code]!r} of {self.name!r}, which "
             f"{below} and {above}.",
             remedy=f"Compare with < or >= at the edge {' or '.join(ends)}, or add an edge.",
         )

@@ -34,10 +34,10 @@ def fraction(value: Fraction | int | float | str | Decimal) -> Fraction:
         exponent = _EXPONENT.search(value)
         if len(value) > MAX_DIGITS or (exponent and abs(int(exponent[1])) > MAX_DIGITS):
             raise ValueError("the number is too long, or its exponent is out of range")
-    found = Fraction(value)
-    if found and not LARGEST > abs(found) > Fraction(1, LARGEST):
+    number = Fraction(value)
+    if number and not LARGEST > abs(number) > Fraction(1, LARGEST):
         raise ValueError("the number is not between 1e-300 and 1e300")
-    return found
+    return number
 
 
 def exact(value: object, where: str) -> Number:

@@ -32,11 +32,11 @@ KEYS = (*KINDS, "top", "bottom", "whole", "within", "missing", "other", "of", "l
 
 def closest(name: str, known: Iterable[str]) -> str | None:
     """The known name most like `name`, case aside; None if none is close."""
-    folded = {one.casefold(): one for one in reversed(list(known))}
+    folded = {other.casefold(): other for other in reversed(list(known))}
     if name.casefold() in folded:
         return folded[name.casefold()]
     # Comparing with a very long list, or with long texts, takes minutes and says little.
-    short = [one for one in folded if len(one) <= 60][-5000:]
+    short = [other for other in folded if len(other) <= 60][-5000:]
     close = difflib.get_close_matches(name[:60].casefold(), short, n=1)
     return folded[close[0]] if close else None
 
@@ -47,8 +47,8 @@ def near(name: str, known: Iterable[str]) -> str:
     close = closest(name, known)
     if close is not None:
         return f"Did you mean {close!r}?"
-    shown = ", ".join(repr(one) for one in known[:8])
-    return f"Known: {shown}{', ...' if len(known) > 8 else ''}."
+    listed = ", ".join(repr(other) for other in known[:8])
+    return f"Known: {listed}{', ...' if len(known) > 8 else ''}."
 
 
 @dataclass(frozen=True)
@@ -71,58 +71,59 @@ class Schema:
 
     def __post_init__(self) -> None:
         expect(self.attributes, (tuple, list), "the schema", "Use Schema.from_dict.", SchemaError)
-        for one in self.attributes:
-            expect(one, Attribute, "an attribute", "Use Schema.from_dict.", SchemaError)
+        for attribute in self.attributes:
+            expect(attribute, Attribute, "an attribute", "Use Schema.from_dict.", SchemaError)
         object.__setattr__(self, "attributes", tuple(self.attributes))
         if not self.attributes:
             raise SchemaError("the schema has no attributes.", remedy="Declare at least one.")
-        names = [name for one in self.attributes for name in (one.name, *one.coarser)]
-        refuse_repeats(names, "the name")
-        refuse_repeats([name.casefold() for name in names], "ignoring case, the name")
-        axes = {
-            name: axis_of(one, name) for one in self.attributes for name in (one.name, *one.coarser)
-        }
-        object.__setattr__(self, "_axes", axes)
-        if any(one.size >= MANY for one in self.attributes):
+        axes = [
+            axis_of(attribute, name)
+            for attribute in self.attributes
+            for name in (attribute.name, *attribute.coarser)
+        ]
+        refuse_repeats([axis.name for axis in axes], "the name")
+        refuse_repeats([axis.name.casefold() for axis in axes], "ignoring case, the name")
+        object.__setattr__(self, "_axes", {axis.name: axis for axis in axes})
+        if any(attribute.size >= MANY for attribute in self.attributes):
             _MANY_LEVELS[id(self)] = self
 
     @property
     def names(self) -> tuple[str, ...]:
         """Attribute names, in order."""
-        return tuple(one.name for one in self.attributes)
+        return tuple(attribute.name for attribute in self.attributes)
 
     @property
     def of_units(self) -> tuple[str, ...]:
         """Names of the attributes that all rows of a unit share, in order."""
-        return tuple(one.name for one in self.attributes if one.of != "row")
+        return tuple(attribute.name for attribute in self.attributes if attribute.of != "row")
 
     @property
     def sizes(self) -> tuple[str, ...]:
         """Names of the attributes that are the number of rows of a unit, in order."""
-        return tuple(one.name for one in self.attributes if one.of == "unit size")
+        return tuple(attribute.name for attribute in self.attributes if attribute.of == "unit size")
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the attributes that are columns of the data: all but sizes of units."""
-        return tuple(one.name for one in self.attributes if one.of != "unit size")
+        return tuple(attribute.name for attribute in self.attributes if attribute.of != "unit size")
 
     def attribute(self, name: str) -> Attribute:
         """The attribute called `name`; SchemaError with a near match otherwise."""
-        for one in self.attributes:
-            if one.name == name:
-                return one
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute
         raise SchemaError(f"the schema has no attribute {name!r}.", remedy=near(name, self.names))
 
     def axis(self, name: str) -> Axis:
         """The axis called `name`, an attribute's name or a coarser name."""
         expect(name, str, "the name of an axis", "Give text.", SchemaError)
-        found = self._axes.get(name)
-        if found is None:
+        axis = self._axes.get(name)
+        if axis is None:
             raise SchemaError(
                 f"the schema has no attribute or coarser name {name!r}.",
                 remedy=near(name, self._axes),
             )
-        return found
+        return axis
 
     def axes(self, names: Sequence[str]) -> tuple[Axis, ...]:
         """The axes of a table; each attribute may occur once, at one resolution."""
@@ -161,7 +162,7 @@ class Schema:
         same = _in_use(mapping)
         if same is not None:
             return same
-        if sum(min(_integers(one), MAX_LEVELS) for one in mapping.values()) > MAX_LEVELS:
+        if sum(min(_integers(spec), MAX_LEVELS) for spec in mapping.values()) > MAX_LEVELS:
             raise SchemaError(
                 f"the schema has more than {MAX_LEVELS} categories in all.",
                 remedy="Use classes (edges) for wide ranges.",
@@ -173,7 +174,9 @@ class Schema:
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """The schema as plain JSON values; `from_dict` reads it back to an equal schema."""
         about = self.about.to_dict()
-        plain = {one.name: _spec(one) | _words(one) for one in self.attributes}
+        plain = {
+            attribute.name: _spec(attribute) | _words(attribute) for attribute in self.attributes
+        }
         return plain | ({KEY: about} if about else {})
 
     @cached_property
@@ -182,7 +185,7 @@ class Schema:
 
         Words for readers (`about`, `label`, `labels`) do not: the population stays the same.
         """
-        pairs = [(one.name, _spec(one)) for one in self.attributes]
+        pairs = [(attribute.name, _spec(attribute)) for attribute in self.attributes]
         text = json.dumps(pairs, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -190,8 +193,14 @@ class Schema:
         from congenial._notebook import grid  # for notebooks alone
 
         rows = [
-            (one.name, one.kind, len(one.levels), _some(one.levels), ", ".join(one.coarser))
-            for one in self.attributes
+            (
+                attribute.name,
+                attribute.kind,
+                len(attribute.levels),
+                _some(attribute.levels),
+                ", ".join(attribute.coarser),
+            )
+            for attribute in self.attributes
         ]
         title = f"Schema: {len(rows)} attribute{'s' if len(rows) > 1 else ''}"
         return grid(title, ("attribute", "kind", "levels", "labels", "coarser names"), rows)
@@ -203,46 +212,46 @@ _MANY_LEVELS: WeakValueDictionary[int, Schema] = WeakValueDictionary()
 def _in_use(mapping: Mapping[str, Any]) -> Schema | None:
     """The schema of many levels that was written as `mapping` and is still in use, if any."""
     many = any(
-        isinstance(one, Mapping)
-        and isinstance(one.get("levels"), list)
-        and len(one["levels"]) >= MANY
-        for one in mapping.values()
+        isinstance(spec, Mapping)
+        and isinstance(spec.get("levels"), list)
+        and len(spec["levels"]) >= MANY
+        for spec in mapping.values()
     )
-    known = list(_MANY_LEVELS.values()) if many else []
-    return next((one for one in known if one.to_dict() == mapping), None)
+    in_use = list(_MANY_LEVELS.values()) if many else []
+    return next((schema for schema in in_use if schema.to_dict() == mapping), None)
 
 
 def _some(labels: Sequence[str]) -> str:
     """The first labels, as many as a line holds."""
-    shown = labels if len(labels) <= 8 else (*labels[:6], "...", labels[-1])
-    return ", ".join(shown)
+    some = labels if len(labels) <= 8 else (*labels[:6], "...", labels[-1])
+    return ", ".join(some)
 
 
-def _spec(one: Attribute) -> dict[str, Any]:
+def _spec(attribute: Attribute) -> dict[str, Any]:
     spec: dict[str, Any] = {}
-    if one.kind == "categorical":
-        spec["levels"] = list(one.levels)
-    elif one.kind == "integers":
-        spec["integers"] = [one.low, one.high]
+    if attribute.kind == "categorical":
+        spec["levels"] = list(attribute.levels)
+    elif attribute.kind == "integers":
+        spec["integers"] = [attribute.low, attribute.high]
     else:
-        spec["edges"] = [e if isinstance(e, int) else written(e) for e in one.edges]
-        if one.whole_values:
+        spec["edges"] = [e if isinstance(e, int) else written(e) for e in attribute.edges]
+        if attribute.whole_values:
             spec["whole"] = True
-    optional = {"top": one.top, "bottom": one.bottom}
+    optional = {"top": attribute.top, "bottom": attribute.bottom}
     spec |= {key: label for key, label in optional.items() if label is not None}
-    rules = {"missing": one.missing, "other": one.other}
+    rules = {"missing": attribute.missing, "other": attribute.other}
     spec |= {key: rule for key, rule in rules.items() if rule != REFUSE}
-    if one.of != "row":
-        spec["of"] = one.of
-    if one.coarser:
-        spec["within"] = {name: list(parents) for name, parents in one.coarser.items()}
+    if attribute.of != "row":
+        spec["of"] = attribute.of
+    if attribute.coarser:
+        spec["within"] = {name: list(parents) for name, parents in attribute.coarser.items()}
     return spec
 
 
-def _words(one: Attribute) -> dict[str, Any]:
+def _words(attribute: Attribute) -> dict[str, Any]:
     """Labels for readers, where there are some."""
-    told = {"label": one.label, "labels": dict(one.labels)}
-    return {key: value for key, value in told.items() if value}
+    words = {"label": attribute.label, "labels": dict(attribute.labels)}
+    return {key: value for key, value in words.items() if value}
 
 
 def _attribute(name: str, spec: object, folder: Path | None) -> Attribute:
@@ -256,10 +265,10 @@ def _attribute(name: str, spec: object, folder: Path | None) -> Attribute:
             raise SchemaError(
                 f"attribute {name!r} has unknown key {key!r}.", remedy=near(key, KEYS)
             )
-    given = [key for key in KINDS if key in spec]
-    if len(given) != 1:
+    kinds = [key for key in KINDS if key in spec]
+    if len(kinds) != 1:
         raise SchemaError(
-            f"attribute {name!r} has {' and '.join(given) or 'none of ' + ', '.join(KINDS)}.",
+            f"attribute {name!r} has {' and '.join(kinds) or 'none of ' + ', '.join(KINDS)}.",
             remedy=f"Give exactly one of {', '.join(KINDS)}.",
         )
     common: dict[str, Any] = {"coarser": _within(name, spec.get("within", {}))}
@@ -269,13 +278,13 @@ def _attribute(name: str, spec: object, folder: Path | None) -> Attribute:
         common["labels"] = _level_labels(spec["labels"], name)
     if "whole" in spec:
         common["whole_values"] = _flag(spec["whole"], name)
-    value = spec[given[0]]
-    if given[0] in ("levels_file", "labels_file"):
-        return _from_file(name, given[0], value, folder, common)
-    items = _items(value, name, given[0])
-    if given[0] == "levels":
+    value = spec[kinds[0]]
+    if kinds[0] in ("levels_file", "labels_file"):
+        return _from_file(name, kinds[0], value, folder, common)
+    items = _items(value, name, kinds[0])
+    if kinds[0] == "levels":
         return Attribute(name, "categorical", levels=_labels(items, name), **common)
-    if given[0] == "edges":
+    if kinds[0] == "edges":
         edges: tuple[Number, ...] = tuple(items)
         return Attribute(name, "bins", edges=edges, **common)
     if len(items) != 2:
@@ -496,7 +505,7 @@ def _whole_rows(
     """The rows below the header, equal names of parents as one object; SchemaError for one of
     another length.
     """
-    known: dict[str, str] = {}
+    first_equal: dict[str, str] = {}
     for number, (level, *parents) in enumerate(rows, start=2):
         if len(parents) + 1 != len(header):
             raise SchemaError(
@@ -504,4 +513,4 @@ def _whole_rows(
                 f"the header has {len(header)}.",
                 remedy="Give every row one field per column.",
             )
-        yield [level, *map(known.setdefault, parents, parents)]
+        yield [level, *map(first_equal.setdefault, parents, parents)]

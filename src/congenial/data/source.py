@@ -76,10 +76,10 @@ def codec(encoding: str) -> str | None:
     ('utf-8', 'cp1252', None, None)
     """
     try:
-        found = codecs.lookup(encoding)
+        text_codec = codecs.lookup(encoding)
     except (LookupError, ValueError):
         return None
-    return found.name if getattr(found, "_is_text_encoding", True) else None
+    return text_codec.name if getattr(text_codec, "_is_text_encoding", True) else None
 
 
 @dataclass(frozen=True)
@@ -241,9 +241,9 @@ def resolve(source: str, folder: Path) -> str | Path:
     return folder / source
 
 
-def check_columns(wanted: Sequence[str], found: Sequence[object]) -> None:
+def check_columns(wanted: Sequence[str], there: Sequence[object]) -> None:
     """Raise DataError naming the wanted columns that are not found, or are there twice."""
-    names = [str(name) for name in found]
+    names = [str(name) for name in there]
     absent = [name for name in wanted if name not in names]
     if absent:
         raise DataError(
@@ -265,15 +265,15 @@ def _absent(absent: Sequence[str], wanted: Sequence[str], names: Sequence[str]) 
     """
     near = {name: closest(name, names) for name in absent[:MOST_NAMES]}
     close = {
-        name: one
-        for name, one in near.items()
-        if one is not None and (len(absent) < len(wanted) or one.casefold() == name.casefold())
+        name: like
+        for name, like in near.items()
+        if like is not None and (len(absent) < len(wanted) or like.casefold() == name.casefold())
     }
     if not close:
         return "Check the names of the columns, and that a CSV file has a header row."
     if len(absent) == 1:
         return f"Did you mean {close[absent[0]]!r}?"
-    return f"Did you mean {some_of(f'{one!r} for {name!r}' for name, one in close.items())}?"
+    return f"Did you mean {some_of(f'{like!r} for {name!r}' for name, like in close.items())}?"
 
 
 def kind_of_file(path: PurePath) -> str:
@@ -383,18 +383,18 @@ def _settings(address: str) -> dict[str, str]:
         import sqlalchemy as sa
 
         engine = sa.create_engine(sa.make_url(address).set(drivername="postgresql+psycopg"))
-        given = engine.dialect.create_connect_args(engine.url)[1]
+        settings = engine.dialect.create_connect_args(engine.url)[1]
     except Exception:  # noqa: BLE001 - whoever opens it says what is wrong, without quoting it
         return {}
-    return {key: str(value) for key, value in given.items()}
+    return {key: str(value) for key, value in settings.items()}
 
 
 def _listed(hosts: str) -> list[str]:
-    return [one for one in hosts.split(",") if one]
+    return [host for host in hosts.split(",") if host]
 
 
 def _own(host: str) -> bool:
-    named = [one.lower() for one in _listed(os.environ.get("PGHOST", ""))]
+    named = [name.lower() for name in _listed(os.environ.get("PGHOST", ""))]
     return host.startswith(("/", "@")) or host.lower() in (*LOCAL, *named)
 
 

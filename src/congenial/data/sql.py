@@ -282,12 +282,12 @@ def units_per_class(column: str, keys: int, rows: str, dialect: Dialect = DUCKDB
     unit = dialect.identifier(column)
     own = "".join(f", MIN(c{at}) AS c{at}, MAX(c{at}) AS h{at}" for at in range(keys))
     grouped = f"SELECT {unit} AS u, COUNT(*) AS k{own} FROM ({rows}) AS coded GROUP BY {unit}"
-    told = f"COUNT(*) AS n, {_MISSING}, {_LARGEST}"
+    totals = f"COUNT(*) AS n, {_MISSING}, {_LARGEST}"
     if not keys:
-        return f"SELECT {told} FROM ({grouped}) AS units"
+        return f"SELECT {totals} FROM ({grouped}) AS units"
     codes = ", ".join(f"c{at}" for at in range(keys))
     apart = ", ".join(f"MAX(h{at} - c{at}) AS d{at}" for at in range(keys))
-    return f"SELECT {codes}, {apart}, {told} FROM ({grouped}) AS units GROUP BY {codes}"
+    return f"SELECT {codes}, {apart}, {totals} FROM ({grouped}) AS units GROUP BY {codes}"
 
 
 def rule_code(rule: str, attribute: Attribute, axis: Axis, refusal: Refusal) -> int:

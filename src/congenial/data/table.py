@@ -101,12 +101,12 @@ class Table:
                 f"the table over {', '.join(self.names) or 'no axes'} has no {absent[0]!r}.",
                 remedy="Tabulate it too, or ask for another margin.",
             )
-        kept = [position[axis.base] for axis in wanted]
-        dropped = tuple(at for at in range(len(self._axes)) if at not in kept)
+        positions = [position[axis.base] for axis in wanted]
+        dropped = tuple(at for at in range(len(self._axes)) if at not in positions)
         counts = np.asarray(self._counts.sum(axis=dropped))
-        left = [at for at in range(len(self._axes)) if at in kept]
-        counts = counts.transpose([left.index(at) for at in kept])
-        for dimension, (axis, at) in enumerate(zip(wanted, kept, strict=True)):
+        left = [at for at in range(len(self._axes)) if at in positions]
+        counts = counts.transpose([left.index(at) for at in positions])
+        for dimension, (axis, at) in enumerate(zip(wanted, positions, strict=True)):
             if axis != self._axes[at]:
                 counts = _merge(counts, dimension, axis, self._axes[at])
         return Table(self._schema, tuple(names), counts)
@@ -190,8 +190,8 @@ def select(condition: str, schema: Schema, names: tuple[str, ...]) -> Any:
     if not condition.strip():
         return np.ones(shape, dtype=bool)
     predicate = parse(condition, schema)
-    shown = {axis.base: i for i, axis in enumerate(axes)}
-    hidden = [base for base in predicate.bases if base not in shown]
+    dimension = {axis.base: i for i, axis in enumerate(axes)}
+    hidden = [base for base in predicate.bases if base not in dimension]
     if hidden:
         raise PredicateError(
             f"'{condition}' needs {', '.join(hidden)}, which the table over {', '.join(names)} "
@@ -200,12 +200,12 @@ def select(condition: str, schema: Schema, names: tuple[str, ...]) -> Any:
         )
     mask = predicate.mask().astype(np.int64)
     for position, base in enumerate(predicate.bases):
-        axis = axes[shown[base]]
+        axis = axes[dimension[base]]
         mask = _coarsen(mask, position, axis.of_base, len(axis.levels), condition, axis.name)
-    order = np.argsort([shown[base] for base in predicate.bases])
+    order = np.argsort([dimension[base] for base in predicate.bases])
     full = [1] * len(names)
     for base in predicate.bases:
-        full[shown[base]] = shape[shown[base]]
+        full[dimension[base]] = shape[dimension[base]]
     return np.ascontiguousarray(np.broadcast_to(mask.transpose(order).reshape(full), shape)) > 0
 
 

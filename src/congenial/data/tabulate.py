@@ -145,7 +145,7 @@ class Microdata:
         for at, axis in enumerate(axes):
             refuse(axis, rows[f"c{at}"].to_numpy(), self.schema)
         # Some at a time, and as few bytes a cell as do: a table of a nation is large.
-        largest = max(int(one.to_numpy().max(initial=0)) for one in rows["n"].chunks)
+        largest = max(int(chunk.to_numpy().max(initial=0)) for chunk in rows["n"].chunks)
         flat = np.zeros(math.prod(shape), dtype=np.min_scalar_type(largest))
         for some in rows.to_batches():
             codes = tuple(some[f"c{at}"].to_numpy() for at in range(len(axes)))
@@ -171,15 +171,15 @@ class Microdata:
             self._refuse_rows_of_units(whole.run(query))
         self._unit_is_checked = True
 
-    def _refuse_rows_of_units(self, found: Any) -> None:
+    def _refuse_rows_of_units(self, per_unit: Any) -> None:
         """DataError for rows without a unit, and for units with more rows than they may have."""
         column, limit = self.unit.column, self.unit.rows
-        if found["missing"].to_numpy().any():
+        if per_unit["missing"].to_numpy().any():
             raise DataError(
                 f"unit column {column!r} has missing values.",
                 remedy="Every record needs a value that identifies its unit.",
             )
-        if not self.unit.truncate and (found["largest"].to_numpy() > limit).any():
+        if not self.unit.truncate and (per_unit["largest"].to_numpy() > limit).any():
             raise DataError(
                 f"in unit column {column!r} a value occurs in more than {limit} "
                 f"row{'s' if limit > 1 else ''}.",
@@ -205,10 +205,10 @@ class Microdata:
 
     def _counted_units(self, axes: Sequence[Axis]) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
         """CONFIDENTIAL: combinations of levels and their units, as the check counted them."""
-        known, codes, units = self._classes
-        if not known or not {axis.base for axis in axes} <= set(known):
+        names, codes, units = self._classes
+        if not names or not {axis.base for axis in axes} <= set(names):
             return self._coded_units(axes, self.source_for(axes))
-        return tuple(axis.of_base[codes[known.index(axis.base)]] for axis in axes), units
+        return tuple(axis.of_base[codes[names.index(axis.base)]] for axis in axes), units
 
     def _refuse_axes_of_rows(self, axes: Sequence[Axis]) -> None:
         if self.unit.column is None:
@@ -232,18 +232,18 @@ class Microdata:
         column = str(self.unit.column)
         own = f"src.{source.dialect.identifier(column)}"
         rows = coded(axes, self.schema, source.types, source.name, source.dialect, (own,))
-        found = source.run(units_per_class(column, len(axes), rows, source.dialect))
-        self._refuse_rows_of_units(found)
-        codes = tuple(found[f"c{at}"].to_numpy() for at in range(len(axes)))
+        classes = source.run(units_per_class(column, len(axes), rows, source.dialect))
+        self._refuse_rows_of_units(classes)
+        codes = tuple(classes[f"c{at}"].to_numpy() for at in range(len(axes)))
         for at, axis in enumerate(axes):
             refuse(axis, codes[at], self.schema)
-            if found[f"d{at}"].to_numpy().any():
+            if classes[f"d{at}"].to_numpy().any():
                 raise DataError(
                     f"column {axis.base!r} differs between rows of one unit, but the schema says "
                     'of = "unit".',
                     remedy='Correct the file, or leave of = "unit" out.',
                 )
-        return codes, found["n"].to_numpy()
+        return codes, classes["n"].to_numpy()
 
     def close(self) -> None:
         """Let go of the source; a connection of the caller stays open."""
@@ -385,7 +385,7 @@ def truncated(source: Source, schema: Schema, column: str, most: int) -> Source:
     ties = [f"b{at}" for at, name in enumerate(names) if name != column]
     order = ", ".join([f"CASE WHEN {refused} THEN 0 ELSE 1 END", *codes, *ties])
     place = f"ROW_NUMBER() OVER (PARTITION BY b{names.index(column)} ORDER BY {order}) AS place"
-    kept = ", ".join(f"b{at} AS {dialect.identifier(name)}" for at, name in enumerate(names))
+    listed = ", ".join(f"b{at} AS {dialect.identifier(name)}" for at, name in enumerate(names))
     placed = f"SELECT *, {place} FROM ({rows}) AS coded"
-    first = f"(SELECT {kept} FROM ({placed}) AS placed WHERE place <= {most})"
+    first = f"(SELECT {listed} FROM ({placed}) AS placed WHERE place <= {most})"
     return source.under(first, source.types)

@@ -58,7 +58,7 @@ def rows_csv(rows: Iterable[Iterable[Any]], line_end: str = "\n") -> str:
     return out.getvalue()
 
 
-def same_csv(found: bytes, again: bytes, off: Mapping[str, float], error: str = "sd") -> bool:
+def same_csv(content: bytes, again: bytes, off: Mapping[str, float], error: str = "sd") -> bool:
     """Whether a file of `rows_csv` is `again`, but for numbers in the columns of `off`, which may
     differ by that many times the error in their row of `again`. They are written as Python writes
     numbers, without a digit more.
@@ -70,11 +70,11 @@ def same_csv(found: bytes, again: bytes, off: Mapping[str, float], error: str = 
     [False, False]
     """
     if not off:
-        return found == again
-    told, known = (_cells(text) for text in (found, again))
-    if len(told) != len(known) or told[0] != known[0] or rows_csv(told).encode() != found:
+        return content == again
+    rows, ours = _cells(content), _cells(again)
+    if len(rows) != len(ours) or rows[0] != ours[0] or rows_csv(rows).encode() != content:
         return False
-    return all(_near(*rows, known[0], off, error) for rows in zip(told, known, strict=True))
+    return all(_near(*pair, ours[0], off, error) for pair in zip(rows, ours, strict=True))
 
 
 def _cells(content: bytes) -> list[list[str]]:
@@ -83,23 +83,23 @@ def _cells(content: bytes) -> list[list[str]]:
 
 
 def _near(
-    told: list[str], known: list[str], names: list[str], off: Mapping[str, float], error: str
+    row: list[str], again: list[str], names: list[str], off: Mapping[str, float], error: str
 ) -> bool:
     """Whether a row is another, but for small differences of numbers."""
-    if told == known:
+    if row == again:
         return True
-    if not len(told) == len(known) == len(names):
+    if not len(row) == len(again) == len(names):
         return False
-    most = float(known[names.index(error)])
-    for name, one, other in zip(names, told, known, strict=True):
-        if one == other:
+    most = float(again[names.index(error)])
+    for name, cell, other in zip(names, row, again, strict=True):
+        if cell == other:
             continue
         try:
-            number = int(one) if other.lstrip("-").isdigit() else float(one)
+            number = int(cell) if other.lstrip("-").isdigit() else float(cell)
         except ValueError:
             return False
         close = abs(number - float(other)) <= off.get(name, -1) * most
-        if not close or str(number) != one:
+        if not close or str(number) != cell:
             return False
     return True
 
@@ -133,12 +133,12 @@ def rounded(table: Any, *values: str, error: str = "sd") -> Any:
     if error not in names:
         return table
     sizes = table[error].to_numpy()
-    known = (sizes > 0) & np.isfinite(sizes)
-    places = 2 - np.floor(np.log10(np.where(known, sizes, 1.0)))
+    has_error = (sizes > 0) & np.isfinite(sizes)
+    places = 2 - np.floor(np.log10(np.where(has_error, sizes, 1.0)))
     scale = 10.0 ** np.clip(places, 0, 15)
     for name in names:
         full = table[name].to_numpy()
-        short = np.where(known, np.rint(full * scale) / scale, full) + 0.0  # no -0
+        short = np.where(has_error, np.rint(full * scale) / scale, full) + 0.0  # no -0
         table = table.set_column(table.column_names.index(name), name, pa.array(short))
     return table
 
@@ -189,9 +189,9 @@ def indented(value: Any, *, ensure_ascii: bool = True, depth: int = 0) -> Iterat
     """
     line, end = "\n" + " " * (depth + 1), "\n" + " " * depth
     if isinstance(value, dict) and value:
-        for place, (key, one) in enumerate(value.items()):
+        for place, (key, item) in enumerate(value.items()):
             yield ("," if place else "{") + line + _key(key, ensure_ascii)
-            yield from indented(one, ensure_ascii=ensure_ascii, depth=depth + 1)
+            yield from indented(item, ensure_ascii=ensure_ascii, depth=depth + 1)
         yield end + "}"
     elif isinstance(value, list | tuple) and value:
         yield "[" + line
@@ -199,9 +199,9 @@ def indented(value: Any, *, ensure_ascii: bool = True, depth: int = 0) -> Iterat
             between = ("," + line, ": ")
             yield json.dumps(value, ensure_ascii=ensure_ascii, separators=between)[1:-1]
         else:
-            for place, one in enumerate(value):
+            for place, item in enumerate(value):
                 yield "," + line if place else ""
-                yield from indented(one, ensure_ascii=ensure_ascii, depth=depth + 1)
+                yield from indented(item, ensure_ascii=ensure_ascii, depth=depth + 1)
         yield end + "]"
     else:
         yield json.dumps(value, ensure_ascii=ensure_ascii)

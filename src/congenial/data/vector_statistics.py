@@ -283,20 +283,20 @@ class Statistics:
     ) -> Floats:
         """One column per statistic: indicator, number, or nothing for a custom function."""
         length = len(next(iter((*numbers.values(), *flags.values()))))
-        found = []
+        contributions = []
         for part in self.parts:
             if part.condition:
-                found.append(flags[part.condition].astype(np.float64))
+                contributions.append(flags[part.condition].astype(np.float64))
             elif part.kind == "custom":
-                found.append(np.full(length, np.nan))
+                contributions.append(np.full(length, np.nan))
             else:
                 values = numbers[part.columns[0]]
                 low, high = self.bounds(part)
                 if part.between is not None:
                     values = np.clip(values, float(low), float(high))
                 self._refuse_outside(part, values.min(), values.max())
-                found.append(values)
-        return np.column_stack(found)
+                contributions.append(values)
+        return np.column_stack(contributions)
 
     def _aggregates(self, source: Source) -> list[float]:
         """Means and quantiles, in one query."""
@@ -443,16 +443,16 @@ class Records:
         index = np.asarray(index)
         subsets, size = index.shape
         step = max(1, _CHUNK // max(1, size * len(self.parts)))
-        found = [self._some(index[at : at + step]) for at in range(0, subsets, step)]
-        return np.concatenate(found) if found else np.empty((0, len(self.parts)))
+        blocks = [self._some(index[at : at + step]) for at in range(0, subsets, step)]
+        return np.concatenate(blocks) if blocks else np.empty((0, len(self.parts)))
 
     def _some(self, index: Any) -> Floats:
         size = index.shape[1]
-        found = np.empty((len(index), len(self.parts)))
+        statistics = np.empty((len(index), len(self.parts)))
         for at, part in enumerate(self.parts):
             if part.kind == "custom":
                 assert part.function is not None
-                found[:, at] = [
+                statistics[:, at] = [
                     part.function({name: self._columns[name][rows] for name in part.columns})
                     for rows in index
                 ]
@@ -460,12 +460,12 @@ class Records:
             values = self._numbers[index, at]
             if part.kind == "quantile":
                 rank = quantile_position(part.at, size)
-                found[:, at] = np.partition(values, rank, axis=1)[:, rank]
+                statistics[:, at] = np.partition(values, rank, axis=1)[:, rank]
             else:
-                found[:, at] = values.sum(axis=1)
+                statistics[:, at] = values.sum(axis=1)
                 if part.kind != "count":
-                    found[:, at] /= size
-        return found
+                    statistics[:, at] /= size
+        return statistics
 
     def __repr__(self) -> str:
         return f"Records({', '.join(part.name for part in self.parts)})"
@@ -549,9 +549,9 @@ def condition_flags(predicate: Predicate, schema: Schema, table: Any) -> Flags:
     for base in predicate.bases:
         attribute = schema.attribute(base)
         axis = axis_of(attribute, base)
-        found = codes(attribute, table[base])
-        refuse(axis, found, schema)
-        levels.append(found)
+        level = codes(attribute, table[base])
+        refuse(axis, level, schema)
+        levels.append(level)
     flags: Flags = predicate.mask()[tuple(levels)]
     return flags
 
@@ -564,16 +564,16 @@ def codes(attribute: Attribute, column: Any) -> NDArray[np.int64]:
     if attribute.kind == "categorical":
         text = _text(column)
         at = pc.index_in(text, value_set=pa.array(attribute.levels, pa.large_string()))
-        found = pc.fill_null(at, other).to_numpy(zero_copy_only=False).astype(np.int64)
-        return np.where(text.is_null().to_numpy(zero_copy_only=False), missing, found)
+        level_codes = pc.fill_null(at, other).to_numpy(zero_copy_only=False).astype(np.int64)
+        return np.where(text.is_null().to_numpy(zero_copy_only=False), missing, level_codes)
     column, labelled = _labels_apart(attribute, column)
     numbers = _numbers(attribute, column)
     edges, steps_codes = steps(attribute, axis, other)
     levels = np.searchsorted(np.array([float(edge) for edge in edges]), numbers, side="right")
-    found = np.array(steps_codes, dtype=np.int64)[levels]
+    level_codes = np.array(steps_codes, dtype=np.int64)[levels]
     if attribute.whole_values:
-        found = np.where(numbers != np.floor(numbers), other, found)
-    return np.where(labelled >= 0, labelled, np.where(np.isnan(numbers), missing, found))
+        level_codes = np.where(numbers != np.floor(numbers), other, level_codes)
+    return np.where(labelled >= 0, labelled, np.where(np.isnan(numbers), missing, level_codes))
 
 
 def _labels_apart(attribute: Attribute, column: Any) -> tuple[Any, NDArray[np.int64]]:

@@ -47,8 +47,8 @@ class Partition:
     def of(cls, blocks: Sequence[int] | Ints) -> Partition:
         """The partition with these block numbers, one per level."""
         if not (isinstance(blocks, np.ndarray) and blocks.dtype == np.int64):
-            given = {"blocks": blocks}
-            check_arguments("Partition.of", given, {"blocks": listed(COUNT)}, SchemaError)
+            values = {"blocks": blocks}
+            check_arguments("Partition.of", values, {"blocks": listed(COUNT)}, SchemaError)
         return cls(tuple(np.asarray(blocks, dtype=np.int64).tolist()))
 
     @classmethod
@@ -166,9 +166,9 @@ class Workload:
     @classmethod
     def of(cls, schema: Schema, tables: Sequence[Sequence[str]]) -> Workload:
         """The workload over the attributes that some table mentions, in schema order."""
-        given = {"schema": schema, "tables": tables}
+        values = {"schema": schema, "tables": tables}
         rules: dict[str, Rule | type] = {"schema": Schema, "tables": listed(NAMES)}
-        check_arguments("Workload.of", given, rules, SchemaError)
+        check_arguments("Workload.of", values, rules, SchemaError)
         if not tables:
             raise SchemaError("no table is named.", remedy="Name at least one table.")
         named = tuple(tuple(axis.name for axis in schema.axes(names)) for names in tables)

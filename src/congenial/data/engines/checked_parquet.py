@@ -1,4 +1,4 @@
-"""Parquet files of strangers: read only after it is known how much there is to decode.
+"""Parquet files from outside: read only after it is known how much there is to decode.
 
 A footer may lie about sizes, and so may a page about how many values it holds. Names, types and
 numbers of rows are compared with what the file must hold; then every page's own header is read,
@@ -58,24 +58,24 @@ class Expected:
         import pyarrow.parquet as pq
 
         file = pq.ParquetFile(io.BytesIO(content))
-        found = file.metadata
+        metadata = file.metadata
         if not file.schema_arrow.equals(self.schema):
             raise self._refused("does not have the expected columns and types")
         if not file.schema_arrow.equals(self.schema, check_metadata=True):
             raise self._refused("has unexpected text in its footer")
-        if self.rows is not None and found.num_rows != self.rows:
-            raise self._refused(f"has {found.num_rows} rows; there must be {self.rows}")
-        if found.num_rows * found.num_columns > FREE_VALUES + VALUES_PER_BYTE * len(content):
+        if self.rows is not None and metadata.num_rows != self.rows:
+            raise self._refused(f"has {metadata.num_rows} rows; there must be {self.rows}")
+        if metadata.num_rows * metadata.num_columns > FREE_VALUES + VALUES_PER_BYTE * len(content):
             raise self._refused("is far too small for the number of its rows")
-        groups = [found.row_group(at) for at in range(found.num_row_groups)]
+        groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
         rows = [group.num_rows for group in groups]
-        if sum(rows) != found.num_rows or any(n < ROWS_OF_A_GROUP for n in rows[:-1]):
+        if sum(rows) != metadata.num_rows or any(n < ROWS_OF_A_GROUP for n in rows[:-1]):
             raise self._refused("has rows that do not add up")
-        chunks = [group.column(at) for group in groups for at in range(found.num_columns)]
+        chunks = [group.column(at) for group in groups for at in range(metadata.num_columns)]
         if sum(max(0, chunk.total_compressed_size) for chunk in chunks) > len(content):
             raise self._refused("uses some of its bytes twice")
         for group in groups:
-            for at in range(found.num_columns):
+            for at in range(metadata.num_columns):
                 self._check_chunk(content, group.column(at), group.num_rows)
 
     def _check_chunk(self, content: bytes, chunk: Any, rows: int) -> None:
@@ -105,10 +105,10 @@ class Expected:
             kind, unpacked, packed = header[1], header[2], header[3]
             own = header[_HEADER[kind]]
             page = _Page(kind, unpacked, own[1], reader.at + packed)
-            known = own[_ENCODING[kind]] in _ENCODINGS
+            usual = own[_ENCODING[kind]] in _ENCODINGS
         except (KeyError, IndexError, TypeError, RecursionError):
             raise self._refused("has a page that cannot be read") from None
-        if not known or min(packed, unpacked, page.values) < 0 or page.end > end:
+        if not usual or min(packed, unpacked, page.values) < 0 or page.end > end:
             raise self._refused("has a page of a kind that bundles do not use")
         return page
 
@@ -130,7 +130,7 @@ class Expected:
 
 
 def same_values(file: str, content: bytes, ours: bytes) -> bool:
-    """Whether a stranger's file holds the columns, types, rows and values of ours, in its order.
+    """Whether a file from outside holds the columns, types, rows and values of ours, in its order.
 
     Bytes depend on the version of the library that wrote them; a digest binds those. BundleError
     for a file that says something else in its footer, or cannot be read.
@@ -142,8 +142,8 @@ def same_values(file: str, content: bytes, ours: bytes) -> bool:
     if content == ours:
         return True
     table = pq.ParquetFile(io.BytesIO(ours)).read(use_threads=False)
-    texts = [one for one in table.columns if one.type == pa.string() and len(one)]
-    longest = max((pc.max(pc.binary_length(one)).as_py() or 0 for one in texts), default=0)
+    texts = [column for column in table.columns if column.type == pa.string() and len(column)]
+    longest = max((pc.max(pc.binary_length(column)).as_py() or 0 for column in texts), default=0)
     expected = Expected(file, table.schema, table.num_rows, longest)
     return bool(expected.read(content).equals(table))
 
@@ -171,12 +171,12 @@ def numbers(column: Any) -> Any:
     if column.null_count:
         return column.to_numpy()
     kind = np.dtype(str(column.type).replace("double", "float64"))
-    found = [
-        np.frombuffer(one.buffers()[1], kind, len(one), one.offset * kind.itemsize)
-        for one in column.chunks
-        if len(one)
+    arrays = [
+        np.frombuffer(chunk.buffers()[1], kind, len(chunk), chunk.offset * kind.itemsize)
+        for chunk in column.chunks
+        if len(chunk)
     ]
-    return np.concatenate([np.empty(0, kind), *found])
+    return np.concatenate([np.empty(0, kind), *arrays])
 
 
 @dataclass(frozen=True)
@@ -197,12 +197,12 @@ class _Compact:
 
     def struct(self) -> dict[int, Any]:
         """The fields of a struct by their numbers."""
-        found: dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         field = 0
         while head := self._byte():
             field = field + (head >> 4) if head >> 4 else self._number()
-            found[field] = self._value(head & 15)
-        return found
+            fields[field] = self._value(head & 15)
+        return fields
 
     def _value(self, kind: int) -> Any:
         if kind in (1, 2):

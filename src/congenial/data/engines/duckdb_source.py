@@ -162,9 +162,9 @@ def _from_relation(relation: duckdb.DuckDBPyRelation, columns: Sequence[str]) ->
     remedy = "Keep its connection open."
     check_columns(columns, guarded(lambda: relation.columns, unreadable, remedy))
     listed = ", ".join(DUCKDB.identifier(column) for column in columns)
-    kept = guarded(lambda: relation.project(listed), unreadable, remedy)
-    types = {c: _column_type(t) for c, t in zip(columns, kept.types, strict=True)}
-    return DuckDBSource(kept, types)
+    needed = guarded(lambda: relation.project(listed), unreadable, remedy)
+    types = {c: _column_type(t) for c, t in zip(columns, needed.types, strict=True)}
+    return DuckDBSource(needed, types)
 
 
 def _column_type(stored: Any) -> ColumnType:
@@ -377,7 +377,7 @@ def in_utf_8(
     """CONFIDENTIAL copies in a folder that only its owner may enter; they go when `owner` does."""
     folder = Path(tempfile.mkdtemp(prefix="congenial-"))
     weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
-    made = []
+    copies = []
     for number, file in enumerate(files):
         copy = folder / str(number) / file.name.removesuffix(".gz")
         guarded(
@@ -385,8 +385,8 @@ def in_utf_8(
             f"{file.name!r} is not written in {encoding}.",
             "Name its encoding in [data]; `congenial data` suggests one.",
         )
-        made.append(copy)
-    return made
+        copies.append(copy)
+    return copies
 
 
 def _copy(file: Path, copy: Path, encoding: str, newline: str | None) -> None:
@@ -414,20 +414,22 @@ def open_joined(
     """The rows of one file, each with the columns of its unit from the other."""
     key = units.key
     open_files(units.address, [key], file_format)  # refuses a file without the key
-    about = [one for one in columns if one != key and _has(units.address, one, file_format)]
+    about = [
+        column for column in columns if column != key and _has(units.address, column, file_format)
+    ]
     for name in about:
         if _has(rows, name, file_format):
             raise DataError(
                 f"column {name!r} is both in the file of rows and in the file of units.",
                 remedy="Keep it in one of them; in the file of units if all rows of a unit agree.",
             )
-    own = [one for one in columns if one not in about]
+    own = [column for column in columns if column not in about]
     opened = open_files(rows, own, file_format)
-    kept = open_files(units.address, [key, *about], file_format)
+    owners = open_files(units.address, [key, *about], file_format)
     assert opened.connection is not None
-    opened.connection.register(_UNITS, kept.run(f"SELECT * FROM {kept.name} AS src"))
-    _refuse_unmatched(opened, kept, units)
-    return _joined(opened, kept, key, about)
+    opened.connection.register(_UNITS, owners.run(f"SELECT * FROM {owners.name} AS src"))
+    _refuse_unmatched(opened, owners, units)
+    return _joined(opened, owners, key, about)
 
 
 def _has(path: Path, column: str, file_format: FileFormat) -> bool:
@@ -439,16 +441,16 @@ def _has(path: Path, column: str, file_format: FileFormat) -> bool:
     return True
 
 
-def _keys(opened: DuckDBSource, kept: DuckDBSource, key: str) -> tuple[str, str]:
+def _keys(opened: DuckDBSource, owners: DuckDBSource, key: str) -> tuple[str, str]:
     """The key in both files, as text: files may store it in different types."""
     name = DUCKDB.identifier(key)
     left = DUCKDB.text_form(f"r.{name}", opened.types[key])
-    return left, DUCKDB.text_form(f"u.{name}", kept.types[key])
+    return left, DUCKDB.text_form(f"u.{name}", owners.types[key])
 
 
-def _refuse_unmatched(opened: DuckDBSource, kept: DuckDBSource, units: UnitFile) -> None:
-    left, right = _keys(opened, kept, units.key)
-    found = opened.run(
+def _refuse_unmatched(opened: DuckDBSource, owners: DuckDBSource, units: UnitFile) -> None:
+    left, right = _keys(opened, owners, units.key)
+    counts = opened.run(
         f"WITH listed AS (SELECT {right} AS k, COUNT(*) AS n FROM {_UNITS} AS u GROUP BY 1), "
         f"used AS (SELECT DISTINCT {left} AS k FROM {opened.name} AS r) "
         "SELECT COALESCE(MAX(CASE WHEN listed.k IS NULL THEN 0 ELSE listed.n END), 0) AS twice, "
@@ -458,15 +460,15 @@ def _refuse_unmatched(opened: DuckDBSource, kept: DuckDBSource, units: UnitFile)
         "FROM listed FULL JOIN used ON listed.k = used.k"
     ).to_pylist()[0]
     reasons = (
-        (found["missing"] > 0, "has rows without a key", "Give every unit its key."),
-        (found["twice"] > 1, "lists a unit twice", "Keep one row for each unit."),
+        (counts["missing"] > 0, "has rows without a key", "Give every unit its key."),
+        (counts["twice"] > 1, "lists a unit twice", "Keep one row for each unit."),
         (
-            found["unknown"] > 0,
+            counts["unknown"] > 0,
             "does not list all units of the file of rows",
             "Add the missing units, or remove their rows.",
         ),
         (
-            units.never_empty and found["empty"] > 0,
+            units.never_empty and counts["empty"] > 0,
             "has units without rows, and units = true counts units that have a row",
             "Remove them from the file of units, or add their rows.",
         ),
@@ -477,14 +479,14 @@ def _refuse_unmatched(opened: DuckDBSource, kept: DuckDBSource, units: UnitFile)
 
 
 def _joined(
-    opened: DuckDBSource, kept: DuckDBSource, key: str, about: Sequence[str]
+    opened: DuckDBSource, owners: DuckDBSource, key: str, about: Sequence[str]
 ) -> DuckDBSource:
-    left, right = _keys(opened, kept, key)
+    left, right = _keys(opened, owners, key)
     listed = [f"r.{DUCKDB.identifier(name)}" for name in opened.types]
     listed += [f"u.{DUCKDB.identifier(name)}" for name in about]
     query = (
         f"(SELECT {', '.join(listed)} FROM {opened.name} AS r "
         f"LEFT JOIN {_UNITS} AS u ON {right} = {left})"
     )
-    types = opened.types | {name: kept.types[name] for name in about}
+    types = opened.types | {name: owners.types[name] for name in about}
     return replace(opened, name=query, types=types)

@@ -104,8 +104,8 @@ def _connect(url: Any) -> Any:
     from sqlalchemy import create_engine
     from sqlalchemy.pool import NullPool
 
-    given = "connect_timeout" in url.query or "PGCONNECT_TIMEOUT" in os.environ
-    settings = {} if given else {"connect_timeout": _TIMEOUT}
+    has_timeout = "connect_timeout" in url.query or "PGCONNECT_TIMEOUT" in os.environ
+    settings = {} if has_timeout else {"connect_timeout": _TIMEOUT}
     url = url.set(drivername="postgresql+psycopg")
     try:
         engine = create_engine(url, poolclass=NullPool, connect_args=settings)
@@ -140,21 +140,21 @@ def _types(connection: Any, name: str, table: str, columns: Sequence[str]) -> di
 
     def look() -> tuple[Any, dict[int, tuple[str, str]]]:
         described = _execute(connection, f"SELECT * FROM {name} LIMIT 0").cursor.description
-        codes = ", ".join(sorted({str(int(one.type_code)) for one in described}))
+        codes = ", ".join(sorted({str(int(column.type_code)) for column in described}))
         rows = _execute(
             connection, f"SELECT oid, typname, typtype FROM pg_type WHERE oid IN ({codes})"
         )
         return described, {int(oid): (kind, sort) for oid, kind, sort in rows}
 
-    described, known = guarded(
+    described, kinds = guarded(
         look,
         f"the database has no table {table!r} that this user may read.",
         "Check its name, its schema (table=schema.people) and the user's rights.",
     )
-    check_columns(columns, [one.name for one in described])
-    found = {one.name: one for one in described}
+    check_columns(columns, [column.name for column in described])
+    columns_there = {column.name: column for column in described}
     return {
-        name: _column_type(*known[int(found[name].type_code)], found[name].scale)
+        name: _column_type(*kinds[int(columns_there[name].type_code)], columns_there[name].scale)
         for name in columns
     }
 

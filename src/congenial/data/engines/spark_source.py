@@ -87,7 +87,7 @@ class SparkSource(Source):
         view = f"congenial_{uuid.uuid4().hex}"
         quiet(lambda: self.session.createDataFrame(beside)).createOrReplaceTempView(view)
         try:
-            told = self.collect(
+            written = self.collect(
                 lambda: (
                     self.session.sql(query(SPARK.identifier(view)))
                     .groupBy(by)
@@ -96,8 +96,8 @@ class SparkSource(Source):
             )
         finally:
             self.session.catalog.dropTempView(view)
-        for one in told.to_pylist():
-            if _rows(_group_file(folder, by, one[by])) != one["rows"]:
+        for group in written.to_pylist():
+            if _rows(_group_file(folder, by, group[by])) != group["rows"]:
                 raise unshared(folder)
 
     def under(self, name: str, types: Mapping[str, ColumnType]) -> SparkSource:
@@ -123,8 +123,8 @@ def open_spark(source: Any, columns: Sequence[str]) -> SparkSource:
         frame = source
     fields = guarded(lambda: frame.schema.fields, "the Spark frame cannot be read.")
     check_columns(columns, [field.name for field in fields])
-    found = {field.name: field.dataType for field in fields}
-    types = stored or {name: _column_type(found[name]) for name in columns}
+    stored_types = {field.name: field.dataType for field in fields}
+    types = stored or {name: _column_type(stored_types[name]) for name in columns}
     view = f"congenial_{uuid.uuid4().hex}"
     guarded(lambda: frame.createOrReplaceTempView(view), "the Spark frame cannot be read.")
     return SparkSource(frame, SPARK.identifier(view), types)
@@ -223,8 +223,8 @@ def _start(builder: Any, master: str, remote: bool) -> Any:
 
 def _need_java() -> None:
     home = os.environ.get("JAVA_HOME")
-    found = (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
-    if not found:
+    installed = (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
+    if not installed:
         where = "in JAVA_HOME" if home else "on the PATH"
         raise DataError(
             f"Spark needs Java 17 or newer, and there is none {where}.",
