@@ -20,7 +20,7 @@ from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.mechanisms.distribution.fit import fit_pairs
 from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.properties import share
-from congenial.pairs.vector_laws import GaussianLaw
+from congenial.pairs.stated_laws import GaussianLaw
 from congenial.papers.catalogue import run as reproduce
 from congenial.papers.distribution_privacy.adult import DELTA, FILE, PAPER, Adult
 from congenial.papers.item import Study

@@ -14,8 +14,8 @@ import numpy as np
 
 from congenial import Schema, Table, linear, margin, publish, total
 from congenial.figures.figures import Figures
+from congenial.pairs.a_star import graver
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.graver import graver
 from congenial.papers import sensitivity
 
 SEED = 20240901

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
-from congenial.pairs.scenarios.statistic_laws import StatedDiscrete, pmf, sample
+from congenial.pairs.stated_laws import StatedDiscrete, pmf, sample
 from congenial.transport.several import Edges, largest
 from congenial.transport.wasserstein import distance
 

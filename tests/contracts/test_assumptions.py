@@ -27,9 +27,9 @@ from congenial.mechanisms.wasserstein.base_measure import naive, prior_congenial
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta
 from congenial.pairs.distributions import DistributionPairs, Origin
-from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
+from congenial.pairs.finite_scenarios import FiniteScenarios
 from congenial.pairs.secrets import SecretPairs
-from congenial.pairs.vector_laws import DiscreteLaw
+from congenial.pairs.stated_laws import DiscreteLaw
 from congenial.papers import WassersteinReals
 from congenial.publication import workflow
 from congenial.publication.plan import Plan

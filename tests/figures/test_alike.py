@@ -9,10 +9,10 @@ import pytest
 import scipy.sparse as sp
 
 from congenial.data.table import Table
-from congenial.figures import alike, lattice
-from congenial.figures.alike import kinds
+from congenial.figures import lattice
 from congenial.figures.blocks import blocks
 from congenial.figures.figures import Figures, publish
+from congenial.figures.lattice import kinds
 from congenial.figures.statements import count, total
 from congenial.figures.support import support
 from congenial.mechanisms.calibrate import calibrate
@@ -54,12 +54,12 @@ def test_kinds_are_the_matrix(seed):
 
 def shared_wrongly(monkeypatch):
     """The planted defect: parts are of one kind if their sizes agree, whatever they say."""
-    first = alike.equal_lines
+    first = lattice.equal_lines
 
     def sizes_only(lines):
         return first(lines if lines.shape[1] == 3 else lines[:, :0])
 
-    monkeypatch.setattr(alike, "equal_lines", sizes_only)
+    monkeypatch.setattr(lattice, "equal_lines", sizes_only)
 
 
 def differing():
@@ -70,7 +70,9 @@ def differing():
             sparse = sp.csr_matrix(matrix)
             same = np.array_equal(put_together(kinds(sparse), matrix.shape), matrix)
             same &= lattice.rank(sparse) == len(reduced(matrix)[1])
-            same &= {tuple(one.atoms.tolist()) for one in blocks(sparse)} == tied(matrix)
+            same &= {
+                tuple(line) for kind in blocks(sparse) for line in kind.atoms.tolist()
+            } == tied(matrix)
             wrong += not same
     return wrong
 

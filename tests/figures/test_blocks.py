@@ -57,9 +57,9 @@ def test_margins_in_other_words(shape):
 def wrong(said) -> int:
     """How many blocks are taken for margins of which something else is known."""
     found = 0
-    for block in blocks(sp.csr_matrix(said)):
-        if block.features is not None:
-            inside, known = said[:, block.atoms], margins(block.features)
+    for kind in blocks(sp.csr_matrix(said)):
+        for atoms in kind.atoms if kind.features is not None else ():
+            inside, known = said[:, atoms], margins(kind.features)
             found += len({rank(known), rank(inside), rank(np.vstack([known, inside]))}) > 1
     return found
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from congenial.figures.connected import connected
+from congenial.figures.lattice import connected
 
 SEED = 20261117
 rng = np.random.default_rng(SEED)

@@ -12,13 +12,13 @@ import pytest
 import scipy.sparse as sp
 
 from congenial.data.schema import Schema
-from congenial.figures import alike
 from congenial.figures import cells as cells_module
-from congenial.figures.alike import kinds
+from congenial.figures import lattice
 from congenial.figures.figures import Figures
+from congenial.figures.lattice import kinds
+from congenial.figures.people import people_under
 from congenial.figures.statements import count, structural_zeros, total
 from congenial.pairs.moves import _shows_several
-from congenial.pairs.occupancy import occupancy
 from tests.pairs.universes import levels
 
 AREAS = 30_000
@@ -54,7 +54,7 @@ def test_what_is_known_of_cells_takes_four_bytes_each(monkeypatch: pytest.Monkey
 
     def work() -> None:
         assert figures.structure == "two-way"
-        assert np.all(np.isinf(occupancy(figures).people[1:]))
+        assert np.all(np.isinf(people_under(figures).people[1:]))
         assert np.all(_shows_several(figures, schema.names)[1:])
 
     assert most_bytes(work) < 8 * figures.cells.size
@@ -63,7 +63,7 @@ def test_what_is_known_of_cells_takes_four_bytes_each(monkeypatch: pytest.Monkey
 
 @pytest.fixture(params=[2, 2**16])
 def at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alike, "LINES_AT_ONCE", request.param)
+    monkeypatch.setattr(lattice, "LINES_AT_ONCE", request.param)
 
 
 @pytest.mark.usefixtures("at_once")
@@ -83,5 +83,5 @@ def test_figures_that_leave_nobody_anywhere() -> None:
     schema = levels(area=2, sex=3)
     nobody = Figures(schema, (total(by="area"), structural_zeros("area in ('0', '1')")))
     assert nobody.first_cells.tolist() == [-1]
-    assert occupancy(nobody).people.tolist() == [0.0]
-    assert not occupancy(nobody).loose
+    assert people_under(nobody).people.tolist() == [0.0]
+    assert not people_under(nobody).loose

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from congenial.figures.figures import Figures
 from congenial.figures.integers import Lattice, kernel, missing
-from congenial.figures.merged import merged
+from congenial.figures.people import merged
 from congenial.figures.statements import at_most, count, linear, margin, total
-from congenial.pairs.graver import graver
-from congenial.pairs.set_cover import hardest_cover
+from congenial.pairs.a_star import graver, hardest_cover
 from congenial.pairs.universe import Universe
 from tests.pairs.brute import table_of
 from tests.pairs.universes import TWO, levels

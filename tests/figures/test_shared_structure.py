@@ -8,8 +8,7 @@ import pickle
 import numpy as np
 
 from congenial.data.schema import Schema
-from congenial.figures.figure_structure import _IN_USE
-from congenial.figures.figures import Figures
+from congenial.figures.figures import _IN_USE, Figures
 from congenial.figures.statements import count, total
 
 

@@ -8,9 +8,8 @@ import scipy.sparse as sp
 
 from congenial.data.table import Table
 from congenial.figures.figures import publish
-from congenial.figures.limits import FAR, conforming_tables
+from congenial.figures.limits import FAR, cell_ranges, conforming_tables, sum_ranges
 from congenial.figures.statements import margin, total
-from congenial.figures.sum_ranges import cell_ranges, sum_ranges
 from congenial.figures.support import support
 from tests.figures.test_support import universes
 from tests.pairs.universes import levels

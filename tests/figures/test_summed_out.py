@@ -10,8 +10,8 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.figures.figures import Figures, publish
+from congenial.figures.restricted_figures import summed_out
 from congenial.figures.statements import count, structural_zeros, total
-from congenial.figures.summed_out import summed_out
 from congenial.figures.support import support
 
 SCHEMA = Schema.from_dict(

@@ -30,7 +30,7 @@ from congenial.mechanisms.wasserstein.base_measure import naive as naive_base
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.table_law import TableLaw
-from congenial.pairs.scenarios.scenarios import IndependentRecords
+from congenial.pairs.scenarios import IndependentRecords
 from congenial.pairs.secrets import SecretPairs
 from congenial.transport.delta_z import delta_z
 from tests.inference.exact import ALPHA, agrees, one_axis, tables, weighted_mean

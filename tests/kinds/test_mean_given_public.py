@@ -18,8 +18,7 @@ from congenial.errors import DataError, GuaranteeError
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient_estimate import GradientGivenPublic
 from congenial.mechanisms.wasserstein.mean_given_public import MeanGivenPublic
-from congenial.pairs.scenarios.group_means import PublicMean, given_means
-from congenial.pairs.scenarios.scenarios import IndependentRecords
+from congenial.pairs.scenarios import IndependentRecords, PublicMean, given_means
 from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.tradeoff import Pure
 from congenial.publication.json_schema import plan_schema

@@ -13,8 +13,8 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.exports.exported_tables import exported_bundle
 from congenial.figures.figures import publish
+from congenial.figures.limits import table_ranges
 from congenial.figures.statements import count, margin, total
-from congenial.figures.sum_ranges import table_ranges
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.released import FILE_LEVEL
 from congenial.mechanisms.tables_files import estimated_columns, with_ends

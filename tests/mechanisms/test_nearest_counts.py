@@ -14,7 +14,7 @@ from congenial.data.table import Table
 from congenial.figures.blocks import margins
 from congenial.figures.figures import publish
 from congenial.figures.statements import margin, total
-from congenial.figures.ties import Pattern
+from congenial.figures.support import Pattern
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.one_table import nearest_counts, totals_with_margins

@@ -14,7 +14,7 @@ from congenial.data.schema import Schema
 from congenial.data.workload import Workload
 from congenial.errors import SchemaError, StructureError
 from congenial.figures.figures import Figures
-from congenial.figures.figures_by_part import above_parts, of_part
+from congenial.figures.restricted_figures import above_parts, of_part
 from congenial.figures.statements import Statement, count, total
 from congenial.figures.support import support
 from congenial.mechanisms.measured_tables import MeasuredTables

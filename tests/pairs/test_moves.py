@@ -10,10 +10,10 @@ import pytest
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.figures.figures import Figures, publish
+from congenial.figures.people import People
 from congenial.figures.statements import count, total
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.moves import Moves, Weighted
-from congenial.pairs.occupancy import Occupancy
 from tests.pairs.universes import levels
 
 SEED = 20_261_116
@@ -63,7 +63,7 @@ def universes() -> list[Figures]:
 @pytest.mark.parametrize("which", range(5))
 def test_many_atoms_at_once_as_atom_by_atom(which: int, moves: int) -> None:
     chance = np.random.default_rng(SEED + which)
-    made = Moves(Occupancy(universes()[which]), moves)
+    made = Moves(People(universes()[which]), moves)
     assert made.nested
     for size in (1, 2, 4):
         for _ in range(6):

@@ -23,8 +23,7 @@ from congenial.errors import StructureError
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement, of_units
 from congenial.pairs.pairs import Supremum
-from congenial.pairs.rows_and_units import saved_together
-from congenial.pairs.several_rows import SeveralRows
+from congenial.pairs.several_rows import SeveralRows, saved_together
 from tests.pairs.units import Units
 
 SEED = 20261119

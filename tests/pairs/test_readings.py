@@ -7,12 +7,12 @@ import pytest
 
 from congenial.errors import StructureError
 from congenial.figures.figures import Figures
-from congenial.figures.merged import merged
+from congenial.figures.people import merged
 from congenial.figures.statements import at_least, at_most, count, linear, margin, total
-from congenial.pairs import integer_programme, searched_reach
+from congenial.pairs import a_star, searched_distances
 from congenial.pairs.a_star import reach
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.listed_distances import ListedDistances
+from congenial.pairs.searched_distances import ListedDistances
 from tests.pairs import brute
 from tests.pairs.universes import CUBE, ONE, TWO, TWO_WAY, UNIVERSES, levels, universes
 
@@ -66,7 +66,7 @@ def test_which_structures_are_exact_and_by_what():
 @pytest.mark.parametrize("name", UNIVERSES)
 def test_remark_14_and_connectedness_by_name(name):
     for public, databases in universes(name, most=60):
-        listed = searched_reach.listed_tables(merged(public))
+        listed = a_star.listed_tables(merged(public))
         if listed is None or len(np.unique(listed.tables.sum(axis=1))) > 1:
             continue
         assert (listed.nearest, listed.farthest) == brute.remark_14(databases)
@@ -80,13 +80,13 @@ def test_graver_bound_and_integer_programme_agree_with_the_list(name):
     assert some
     for public, databases in some:
         of = merged(public)
-        assert integer_programme.able(of)
+        assert searched_distances.able(of)
         listed = ListedDistances(of.tables, of.several)
-        assert max(2, listed.robust) == integer_programme.worst_distance(of)
-        assert max(1, listed.existential) == integer_programme.worst_distance(of, tables_only=True)
-        generating = max(integer_programme.generating_distance(of), int(listed.inside))
+        assert max(2, listed.robust) == searched_distances.worst_distance(of)
+        assert max(1, listed.existential) == searched_distances.worst_distance(of, tables_only=True)
+        generating = max(searched_distances.generating_distance(of), int(listed.inside))
         assert generating == listed.generating
-        bound = searched_reach.search(unlisted(public), "robust", "replace-one")
+        bound = a_star.search(unlisted(public), "robust", "replace-one")
         assert bound.star.by == "Graver bound"
         assert bound.star.value >= truths(public.schema, databases)["robust"]
 
@@ -102,22 +102,22 @@ def test_integer_programmes_are_used_where_the_basis_is_too_large(monkeypatch):
     public, databases = next(
         (p, d) for p, d in universes("overlapping") if len(merged(p).tables) > 1
     )
-    monkeypatch.setattr(searched_reach, "graver", lambda rows: None)
-    found = searched_reach.search(unlisted(public), "robust", "replace-one")
+    monkeypatch.setattr(a_star, "graver", lambda rows: None)
+    found = a_star.search(unlisted(public), "robust", "replace-one")
     assert (found.star.by, found.star.exact) == ("integer programme", True)
     assert found.star.value == truths(public.schema, databases)["robust"]
-    monkeypatch.setattr(integer_programme, "MOST_TURNS", 0)
+    monkeypatch.setattr(searched_distances, "MOST_TURNS", 0)
     with pytest.raises(StructureError, match="too many to work out"):
-        searched_reach.search(unlisted(public), "robust", "replace-one")
+        a_star.search(unlisted(public), "robust", "replace-one")
 
 
 def test_a_distance_is_called_exact_only_where_it_is_attained(monkeypatch):
     """With a bound, and at the least value that is ever used, a programme gives an upper bound."""
-    monkeypatch.setattr(searched_reach, "graver", lambda rows: None)
+    monkeypatch.setattr(a_star, "graver", lambda rows: None)
     seen = set()
     for name in ("margins and bound", "overlapping", "weighted, four"):
         for public, databases in universes(name, most=8):
-            found = searched_reach.search(unlisted(public), "robust", "replace-one").star
+            found = a_star.search(unlisted(public), "robust", "replace-one").star
             if found.by == "integer programme":
                 bounded = bool(len(merged(public).bounds))
                 seen.add((bounded, found.value > 2, found.exact))
@@ -130,10 +130,10 @@ def test_a_distance_is_called_exact_only_where_it_is_attained(monkeypatch):
 def test_a_solver_that_breaks_a_figure_is_not_believed(monkeypatch):
     """A move that is off by one record in one cell keeps no figure about that cell."""
     public, _ = next((p, d) for p, d in universes("overlapping") if len(merged(p).tables) > 1)
-    of, solve = merged(public), integer_programme._Programme.solve
+    of, solve = merged(public), searched_distances._Programme.solve
     table = of.tables[0]
     source, target = int(np.argmax(table)), int(np.argmin(table))
-    assert not np.any(of.equal @ integer_programme._cheapest(of, table, source, target, False))
+    assert not np.any(of.equal @ searched_distances._cheapest(of, table, source, target, False))
     first = int(of.equal.indices[0])
 
     def off(programme, objective):
@@ -141,9 +141,9 @@ def test_a_solver_that_breaks_a_figure_is_not_believed(monkeypatch):
         found[first] += 1
         return found
 
-    monkeypatch.setattr(integer_programme._Programme, "solve", off)
-    with pytest.raises(integer_programme.GaveUp):
-        integer_programme._cheapest(of, table, source, target, False)
+    monkeypatch.setattr(searched_distances._Programme, "solve", off)
+    with pytest.raises(searched_distances.GaveUp):
+        searched_distances._cheapest(of, table, source, target, False)
 
 
 def test_all_two_way_margins_of_a_cube():
@@ -196,7 +196,7 @@ def test_a_disconnected_universe_is_reported():
         assert found.connected == (parts == 1)
     statements = (total(), linear({"w = '0'": 4, "w = '1'": 3, "w = '2'": 1}))
     public = Figures(schema, statements).evaluate(brute.table_of(schema, [0, 0, 0, 1, 1, 2, 2]))
-    listed = searched_reach.listed_tables(merged(public))
+    listed = a_star.listed_tables(merged(public))
     assert listed.components(2) == 2
 
 
@@ -308,9 +308,9 @@ def test_one_conforming_table_means_nothing_is_left():
 
 def test_equal_figures_are_searched_once(monkeypatch):
     """Plan, ledger and bundle read figures of their own, and ask for the same distance."""
-    calls, search = [], searched_reach.search
+    calls, search = [], a_star.search
     monkeypatch.setattr(
-        searched_reach, "search", lambda *asked: [calls.append(asked[1:]), search(*asked)][1]
+        a_star, "search", lambda *asked: [calls.append(asked[1:]), search(*asked)][1]
     )
     statements = (margin("x"), count("x = '1' or y = '1'"), at_least(count("y = '1'"), 1))
     table = brute.table_of(TWO, [0, 1, 2, 2, 3])

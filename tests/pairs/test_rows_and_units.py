@@ -14,8 +14,7 @@ from congenial import Schema, margin, total
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement, of_units
 from congenial.mechanisms.calibrate import calibrate
-from congenial.pairs.rows_and_units import saved_together
-from congenial.pairs.several_rows import SeveralRows
+from congenial.pairs.several_rows import SeveralRows, saved_together
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
 from tests.pairs.units import Units

@@ -14,18 +14,26 @@ from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
 from congenial.figures.figures import Figures
 from congenial.figures.statements import total
-from congenial.pairs.pairs import read_pairs
-from congenial.pairs.scenarios.count_rules import (
+from congenial.pairs.finite_scenarios import ABSENT, FiniteScenarios
+from congenial.pairs.scenarios import (
     BoundedCounts,
     ConditionalNormal,
     DependentCounts,
+    IndependentRecords,
+    StatedLaws,
     k_anonymity,
     t_closeness,
 )
-from congenial.pairs.scenarios.finite_scenarios import ABSENT, FiniteScenarios
-from congenial.pairs.scenarios.scenarios import IndependentRecords, StatedLaws, read_scenarios
-from congenial.pairs.scenarios.statistic_laws import pmf
-from congenial.pairs.secrets import LEAKAGE, SecretPairs, belief_gap, event_gap, may_add
+from congenial.pairs.secrets import (
+    LEAKAGE,
+    SecretPairs,
+    belief_gap,
+    event_gap,
+    may_add,
+    read_scenarios,
+)
+from congenial.pairs.stated_laws import pmf
+from congenial.pairs.stored_pairs import read_pairs
 
 SCHEMA = Schema.from_dict({"answer": {"levels": ["no", "yes"]}, "county": {"levels": ["A", "B"]}})
 FAIR = [1, 1]

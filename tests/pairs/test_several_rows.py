@@ -12,8 +12,8 @@ from congenial.errors import FigureError, StructureError
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.pairs import read_pairs
 from congenial.pairs.several_rows import SeveralRows, uniform_reach
+from congenial.pairs.stored_pairs import read_pairs
 from tests.pairs.units import Units
 
 AREAS = Schema.from_dict({"area": {"levels": ["A", "B"]}, "ill": {"levels": ["0", "1"]}})

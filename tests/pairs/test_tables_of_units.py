@@ -14,9 +14,8 @@ from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement, of_units
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.pairs import read_pairs
-from congenial.pairs.several_rows import SeveralRows
-from congenial.pairs.tables_of_units import TablesOfUnits
+from congenial.pairs.several_rows import SeveralRows, TablesOfUnits
+from congenial.pairs.stored_pairs import read_pairs
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee

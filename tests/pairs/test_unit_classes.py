@@ -10,8 +10,8 @@ from congenial.errors import FigureError, StructureError
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement, of_units
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.pairs import read_pairs
 from congenial.pairs.several_rows import SeveralRows
+from congenial.pairs.stored_pairs import read_pairs
 from congenial.privacy.composition import moves
 from tests.pairs.units import Units
 

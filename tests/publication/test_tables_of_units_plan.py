@@ -11,8 +11,7 @@ import congenial
 from congenial.errors import CongenialError, DataError, FigureError
 from congenial.kinds.figure_costs import figure_costs
 from congenial.mechanisms.tables_release import TablesRelease
-from congenial.pairs.several_rows import SeveralRows
-from congenial.pairs.tables_of_units import TablesOfUnits
+from congenial.pairs.several_rows import SeveralRows, TablesOfUnits
 from congenial.privacy.composition import joint_loss
 from congenial.publication import verification, workflow
 from congenial.publication.plan import Plan

@@ -12,17 +12,19 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.errors import GuaranteeError
-from congenial.pairs.scenarios.count_rules import (
+from congenial.pairs.finite_scenarios import ABSENT, FiniteScenarios
+from congenial.pairs.scenarios import (
     BoundedCounts,
     ConditionalNormal,
+    Conditionals,
     DependentCounts,
+    IndependentRecords,
+    StatedLaws,
     k_anonymity,
     t_closeness,
 )
-from congenial.pairs.scenarios.finite_scenarios import ABSENT, FiniteScenarios
-from congenial.pairs.scenarios.scenarios import Conditionals, IndependentRecords, StatedLaws
-from congenial.pairs.scenarios.statistic_laws import StatedNormal, pmf, sample
 from congenial.pairs.secrets import SecretPairs
+from congenial.pairs.stated_laws import StatedNormal, pmf, sample
 from congenial.transport.delta_z import below_ordinary, conditioned_epsilon, delta_z, meaning
 
 SCHEMA = Schema.from_dict({"answer": {"levels": ["no", "yes"]}})

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from congenial.errors import GuaranteeError
-from congenial.pairs.scenarios.statistic_laws import (
+from congenial.pairs.stated_laws import (
     StatedBinomial,
     StatedContinuous,
     StatedDiscrete,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from congenial.errors import GuaranteeError, StructureError
-from congenial.pairs.scenarios.statistic_laws import StatedNormal, pmf, sample
+from congenial.pairs.stated_laws import StatedNormal, pmf, sample
 from congenial.transport import several
 from congenial.transport.certificates import Side, lengths
 from congenial.transport.several import Edges, largest

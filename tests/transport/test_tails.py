@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats as st
 
-from congenial.pairs.scenarios.statistic_laws import StatedBinomial, StatedLogDiscrete
+from congenial.pairs.stated_laws import StatedBinomial, StatedLogDiscrete
 from congenial.transport.wasserstein import distance
 
 FIGURE_4 = {  # n = 100, corrected (docs/errata)
@@ -80,10 +80,10 @@ def test_all_counts(oracles):
 
 
 def test_many_trials_agree_with_exact_ones(monkeypatch):
-    from congenial.pairs.scenarios import statistic_laws
+    from congenial.pairs import stated_laws
 
     exact = distance(*counts(1500, ".3", ".35"))
-    monkeypatch.setattr(statistic_laws, "_MOST_BITS", 10)
+    monkeypatch.setattr(stated_laws, "_MOST_BITS", 10)
     logs = distance(*counts(1500, ".3", ".35"))
     assert logs.at_least <= exact.value <= logs.value <= exact.value + 1
     near = distance(*counts(1500, ".3", ".35"), delta=1e-9)

@@ -31,12 +31,10 @@ from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
 from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
 from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.distributions import DistributionPairs
-from congenial.pairs.scenarios.count_rules import DependentCounts
-from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
-from congenial.pairs.scenarios.scenarios import Conditionals, Query
-from congenial.pairs.scenarios.statistic_laws import StatedBinomial
+from congenial.pairs.finite_scenarios import FiniteScenarios
+from congenial.pairs.scenarios import Conditionals, DependentCounts, Query
 from congenial.pairs.secrets import SecretPairs
-from congenial.pairs.vector_laws import DiscreteLaw, GaussianLaw
+from congenial.pairs.stated_laws import DiscreteLaw, GaussianLaw, StatedBinomial
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 from congenial.sampling.inversion import Floats, Ints

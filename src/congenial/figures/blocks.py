@@ -18,36 +18,20 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.figures import lattice
-from congenial.figures.alike import KindByKind, PartKind, kinds
 from congenial.figures.integers import Ints, echelon, rational_kernel
+from congenial.figures.lattice import PartKind, kinds
 
 MOST_ATOMS = 12  # of a block whose rows are tried in other words: all their sets are listed
+Block = tuple[Ints, Ints | None]  # atoms, and their features
 LARGEST_WEIGHT = 9  # in such rows: minors are then below 2^54 (Hadamard), and sums of 12 exact
-
-
-@dataclass(frozen=True)
-class Block:
-    """Some atoms whose totals are tied: `atoms` (columns of the matrix), and its features.
-
-    `features` holds, for a one-way block, each atom's level on each feature (atoms x features);
-    None for any other block.
-    """
-
-    atoms: Ints
-    features: Ints | None
-
-    @property
-    def levels(self) -> tuple[int, ...]:
-        """Number of levels of each feature."""
-        assert self.features is not None
-        return tuple(int(column.max()) + 1 for column in self.features.T)
 
 
 @dataclass(frozen=True, eq=False)
 class BlockKind:
     """Blocks of which the same is said: `atoms` (one block a line), their features and equations.
 
-    `equations`: the rows of the matrix that touch a block, restricted to it.
+    `features` holds, for one-way blocks, each atom's level on each feature (atoms x features); None
+    for any other block. `equations`: the rows of the matrix that touch a block, restricted to it.
     """
 
     atoms: Ints = field(repr=False)
@@ -57,22 +41,12 @@ class BlockKind:
     @property
     def levels(self) -> tuple[int, ...]:
         """Number of levels of each feature."""
-        return Block(self.atoms[0], self.features).levels
+        assert self.features is not None
+        return tuple(int(column.max()) + 1 for column in self.features.T)
 
 
-class Blocks(KindByKind[BlockKind, Block]):
-    """The blocks of some figures, kind by kind; single ones are made when they are asked for."""
-
-    def __init__(self, kinds: Iterable[BlockKind] = ()) -> None:
-        super().__init__(kinds, lambda kind: len(kind.atoms))
-
-    def one(self, kind: BlockKind, number: int) -> Block:
-        """A block of one kind, by its number there."""
-        return Block(kind.atoms[number], kind.features)
-
-
-def blocks(matrix: sp.csr_matrix) -> Blocks:
-    """The blocks of two or more atoms; atoms in none of them have known totals.
+def blocks(matrix: sp.csr_matrix) -> list[BlockKind]:
+    """The blocks of two or more atoms, kind by kind; atoms in none of them have known totals.
 
     A row of ones over all atoms would join all parts. It ties those blocks of the other rows whose
     own sum is not known to each other, and to atoms that no row touches: a circuit of one and a
@@ -83,21 +57,21 @@ def blocks(matrix: sp.csr_matrix) -> Blocks:
     parts = kinds(rows)
     found = [(part, block) for part in parts for block in _of_kind(part)]
     if not joined:
-        return Blocks(_alike(block for _, block in found))
+        return _alike(block for _, block in found)
     alone = [block for _, block in found if _balanced(block)]
     open_ = [(part, block.atoms) for part, block in found if not _balanced(block)]
     untouched = [part.columns for part in parts if not part.rows.shape[1]]
     atoms = [*(some for _, some in open_), *untouched]
     if not atoms:
-        return Blocks(_alike(alone))
+        return _alike(alone)
     together = np.sort(np.concatenate([some.reshape(-1) for some in atoms]))
     whole = PartKind(_touching(matrix, together), np.zeros((1, 0), np.int64), together[np.newaxis])
     if sum(map(len, atoms)) == 1:
-        return Blocks(_alike([*alone, *_of_kind(whole)]))
+        return _alike([*alone, *_of_kind(whole)])
     apart = sum(part.parts for part, _ in open_) > 1 and bool(np.all(matrix.data == 1))
     # sets that are levels of two features meet, so they are all in one part
     features = None if apart else _one_way(whole.matrix)
-    return Blocks(_alike([*alone, BlockKind(whole.columns, features, whole.matrix)]))
+    return _alike([*alone, BlockKind(whole.columns, features, whole.matrix)])
 
 
 def _of_kind(part: PartKind) -> list[BlockKind]:
@@ -105,21 +79,21 @@ def _of_kind(part: PartKind) -> list[BlockKind]:
     if not part.matrix.shape[0] or lattice.rank(part.matrix) == part.matrix.shape[1]:
         return []
     return [
-        BlockKind(part.columns[:, one.atoms], one.features, _touching(part.matrix, one.atoms))
-        for one in _of_one(part.matrix)
+        BlockKind(part.columns[:, atoms], features, _touching(part.matrix, atoms))
+        for atoms, features in _of_one(part.matrix)
     ]
 
 
 def _of_one(matrix: sp.csr_matrix) -> list[Block]:
-    """The blocks of one connected part."""
+    """The blocks of one connected part: columns and features of each."""
     sides = lattice.partitions(matrix)
     if sides is not None and sides.shape[1] == 2:
         return _two_way(sides, matrix.shape[0])
     if sides is not None and sides.shape[1] > 2 and lattice.is_grid(sides):
         grid = [np.unique(side, return_inverse=True)[1] for side in sides.T]
         varying = [level for level in grid if level.max() > 0]
-        return [Block(np.arange(len(sides)), np.stack(varying, axis=1))]
-    return [Block(atoms, _one_way(_touching(matrix, atoms))) for atoms in _components(matrix)]
+        return [(np.arange(len(sides)), np.stack(varying, axis=1))]
+    return [(atoms, _one_way(_touching(matrix, atoms))) for atoms in _components(matrix)]
 
 
 def _touching(matrix: sp.csr_matrix, atoms: Ints) -> sp.csr_matrix:
@@ -161,7 +135,7 @@ def _two_way(edges: Ints, rows: int) -> list[Block]:
             grid = np.stack([level for _, level in sides], axis=1)
             tied = min(len(levels) for levels, _ in sides) > 1
             if tied or not complete:
-                found.append(Block(np.sort(atoms), grid[np.argsort(atoms)] if complete else None))
+                found.append((np.sort(atoms), grid[np.argsort(atoms)] if complete else None))
     return found
 
 
@@ -171,32 +145,12 @@ def _components(matrix: sp.csr_matrix) -> list[Ints]:
     A column outside a basis is tied to the basis columns it depends on; the components of that
     graph do not depend on the basis.
     """
-    parent = list(range(matrix.shape[1]))
-
-    def root(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
-    for circuit in _circuits(matrix):
-        first = root(circuit[0])
-        for atom in circuit[1:]:
-            parent[root(atom)] = first
-    roots = np.array([root(i) for i in range(matrix.shape[1])], dtype=np.int64)
-    order = np.argsort(roots, kind="stable")
-    cuts = np.flatnonzero(np.diff(roots[order])) + 1
-    return [np.sort(part) for part in np.split(order, cuts) if len(part) > 1]
-
-
-def _circuits(matrix: sp.csr_matrix) -> list[list[int]]:
-    """Fundamental circuits: each column outside the basis with the basis columns it depends on."""
-    circuits: dict[int, list[int]] = {}
-    for pivot, row in echelon(matrix).items():
-        for column in row:
-            if column != pivot:
-                circuits.setdefault(column, [column]).append(pivot)
-    return list(circuits.values())
+    tied = [(pivot, column) for pivot, row in echelon(matrix).items() for column in row]
+    ends = np.array(tied, dtype=np.int64).reshape(-1, 2)
+    part = lattice.connected((ends[:, 0], ends[:, 1]), matrix.shape[1])
+    order = np.argsort(part, kind="stable")
+    cuts = np.flatnonzero(np.diff(part[order])) + 1
+    return [atoms for atoms in np.split(order, cuts) if len(atoms) > 1]
 
 
 def margins(features: Ints) -> Ints:

@@ -1,5 +1,6 @@
-"""Figures: the published statistics A s = a (and bounds B s >= b) with their structure worked
-out (`figure_structure`).
+"""Figures: the published statistics A s = a (and bounds B s >= b) with their structure worked out.
+
+What they leave of the people is `People`, what they fix on a released table is `Support`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, Self, TypeVar, overload
+from weakref import WeakValueDictionary
 
 import numpy as np
+import scipy.sparse as sp
 
 from congenial.data.arguments import expect
 from congenial.data.schema import Schema
@@ -20,13 +23,44 @@ from congenial.data.table import Table
 from congenial.errors import FigureError
 from congenial.figures import lattice
 from congenial.figures.blocks import BlockKind
-from congenial.figures.figure_structure import FigureStructure
+from congenial.figures.blocks import blocks as find_blocks
+from congenial.figures.cells import Cells, first_places
 from congenial.figures.lattice import Ints
 from congenial.figures.statements import Statement, without_repeats
 
+Structure = Literal["none", "laminar", "two-way", "one-way", "general"]
+T = TypeVar("T")
+
+
+class shared_property(cached_property[T]):
+    """A cached property that the same statements over one schema share."""
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> T: ...
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Self | T:
+        """The value, worked out by the first of them that was asked for anything."""
+        if instance is None:
+            return self
+        first = vars(instance).get(_FIRST)
+        if first is None:
+            first = _IN_USE.setdefault((id(instance.schema), instance.statements), instance)
+            if first is not instance:
+                vars(instance)[_FIRST] = first  # which lives as long as this one does
+        found: T = super().__get__(first, owner)
+        return found
+
+
+_FIRST = "_first"
+# A structure holds its schema: no other schema has its number while the structure is in use.
+_IN_USE: WeakValueDictionary[tuple[int, tuple[Statement, ...]], Figures] = WeakValueDictionary()
+
 
 @dataclass(frozen=True)
-class Figures(FigureStructure):
+class Figures:
     """What is published exactly about a population: statements, and their values once published.
 
     `values[i]` holds statement i's figures as an array over its `by` axes; `values` is None while
@@ -44,6 +78,8 @@ class Figures(FigureStructure):
     (array([14, 11]),)
     """
 
+    schema: Schema
+    statements: tuple[Statement, ...] = ()
     values: tuple[Ints | None, ...] | None = field(default=None, repr=False)
     of_units: Figures | None = None
 
@@ -66,8 +102,6 @@ class Figures(FigureStructure):
     def _refuse_misplaced(self) -> None:
         if self.of_units is None and not any(one.units for one in self.statements):
             return
-        from congenial.figures.unit_statements import refuse_misplaced  # few plans need it
-
         refuse_misplaced(self)
 
     @classmethod
@@ -125,6 +159,124 @@ class Figures(FigureStructure):
             ("figure", "relation", "by", "numbers", "because"),
             rows,
         )
+
+    # ---- structure, from the words alone -----------------------------------------------------
+    #
+    # The matrix is never built cell by cell. Statements only see the attributes they mention;
+    # cells whose columns are equal are merged into *atoms*, and structure, rank and redundancy are
+    # decided on atoms. No value is looked at, so what is worked out is the same for figures that
+    # are planned, computed, read back from a ledger or joined to it, and is kept once for all of
+    # them while one is in use: for a nation it is most of the memory and of the time.
+
+    @shared_property
+    def cells(self) -> Cells:
+        """The cells the statements can see."""
+        return Cells(self.schema, self.statements)
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """Attributes that some statement mentions, in schema order."""
+        return self.cells.bases
+
+    @property
+    def equalities(self) -> tuple[Statement, ...]:
+        """The statements published exactly."""
+        return tuple(s for s in self.statements if s.relation == "=")
+
+    @property
+    def bounds(self) -> tuple[Statement, ...]:
+        """The statements that only bound a statistic."""
+        return tuple(s for s in self.statements if s.relation in (">=", "<="))
+
+    @property
+    def zeros(self) -> tuple[Statement, ...]:
+        """The statements that say which cells are impossible."""
+        return tuple(s for s in self.statements if s.relation == "zero")
+
+    @shared_property
+    def atoms(self) -> Ints:
+        """Atom of each cell: cells with equal columns share one; -1 for impossible cells.
+
+        Atom 0 is the *loose* one, touched by no equality statement; it may be empty.
+        """
+        cells, alike = self.cells, self.cells.alike((*self.equalities, *self.zeros))
+        classes = cells.classes_at(self.equalities, alike.first)
+        labels = np.where(cells.touched_at(self.equalities, alike.first), classes + 1, 0)
+        if self.zeros:
+            labels[cells.touched_at(self.zeros, alike.first)] = -1
+        there = np.zeros(int(labels.max(initial=0)) + 1, dtype=bool)
+        there[labels[labels > 0]] = True
+        number = np.cumsum(there)[np.maximum(labels, 0)]
+        numbered = np.where(labels > 0, number, labels).astype(np.int32)  # below LARGEST_DOMAIN
+        return np.asarray(alike.over_cells(numbered))
+
+    @shared_property
+    def first_cells(self) -> Ints:
+        """The first cell of each atom 0, 1, ...; -1 for the loose one where it is empty."""
+        found = first_places(self.atoms)
+        return found if len(found) else np.full(1, -1, dtype=np.int64)
+
+    @shared_property
+    def matrix(self) -> sp.csr_matrix:
+        """Equality statements (rows, one per cell of `by`) on atoms 1, 2, ... (columns)."""
+        return self.cells.matrix(self.equalities, self.first_cells[1:])
+
+    @shared_property
+    def rank(self) -> int:
+        """Number of independent published figures."""
+        return lattice.rank(self.matrix)
+
+    @property
+    def tells_total(self) -> bool:
+        """Whether one of the figures is the number of people itself."""
+        return any(one.is_total for one in self.statements)
+
+    @shared_property
+    def tells_people(self) -> bool:
+        """Whether the figures, of whatever values, fix the number of people."""
+        loose = self.first_cells[0] >= 0
+        return bool(self.equalities) and not loose and lattice.tells_sum(self.matrix)
+
+    @shared_property
+    def structure(self) -> Structure:
+        """What kind of set the figures are; each kind has its own exact mathematics.
+
+        "laminar": every atom's total follows from what is published, so groups decouple (nested
+        totals, and any other statements of full rank on their atoms). "two-way": what is left are
+        tables of atoms of which both margins are published; "one-way": the same with more margins.
+        """
+        if not self.equalities:
+            return "none"
+        if self.rank == self.matrix.shape[1]:
+            return "laminar"
+        if any(kind.features is None for kind in self.blocks):
+            return "general"
+        two = all(len(kind.levels) == 2 for kind in self.blocks)
+        return "two-way" if two else "one-way"
+
+    @shared_property
+    def blocks(self) -> tuple[BlockKind, ...]:
+        """Groups of atoms whose totals are tied, when people are only moved and never added.
+
+        Atom numbers are those of `atoms`, the loose atom 0 included: n is public.
+        """
+        if not self.equalities or self.rank == self.matrix.shape[1]:
+            return ()  # every atom's total is known
+        loose = int(self.first_cells[0] >= 0)
+        matrix = self.matrix
+        if loose:
+            matrix = sp.hstack([sp.csr_matrix((matrix.shape[0], 1), dtype=np.int64), matrix])
+            matrix = lattice.with_ones(matrix)
+        return tuple(replace(kind, atoms=kind.atoms + 1 - loose) for kind in find_blocks(matrix))
+
+    @shared_property
+    def redundant(self) -> tuple[str, ...]:
+        """Labels of statements that follow from those before them."""
+        sizes = [self.schema.size(statement.by) for statement in self.equalities]
+        ranks = lattice.ranks_of_first(self.matrix, np.cumsum(sizes))
+        more = np.diff(ranks, prepend=0)
+        named = zip(self.equalities, more, strict=True)
+        return tuple(statement.label for statement, new in named if not new)
 
     # ---- values ----------------------------------------------------------------------------
 
@@ -239,8 +391,6 @@ class Figures(FigureStructure):
         Decided by linear programming over merged cells: bounds, structural zeros and, once they are
         known, published figures.
         """
-        from congenial.figures.clash import smallest_clash
-
         return smallest_clash(self)
 
     def refuse_clash(self) -> None:
@@ -362,3 +512,109 @@ def publish(table: Table, *statements: Statement, units: Table | None = None) ->
     """
     expect(table, Table, "the table", "Give what tabulate(data, schema) returns.", FigureError)
     return Figures.of(table.schema, statements).evaluate(table, units)
+
+
+# ---- clash --------------------------------------------------------------------------------------
+#
+# Which figures, bounds and structural zeros contradict one another.
+#
+# Exact arithmetic settles most cases; the others are decided by linear programming over merged
+# cells.
+
+
+def smallest_clash(figures: Figures) -> tuple[str, ...]:
+    """Labels of a smallest set of statements that no table of counts satisfies; empty if none.
+
+    Published values count once they are known. Statements are left out one by one as long as the
+    others still contradict one another, so that each one named is needed.
+
+    >>> from congenial import Schema, at_least, at_most, count, total
+    >>> schema = Schema.from_dict({"ill": {"levels": ["no", "yes"]}})
+    >>> few, many = at_most(total(), 3), at_least(count("ill = 'yes'"), 4)
+    >>> len(smallest_clash(Figures(schema, (few, many))))
+    2
+    """
+    if figures.of_units is not None and figures.of_units.clash:
+        return figures.of_units.clash
+    able = [s for s in figures.statements if s.relation != "=" or figures.values is not None]
+    if not able or _agrees(figures) or _feasible(figures, able):
+        return ()
+    for statement in list(able):  # deletion filter: keep only what is needed to clash
+        rest = [s for s in able if s is not statement]
+        if not _feasible(figures, rest):
+            able = rest
+    return tuple(s.label for s in able)
+
+
+def _agrees(figures: Figures) -> bool:
+    """Whether exact arithmetic alone settles that some table has the published figures."""
+    totals = figures.atom_totals
+    return not figures.bounds and totals is not None and bool(np.all(totals >= 0))
+
+
+def _feasible(figures: Figures, statements: Sequence[Statement]) -> bool:
+    """Whether some table of nonnegative numbers satisfies these statements."""
+    cells = figures.cells
+    counted = [s for s in statements if s.relation != "zero"]
+    first = cells.told_apart(statements)
+    impossible = cells.touched_at([s for s in statements if s.relation == "zero"], first)
+    places = first_places(np.where(impossible, -1, cells.classes_at(counted, first)))
+    kept = first[places[places >= 0]]
+    limits = [limits_of(figures, statement) for statement in counted]
+    low, high = [np.zeros(0)], [np.zeros(0)]
+    low += [least for least, _ in limits]
+    high += [most for _, most in limits]
+    matrix = cells.matrix(counted, kept)
+    return lattice.feasible(matrix, np.concatenate(low), np.concatenate(high))
+
+
+def limits_of(figures: Figures, statement: Statement) -> tuple[Any, Any]:
+    """The least and the largest number that a figure or bound allows, for each of its rows."""
+    told = _values_or_bound(figures, statement)
+    low = np.full(len(told), -np.inf) if statement.relation == "<=" else told
+    return low, np.full(len(told), np.inf) if statement.relation == ">=" else told
+
+
+def _values_or_bound(figures: Figures, statement: Statement) -> Any:
+    if statement.relation == "=":
+        assert figures.values is not None
+        told = figures.values[figures.statements.index(statement)]
+        assert told is not None
+        return told.reshape(-1).astype(float)
+    return np.full(figures.schema.size(statement.by), float(statement.bound or 0))
+
+
+# ---- unit statements ----------------------------------------------------------------------------
+#
+# Figures about units that own several rows (households, patients, firms), beside those about
+# rows.
+#
+# They are statements like any others, over the same schema, but they count units: they may name
+# only attributes that all rows of a unit share. `Figures` keeps them apart from figures about
+# rows, so that no number of households is ever taken for a number of people.
+
+
+def refuse_misplaced(figures: Figures) -> None:
+    """FigureError where a statement about units is among those about rows, or names a row's."""
+    for statement in figures.statements:
+        if statement.units:
+            raise FigureError(
+                f"figure '{statement.label}' counts units, but the other figures count rows.",
+                remedy="Use Figures.of(schema, statements), or publish(...).",
+            )
+    if figures.of_units is None:
+        return
+    if figures.of_units.of_units is not None or figures.of_units.schema != figures.schema:
+        raise FigureError(
+            "the figures about units have another schema than those about rows.",
+            remedy="Use one schema for both.",
+        )
+    for statement in figures.of_units.statements:
+        bases = Cells(figures.schema, (statement,)).bases
+        for name in (one for one in bases if one not in figures.schema.of_units):
+            raise FigureError(
+                f"figure '{statement.label}' counts units by '{name}', in which the rows of one "
+                "unit may differ.",
+                remedy=f'Say of = "unit" in the schema of {name!r} if they share it, or count '
+                "rows (leave units out).",
+            )

@@ -11,9 +11,10 @@ together (the margins of a table) are a `Tie`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,10 +22,137 @@ import scipy.sparse as sp
 from congenial.figures import lattice
 from congenial.figures.blocks import BlockKind, blocks, margins
 from congenial.figures.cells import first_places
-from congenial.figures.connected import connected
 from congenial.figures.figures import Figures
 from congenial.figures.integers import Ints
-from congenial.figures.ties import Pattern, TieKind, Ties
+from congenial.figures.lattice import connected
+
+# ---- ties ---------------------------------------------------------------------------------------
+#
+# Ties: groups of cells whose sums are fixed only together, such as the margins of a table.
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """Equations between the sums of some groups. Ties of which the same is said share one.
+
+    `features`, for the margins of a table of groups: each group's level on each feature.
+    """
+
+    equations: Ints
+    features: Ints | None = field(repr=False)
+    _fixed: dict[bytes, bool] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def rank(self) -> int:
+        """Number of independent equations."""
+        return lattice.rank(sp.csr_matrix(self.equations))
+
+    def fixes(self, weights: Any) -> bool:
+        """Whether a sum over whole groups (0 or 1 for each, or weights) follows from them."""
+        row: Ints = np.asarray(weights, dtype=np.int64)
+        if row.tobytes() not in self._fixed:
+            self._fixed[row.tobytes()] = self._follows(row)
+        return self._fixed[row.tobytes()]
+
+    def _follows(self, row: Ints) -> bool:
+        """Exact. Under the margins of a table w(x) is a sum of functions of one feature each, so
+        w(x) = w(0) + sum over k of w(x_k on feature k, 0 elsewhere) - w(0); other equations tell
+        the sums that no whole vector of their kernel changes.
+        """
+        if self.features is None:
+            return not np.any(self._moves @ row)
+        assert self.shape is not None
+        table: Ints = np.zeros(self.shape, dtype=np.int64)
+        table[tuple(self.features.T)] = row
+        fitted: Ints = np.full(self.shape, table.flat[0])
+        for axis, levels in enumerate(self.shape):
+            line = np.moveaxis(table, axis, 0).reshape(levels, -1)[:, 0] - table.flat[0]
+            fitted = fitted + line.reshape([-1 if k == axis else 1 for k in range(table.ndim)])
+        return bool(np.all(fitted == table))
+
+    @cached_property
+    def _moves(self) -> sp.csr_matrix:
+        return lattice.kernel_rows(sp.csr_matrix(self.equations))
+
+    @property
+    def balanced(self) -> bool:
+        """Whether the equations fix the total of all groups."""
+        return self.fixes(np.ones(self.equations.shape[1]))
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Levels of each feature, for the margins of a table of groups."""
+        if self.features is None:
+            return None
+        return tuple(int(level.max()) + 1 for level in self.features.T)
+
+
+@dataclass(frozen=True)
+class Tie:
+    """Groups whose sums T are fixed only together: `equations @ T = values`."""
+
+    groups: Ints
+    pattern: Pattern
+    values: Ints | None = field(repr=False)
+
+    @property
+    def equations(self) -> Ints:
+        """One row for each equation, one column for each group."""
+        return self.pattern.equations
+
+    @property
+    def features(self) -> Ints | None:
+        """Each group's level on each feature, for the margins of a table of groups."""
+        return self.pattern.features
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Levels of each feature, for the margins of a table of groups."""
+        return self.pattern.shape
+
+
+@dataclass(frozen=True, eq=False)
+class TieKind:
+    """Ties of one pattern: the groups and the values of each (one tie a line)."""
+
+    groups: Ints = field(repr=False)
+    pattern: Pattern
+    values: Ints | None = field(repr=False)
+
+    def tie(self, number: int) -> Tie:
+        """One of them, by its number."""
+        values = None if self.values is None else self.values[number]
+        return Tie(self.groups[number], self.pattern, values)
+
+
+class Ties(Sequence[Tie]):
+    """The ties of a table, kept kind by kind; a single one is made when it is asked for. Numbers
+    run through one kind after another.
+    """
+
+    def __init__(self, kinds: Iterable[TieKind] = ()) -> None:
+        self.kinds = tuple(kinds)
+        self._ends = np.cumsum([0, *(len(kind.groups) for kind in self.kinds)])
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    @overload
+    def __getitem__(self, number: int) -> Tie: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[Tie]: ...
+
+    def __getitem__(self, number: int | slice) -> Tie | list[Tie]:
+        if isinstance(number, slice):
+            return [self[i] for i in range(*number.indices(len(self)))]
+        at = range(len(self))[number]
+        which = int(np.searchsorted(self._ends, at, side="right")) - 1
+        return self.kinds[which].tie(at - int(self._ends[which]))
+
+    def __iter__(self) -> Iterator[Tie]:
+        return (kind.tie(i) for kind in self.kinds for i in range(len(kind.groups)))
+
 
 FROZEN = -1  # the cell is known to be zero
 LOOSE = -2  # no sum that contains the cell is published
@@ -226,11 +354,10 @@ def support(figures: Figures, names: tuple[str, ...]) -> Support:
     matrix = _on_groups(figures, of_atom, count, empty)
     labels, of_atom, matrix = _without_silent(labels, of_atom, matrix)
     count = matrix.shape[1]
-    found = blocks(matrix)
     sums = _some_sums(figures, of_atom, count, empty)
     totals = None if sums is None else sums.copy()
     ties = []
-    for kind in found.kinds:
+    for kind in blocks(matrix):
         pattern, values = _pattern(kind), None
         if sums is not None and totals is not None:
             values = np.rint(sums[kind.atoms] @ pattern.equations.T).astype(np.int64)

@@ -18,8 +18,7 @@ import scipy.sparse as sp
 from congenial.errors import FigureError
 from congenial.figures import lattice
 from congenial.figures.cells import Cells
-from congenial.figures.clash import limits_of
-from congenial.figures.figures import Figures
+from congenial.figures.figures import Figures, limits_of
 from congenial.figures.lattice import Ints
 from congenial.figures.statements import Statement
 

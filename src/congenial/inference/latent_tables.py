@@ -29,8 +29,7 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import InferenceError
-from congenial.figures.support import FROZEN, LOOSE, Support
-from congenial.figures.ties import Pattern, Tie
+from congenial.figures.support import FROZEN, LOOSE, Pattern, Support, Tie
 from congenial.inference.cell_noise import Floats, Ints
 
 FIXED = FROZEN

@@ -35,8 +35,7 @@ from congenial.mechanisms.wasserstein.gradient_estimate import (
 from congenial.mechanisms.wasserstein.mean_given_public import MeanGivenPublic
 from congenial.mechanisms.wasserstein.secret_promise import person_promise
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.scenarios.group_means import PublicMean, given_means
-from congenial.pairs.scenarios.scenarios import IndependentRecords, Scenarios
+from congenial.pairs.scenarios import IndependentRecords, PublicMean, Scenarios, given_means
 from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number

@@ -57,17 +57,19 @@ from congenial.mechanisms.wasserstein.exponential import ORDINARY, WassersteinEx
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta, person_promise
 from congenial.mechanisms.wasserstein.table_law import TableLaw
-from congenial.pairs.scenarios.count_rules import (
+from congenial.pairs.finite_scenarios import FiniteScenarios
+from congenial.pairs.scenarios import (
     BoundedCounts,
     CountRule,
     DependentCounts,
+    IndependentRecords,
+    Scenarios,
+    StatedLaws,
     k_anonymity,
     t_closeness,
 )
-from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
-from congenial.pairs.scenarios.scenarios import IndependentRecords, Scenarios, StatedLaws
-from congenial.pairs.scenarios.statistic_laws import rational
 from congenial.pairs.secrets import SecretPairs
+from congenial.pairs.stated_laws import rational
 from congenial.privacy.numbers import number
 from congenial.report.render import basis_of
 from congenial.transport.delta_z import DistanceBound, delta_z

@@ -46,7 +46,7 @@ from congenial.mechanisms.distribution.sampling_error import CONFIDENCE, cost_wo
 from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
 from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.properties import Property, read_property
-from congenial.pairs.vector_laws import GaussianLaw
+from congenial.pairs.stated_laws import GaussianLaw
 from congenial.privacy.tradeoff import Approximate, Gaussian, Tradeoff
 from congenial.report.page import counted
 from congenial.report.render import basis_of

@@ -24,7 +24,7 @@ from congenial.figures.statements import Statement
 from congenial.ledger.budget import Budget
 from congenial.ledger.repair import refuse_unknown
 from congenial.ledger.state import VALUES, LedgerState, drawn_given, join_figures
-from congenial.pairs.pairs import stored_pairs_compose
+from congenial.pairs.stored_pairs import stored_pairs_compose
 from congenial.privacy.composition import Loss
 from congenial.privacy.descriptions import AnyDescription
 from congenial.privacy.guarantee import Guarantee

@@ -18,7 +18,7 @@ from zlib import crc32
 import numpy as np
 
 from congenial.errors import StructureError
-from congenial.figures.alike import equal_lines
+from congenial.figures.lattice import equal_lines
 from congenial.figures.support import FROZEN, Support
 from congenial.sampling.conditioned import ConditionedNoise, TiedNoise
 from congenial.sampling.randomness import Randomness, SeededRandomness

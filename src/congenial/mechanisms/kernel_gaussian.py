@@ -21,8 +21,7 @@ from congenial.data.table import Table
 from congenial.errors import StructureError
 from congenial.figures.integers import kernel
 from congenial.figures.lattice import Ints, is_grid
-from congenial.figures.support import LOOSE, Support
-from congenial.figures.ties import Pattern
+from congenial.figures.support import LOOSE, Pattern, Support
 from congenial.mechanisms.congenial import Conditioned
 from congenial.mechanisms.families import GAUSSIAN
 from congenial.mechanisms.mechanism import ErrorLaw, register

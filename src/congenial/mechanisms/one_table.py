@@ -35,8 +35,7 @@ from congenial.errors import FigureError, StructureError
 from congenial.figures import lattice
 from congenial.figures.figures import Figures
 from congenial.figures.limits import bound_rows, limits
-from congenial.figures.support import LOOSE, Support, support
-from congenial.figures.ties import Pattern
+from congenial.figures.support import LOOSE, Pattern, Support, support
 from congenial.mechanisms.mechanism import ErrorLaw, Mechanism
 from congenial.mechanisms.released import EXACT_LAW
 from congenial.sampling.randomness import Randomness, SeededRandomness

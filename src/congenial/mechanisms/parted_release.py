@@ -23,8 +23,7 @@ from congenial.data.table import cell_index
 from congenial.data.workload import Workload
 from congenial.errors import BundleError, InferenceError, PredicateError, some_of
 from congenial.figures.figures import Figures
-from congenial.figures.figures_by_part import above_parts, of_part
-from congenial.figures.summed_out import summed_out
+from congenial.figures.restricted_figures import above_parts, of_part, summed_out
 from congenial.mechanisms.drawn_table import DrawnTable
 from congenial.mechanisms.released import LEVEL, Interval, PartFile, Released, axis_names
 from congenial.mechanisms.tables_files import TableFile, file_name, part_name, said

@@ -34,14 +34,14 @@ from congenial.data.table import Table
 from congenial.data.workload import Ints, Workload
 from congenial.errors import FigureError, StructureError
 from congenial.figures.figures import Figures
-from congenial.figures.figures_by_part import (
+from congenial.figures.limits import table_ranges
+from congenial.figures.restricted_figures import (
     above_parts,
     of_part,
     refuse_across,
     refuse_emptier_areas,
+    summed_out,
 )
-from congenial.figures.sum_ranges import table_ranges
-from congenial.figures.summed_out import summed_out
 from congenial.figures.support import support
 from congenial.mechanisms.measured_tables import cannot_be_drawn, described, joint_guarantee
 from congenial.mechanisms.parted_release import PartedRelease

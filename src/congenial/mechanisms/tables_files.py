@@ -19,7 +19,7 @@ from congenial.data.engines.checked_parquet import (
 )
 from congenial.data.schema import Schema
 from congenial.data.text_files import rounded, table_csv
-from congenial.figures.sum_ranges import SumRanges
+from congenial.figures.limits import SumRanges
 from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
 from congenial.mechanisms.released import FILE_LEVEL
 from congenial.privacy.description import Description

@@ -29,8 +29,8 @@ from congenial.errors import (
     some_of,
 )
 from congenial.figures.figures import Figures
-from congenial.figures.sum_ranges import indexed_ranges, table_ranges
-from congenial.figures.summed_out import summed_out
+from congenial.figures.limits import indexed_ranges, table_ranges
+from congenial.figures.restricted_figures import summed_out
 from congenial.figures.support import support
 from congenial.mechanisms.cell_labels import label_columns
 from congenial.mechanisms.drawn_table import DrawnTable

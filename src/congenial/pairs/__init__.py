@@ -14,18 +14,25 @@ from congenial._exports import load_on_first_use
 if TYPE_CHECKING:
     from congenial.pairs.adjacency import AddRemove, Adjacency, ReplaceOne, SemiAdjacent
     from congenial.pairs.distributions import DistributionPairs
+    from congenial.pairs.finite_scenarios import FiniteScenarios
     from congenial.pairs.pairs import Pairs
     from congenial.pairs.properties import Property, read_property, share, together
-    from congenial.pairs.scenarios.count_rules import (
+    from congenial.pairs.scenarios import (
         BoundedCounts,
         ConditionalNormal,
         DependentCounts,
+        IndependentRecords,
+        Scenarios,
+        StatedLaws,
         k_anonymity,
         t_closeness,
     )
-    from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
-    from congenial.pairs.scenarios.scenarios import IndependentRecords, Scenarios, StatedLaws
-    from congenial.pairs.scenarios.statistic_laws import (
+    from congenial.pairs.secrets import SecretPairs, may_add
+    from congenial.pairs.sensitive_values import SensitiveValues
+    from congenial.pairs.several_rows import SeveralRows
+    from congenial.pairs.stated_laws import (
+        DiscreteLaw,
+        GaussianLaw,
         StatedBinomial,
         StatedContinuous,
         StatedDiscrete,
@@ -33,10 +40,6 @@ if TYPE_CHECKING:
         pmf,
         sample,
     )
-    from congenial.pairs.secrets import SecretPairs, may_add
-    from congenial.pairs.sensitive_values import SensitiveValues
-    from congenial.pairs.several_rows import SeveralRows
-    from congenial.pairs.vector_laws import DiscreteLaw, GaussianLaw
 
 __all__ = [
     "AddRemove",

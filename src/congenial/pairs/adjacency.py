@@ -5,7 +5,7 @@ Three relations: `ReplaceOne` (one person's record replaced; n is public), `AddR
 differ in at most a* records). All three answer the same question: the supremum, over differences u
 of adjacent tables, of a weighted sum of norms of the released parts of u.
 
-How many records that takes is worked out in `readings`; how far tables move, in closed form in
+How many records that takes is worked out in `a_star`; how far tables move, in closed form in
 `moves`, by listing all differences in `differences`, and by their types in `difference_types`.
 """
 
@@ -22,13 +22,14 @@ import numpy as np
 
 from congenial.data.arguments import expect
 from congenial.data.schema import Schema
+from congenial.data.workload import Workload
 from congenial.errors import FigureError, StructureError
 from congenial.figures.figures import Figures
-from congenial.figures.merged import merged
+from congenial.figures.people import merged, people_under
 from congenial.figures.statements import Statement, total
 from congenial.pairs.a_star import Metric, Reach, Reading, reach
+from congenial.pairs.differences import LARGEST_DOMAIN, Differences, list_differences
 from congenial.pairs.moves import Moves, Weighted
-from congenial.pairs.occupancy import occupancy
 from congenial.pairs.pairs import OTHERS, Pairs, PublishedPairs
 from congenial.pairs.pairs import Supremum as Supremum  # named from here by those who price
 from congenial.pairs.universe import (
@@ -41,7 +42,6 @@ from congenial.pairs.universe import (
 
 if TYPE_CHECKING:
     from congenial.pairs.difference_types import DifferenceTypes
-    from congenial.pairs.differences import Differences
 
 
 class Adjacency(Pairs):
@@ -180,8 +180,6 @@ class AddRemove(Adjacency):
 
     def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
         """All whole u with ||u||_1 <= max_rows."""
-        from congenial.pairs.differences import list_differences
-
         everybody = merged(Figures(self.schema))
         found = list_differences(everybody, queries, self.max_rows, sum_kept=False)
         return None if found is None else replace(found, exact=True)
@@ -381,14 +379,14 @@ class SemiAdjacent(PublishedPairs, Adjacency):
     @cached_property
     def _moves(self) -> Moves:
         moves = self.records // 2 if self.metric == "symmetric difference" else self.records
-        return Moves(occupancy(self.published), moves)
+        return Moves(people_under(self.published), moves)
 
     @cached_property
     def people_kept(self) -> bool:
         """Whether the figures fix the number of people."""
         if self.figures.structure != "general":
             return not self._moves.groups.loose
-        return occupancy(self.published).merged.sum_kept
+        return people_under(self.published).merged.sum_kept
 
     @cached_property
     def _lists(self) -> dict[tuple[Statement, ...], Differences | None]:
@@ -396,14 +394,12 @@ class SemiAdjacent(PublishedPairs, Adjacency):
 
     def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
         """S(A_a) as far as the figures allow, listed if there are few."""
-        from congenial.pairs.differences import LARGEST_DOMAIN, list_differences
-
         if self.published.cells.size > LARGEST_DOMAIN:
             return None
         if queries not in self._lists:
             replaced = self.metric == "replace-one"
             norm = 2 * self.records if replaced else self.records
-            atoms = occupancy(self.published).merged
+            atoms = people_under(self.published).merged
             found = list_differences(atoms, queries, norm, sum_kept=replaced)
             if found is not None and self.reading == "existential":  # fewer pairs are selected
                 found = replace(found, exact=False)
@@ -414,7 +410,6 @@ class SemiAdjacent(PublishedPairs, Adjacency):
 @lru_cache(maxsize=64)
 def _types(pairs: SemiAdjacent, tables: tuple[tuple[str, ...], ...]) -> DifferenceTypes:
     """The maximal difference types of some tables; prices ask for the same ones again and again."""
-    from congenial.data.workload import Workload
     from congenial.pairs.difference_types import difference_types
 
     return difference_types(pairs, Workload.of(pairs.schema, tables))

@@ -23,10 +23,9 @@ from congenial.errors import StructureError
 from congenial.figures.cells import Cells
 from congenial.figures.figures import Figures
 from congenial.figures.lattice import Ints
-from congenial.figures.merged import Merged
+from congenial.figures.people import Merged, people_under
 from congenial.figures.statements import Statement
-from congenial.pairs.listed_distances import ListedDistances
-from congenial.pairs.occupancy import occupancy
+from congenial.pairs.searched_distances import ListedDistances
 
 LARGEST_DOMAIN = 50_000  # cells that figures and queries mention
 MOST_MULTISETS = 40_000
@@ -156,7 +155,7 @@ def _allowed(of: Merged, rows: Ints, atom: Ints) -> tuple[Ints, bool]:
             return rows[_between(listed.tables, left, moved, bool(len(of.bounds)))], True
     if undecided:
         return rows, False
-    groups = occupancy(figures)
+    groups = people_under(figures)
     first = np.array([int(np.argmax(of.of_cell == j)) for j in range(of.atoms)], dtype=np.int64)
     names = figures.atoms[first] if of.atoms else first
     people = np.where(groups.crossed, np.inf, groups.people)

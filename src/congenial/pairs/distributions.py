@@ -35,7 +35,7 @@ from congenial.data.vector_statistics import Statistics
 from congenial.errors import BundleError, StructureError
 from congenial.figures.figures import Figures
 from congenial.pairs.pairs import Pairs
-from congenial.pairs.vector_laws import DiscreteLaw, GaussianLaw, Law
+from congenial.pairs.stated_laws import DiscreteLaw, GaussianLaw, VectorLaw
 
 Floats = NDArray[np.float64]
 LAWS = listed(one_of(GaussianLaw, DiscreteLaw))
@@ -93,7 +93,7 @@ class DistributionPairs(Pairs):
 
     schema: Schema
     statistics: tuple[str, ...]
-    laws: tuple[Law, ...]
+    laws: tuple[VectorLaw, ...]
     pairs: tuple[tuple[int, int], ...]
     hidden: str = ""
     origin: Origin = Origin()
@@ -137,7 +137,7 @@ class DistributionPairs(Pairs):
     def given(
         cls,
         query: Statistics,
-        laws: Sequence[Law],
+        laws: Sequence[VectorLaw],
         pairs: Sequence[tuple[str, str]] | None = None,
         *,
         records: int | None = None,
@@ -216,7 +216,7 @@ class DistributionPairs(Pairs):
             )
 
     @staticmethod
-    def _same_law(one: Law, other: Law) -> bool:
+    def _same_law(one: VectorLaw, other: VectorLaw) -> bool:
         if isinstance(one, DiscreteLaw) and isinstance(other, DiscreteLaw):
             mine, theirs = (set(zip(x.atoms, x.masses, strict=True)) for x in (one, other))
             return mine == theirs
@@ -264,7 +264,7 @@ class DistributionPairs(Pairs):
             return cls(
                 figures.schema,
                 tuple(data["statistics"]),
-                tuple(Law.from_dict(one) for one in data["laws"]),
+                tuple(VectorLaw.from_dict(one) for one in data["laws"]),
                 tuple((int(i), int(j)) for i, j in data["pairs"]),
                 data["hidden"],
                 Origin(**data["origin"]),
@@ -322,7 +322,7 @@ class DistributionPairs(Pairs):
         return True
 
 
-def _difference(one: Law, other: Law) -> Floats:
+def _difference(one: VectorLaw, other: VectorLaw) -> Floats:
     """Difference of the means; means far from 0 lose no digits."""
     if isinstance(one, DiscreteLaw) and isinstance(other, DiscreteLaw):
         exact = zip(one.exact_mean, other.exact_mean, strict=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from congenial.data.workload import Margin, Partition
 from congenial.figures.cells import stretches
 from congenial.figures.figures import Figures
-from congenial.pairs.occupancy import Crossing, occupancy
+from congenial.figures.people import Crossing, people_under
 
 
 def occurs(figures: Figures, names: Sequence[str], tables: Sequence[Margin], a: int) -> bool:
@@ -81,7 +81,7 @@ def _keys(
 
 def _holds(figures: Figures) -> NDArray[np.float64]:
     """People that each group is known to be able to hold; 0 where figures do not tell."""
-    groups = occupancy(figures)
+    groups = people_under(figures)
     people = np.where(np.isfinite(groups.people), groups.people, 0.0)
     for one in groups.crossings:
         people[one.block.atoms] = _holds_crossing(one)

@@ -17,8 +17,8 @@ import numpy as np
 
 from congenial.figures.cells import stretches
 from congenial.figures.figures import Figures
+from congenial.figures.people import Crossing, People
 from congenial.figures.support import images, key_of
-from congenial.pairs.occupancy import Crossing, Occupancy
 from congenial.pairs.pairs import Supremum
 
 Weighted = tuple[tuple[str, ...], Fraction]  # axes of a released table, weight of its norm
@@ -28,7 +28,7 @@ Weighted = tuple[tuple[str, ...], Fraction]  # axes of a released table, weight 
 class Moves:
     """At most `moves` people change their record, all figures kept."""
 
-    groups: Occupancy
+    groups: People
     moves: int
 
     def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:

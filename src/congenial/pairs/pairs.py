@@ -2,23 +2,22 @@
 
 An `Adjacency` relates databases; secret pairs relate what is believed given public information; and
 pairs of distributions relate laws of a whole dataset. A guarantee needs no more of any of them than
-is stated here. `read_pairs` knows them all by the name written in bundles and ledgers.
+is stated here.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from congenial.data.schema import Schema
-from congenial.errors import BundleError
 from congenial.figures.figures import Figures
 
-ROWS_OF_ONE_UNIT: Literal["rows of one unit"] = "rows of one unit"  # metric of `several_rows`
-UNITS_WITH_ROWS: Literal["units with rows"] = "units with rows"  # metric of `tables_of_units`
+ROWS_OF_ONE_UNIT: Literal["rows of one unit"] = "rows of one unit"  # metric of `SeveralRows`
+UNITS_WITH_ROWS: Literal["units with rows"] = "units with rows"  # metric of `TablesOfUnits`
 
 
 OTHERS = (
@@ -154,84 +153,3 @@ class PublishedPairs(Pairs):
     def figures(self) -> Figures:
         """The figures both datasets agree with."""
         return self.published
-
-
-class KindOfPairs(Protocol):
-    """A class of pairs that reads its own plain data."""
-
-    def from_dict(self, figures: Figures, data: Mapping[str, Any], /) -> Pairs:
-        """The pairs that `Pairs.to_dict` wrote."""
-
-    def composes_as_written(self, data: Mapping[str, Any], /) -> bool:
-        """Whether promises about them add up."""
-
-
-def _semi_adjacent() -> KindOfPairs:
-    from congenial.pairs.adjacency import SemiAdjacent
-
-    return SemiAdjacent
-
-
-def _add_remove() -> KindOfPairs:
-    from congenial.pairs.adjacency import AddRemove
-
-    return AddRemove
-
-
-def _sensitive_values() -> KindOfPairs:
-    from congenial.pairs.sensitive_values import SensitiveValues
-
-    return SensitiveValues
-
-
-def _several_rows() -> KindOfPairs:
-    from congenial.pairs.several_rows import SeveralRows
-
-    return SeveralRows
-
-
-def _tables_of_units() -> KindOfPairs:
-    from congenial.pairs.tables_of_units import TablesOfUnits
-
-    return TablesOfUnits
-
-
-def _secret_pairs() -> KindOfPairs:
-    from congenial.pairs.secrets import SecretPairs
-
-    return SecretPairs
-
-
-def _distribution_pairs() -> KindOfPairs:
-    from congenial.pairs.distributions import DistributionPairs
-
-    return DistributionPairs
-
-
-# metric -> its class, loaded when it is needed
-_LOADERS: dict[str, Callable[[], KindOfPairs]] = {
-    "replace-one": _semi_adjacent,
-    "replace-one value": _sensitive_values,
-    "symmetric difference": _add_remove,
-    "rows of one unit": _several_rows,
-    "units with rows": _tables_of_units,
-    "secret pairs": _secret_pairs,
-    "pairs of distributions": _distribution_pairs,
-}
-
-
-def read_pairs(figures: Figures, data: Mapping[str, Any]) -> Pairs:
-    """The pairs that `Pairs.to_dict` wrote, given the figures (with their schema) beside it."""
-    metric = data["metric"]
-    if metric not in _LOADERS:
-        raise BundleError(
-            f"this version of congenial does not know promises about {metric!r}.",
-            remedy="Use the version of congenial named in the bundle.",
-        )
-    return _LOADERS[metric]().from_dict(figures, data)
-
-
-def stored_pairs_compose(data: Mapping[str, Any]) -> bool:
-    """What the pairs that `Pairs.to_dict` wrote say of `composes`; False for an unknown kind."""
-    metric = data["metric"]
-    return metric in _LOADERS and _LOADERS[metric]().composes_as_written(data)

@@ -3,7 +3,7 @@
 The promise of partially private data (partially-private-data, Definition 3): whoever knows z
 and holds one of the stated beliefs learns little about one person's answer from the release. It
 says nothing about what z reveals by itself. How much noise that takes is worked out in
-transport/secrets; which promises may be put together is decided here, by the corrected composition
+transport/; which promises may be put together is decided here, by the corrected composition
 rules (the printed ones are false, see docs/errata).
 """
 
@@ -16,19 +16,24 @@ from typing import Any, Literal
 
 from congenial.data.arguments import WHOLE, expect
 from congenial.data.schema import Schema
-from congenial.errors import GuaranteeError
+from congenial.errors import BundleError, GuaranteeError
 from congenial.figures.figures import Figures
+from congenial.pairs.finite_scenarios import FiniteScenarios
 from congenial.pairs.pairs import Pairs
-from congenial.pairs.scenarios.scenarios import (
+from congenial.pairs.scenarios import (
     LEVELS,
     SECRET_WORDS,
+    BoundedCounts,
+    ConditionalNormal,
     Conditionals,
+    DependentCounts,
     Independence,
+    IndependentRecords,
     Level,
     Query,
     Scenarios,
     Secrets,
-    read_scenarios,
+    StatedLaws,
 )
 
 LEAKAGE = "what the public figures reveal by themselves"  # belongs to `Guarantee.not_covered`
@@ -187,6 +192,27 @@ class SecretPairs(Pairs):
         scenarios = tuple(read_scenarios(one) for one in data["scenarios"])
         published = figures if figures.statements else None
         return cls(figures.schema, scenarios, tuple(data["given"]), data["level"], published)
+
+
+SCENARIOS: tuple[type[Scenarios], ...] = (
+    IndependentRecords,
+    StatedLaws,
+    BoundedCounts,
+    DependentCounts,
+    ConditionalNormal,
+    FiniteScenarios,
+)
+
+
+def read_scenarios(data: Mapping[str, Any]) -> Scenarios:
+    """Inverse of `Scenarios.to_dict`; laws that were not written down stay away."""
+    for kind in SCENARIOS:
+        if data["kind"] == kind.kind:
+            return kind.from_dict({key: value for key, value in data.items() if key != "kind"})
+    raise BundleError(
+        f"this version of congenial does not know scenarios of kind {data['kind']!r}.",
+        remedy="Use the version of congenial named in the bundle.",
+    )
 
 
 # --- what a promise over secret pairs means ------------------------------------------------------

@@ -22,7 +22,7 @@ one slot more, unseen by a table of rows.
 An alpha that is known for the published values only must not be multiplied by k: the datasets
 between two steps have other figures.
 
-Attributes of units, and figures about units, add to these numbers (`unit_classes`). A table of rows
+Attributes of units, and figures about units, add to these numbers (`classes_of`). A table of rows
 that shows an attribute of units moves with every row of every unit that differs, k a in all: two
 households that exchange their tenure change no slot, and move all their rows.
 """
@@ -33,7 +33,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,17 +42,20 @@ from congenial.data.arguments import expect
 from congenial.errors import FigureError, StructureError
 from congenial.figures.cells import Cells
 from congenial.figures.figures import Figures
-from congenial.figures.merged import Merged
-from congenial.figures.statements import Statement
-from congenial.pairs.a_star import Reading
+from congenial.figures.people import Merged, people_under
+from congenial.figures.statements import Statement, total
+from congenial.pairs.a_star import Reading, longest_move
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.differences import Differences, list_differences
 from congenial.pairs.moves import Weighted
-from congenial.pairs.occupancy import occupancy
-from congenial.pairs.pairs import OTHERS, ROWS_OF_ONE_UNIT, Pairs, PublishedPairs, Supremum
-from congenial.pairs.unit_classes import Classes, classes_of
-
-if TYPE_CHECKING:
-    from congenial.pairs.differences import Differences
+from congenial.pairs.pairs import (
+    OTHERS,
+    ROWS_OF_ONE_UNIT,
+    UNITS_WITH_ROWS,
+    Pairs,
+    PublishedPairs,
+    Supremum,
+)
 
 MOST_ROWS = 10_000  # of one unit; more is a slip of the pen, and losses grow with the square
 
@@ -135,8 +138,6 @@ class SeveralRows(PublishedPairs, Adjacency):
     @property
     def tables_of_units(self) -> SeveralRows:
         """The same pairs for tables that count units."""
-        from congenial.pairs.tables_of_units import TablesOfUnits
-
         return TablesOfUnits(self.published, self.max_rows, self.never_empty)
 
     @cached_property
@@ -148,7 +149,7 @@ class SeveralRows(PublishedPairs, Adjacency):
     def _only_number(self) -> bool:
         """Whether the number of rows is all that the figures tell of a group of units."""
         rows = self._classes.rows
-        groups = occupancy(rows)
+        groups = people_under(rows)
         plain = not rows.bounds and rows.structure != "general"
         return plain and self._rows_kept and groups.parts == 1 and not groups.margins
 
@@ -203,7 +204,7 @@ class SeveralRows(PublishedPairs, Adjacency):
 
     @cached_property
     def _rows_kept(self) -> bool:
-        return occupancy(_unpublished(self.published.of_rows)).merged.sum_kept
+        return people_under(_unpublished(self.published.of_rows)).merged.sum_kept
 
     @property
     def words(self) -> str:
@@ -284,13 +285,11 @@ class SeveralRows(PublishedPairs, Adjacency):
 
     def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
         """All differences of look-alikes' tables, and perhaps more; None if they are too many."""
-        from congenial.pairs.differences import list_differences
-
         names = Cells(self.schema, queries).bases
         if self.people_kept:
             found = self.replaced_rows(names).differences(queries)
         else:
-            atoms, norm = occupancy(self.published.of_rows).merged, 2 * self.rows_apart(names)
+            atoms, norm = people_under(self.published.of_rows).merged, 2 * self.rows_apart(names)
             found = list_differences(atoms, queries, norm, sum_kept=False)
         return None if found is None else replace(found, exact=False)
 
@@ -320,15 +319,13 @@ def uniform_reach(figures: Figures) -> Supremum:
     2 (exact, by closed form)
     3 (exact, by closed form)
     """
-    from congenial.pairs.searched_reach import longest_move
-
     unpublished = _unpublished(figures)
     if not figures.bounds and figures.structure != "general":
-        groups = occupancy(unpublished)
+        groups = people_under(unpublished)
         alone = groups.parts == 1 and groups.loose and not groups.margins
         value = 1 if alone else max(2, 1 + groups.margins)
         return Supremum(Fraction(value), True)
-    norm = longest_move(_with_empty(occupancy(unpublished).merged), with_sum=True)
+    norm = longest_move(_with_empty(people_under(unpublished).merged), with_sum=True)
     if norm is None:
         told = "; ".join(s.label for s in figures.statements)
         raise StructureError(
@@ -360,3 +357,305 @@ def _with_empty(of: Merged) -> Merged:
 
 def _plural(number: int, what: str) -> str:
     return what if number == 1 else f"{what}s"
+
+
+# ---- unit classes -------------------------------------------------------------------------------
+#
+# Classes of units under exact figures: what an attribute of a unit, or a figure about units,
+# adds.
+#
+# All rows of a unit share its class (block, tenure). Let (a, b, c) be proved for rows alone: with
+# classes fixed, any unit can be given any rows by changing a units, b slots and c rows of the
+# table.
+#
+#     figures about rows do not see classes      a + alpha_u - 1,   b,       c
+#     they see groups of classes                 a + 1,             b + k,   c + k
+#
+# alpha_u is the number of units that must change so that one can have any class, given the
+# figures about units. In the first line the classes and the rows change independently of each
+# other. In the second, every figure about rows is told for each group (population by state, where
+# units are counted by block): the unit exchanges its whole content with one of the class it is to
+# have, which no figure sees, and its rows are then set within its new group, where the first
+# proof applies. That needs the number of units of each class to be exact, or, if nothing about
+# units is published, units without rows, of which one takes what the unit leaves behind.
+# Everything else is refused.
+
+
+NO_PROOF = "no proof covers"
+
+
+@dataclass(frozen=True)
+class Classes:
+    """What is added to a proof for rows alone.
+
+    `rows`: the figures about rows as one group of units sees them. `groups`: the axes of units by
+    which every figure about rows is told.
+    """
+
+    rows: Figures
+    more_units: int = 0
+    exchanged: bool = False
+    groups: tuple[str, ...] = ()
+
+
+def classes_of(published: Figures, never_empty: bool) -> Classes:
+    """Units and rows beyond those of a proof that knows rows only.
+
+    >>> from congenial import Schema
+    >>> from congenial.figures.statements import of_units
+    >>> schema = Schema.from_dict(
+    ...     {"block": {"levels": ["1", "2"], "of": "unit"}, "ill": {"levels": ["0", "1"]}}
+    ... )
+    >>> figures = Figures.of(schema, (total(), of_units(total(by="block"))))
+    >>> classes_of(figures, never_empty=True).more_units
+    1
+    """
+    rows = replace(published.of_rows, values=None)
+    _refuse_sizes(published)
+    if not _seen(rows, rows.statements):
+        return Classes(rows, _reach(published.of_units) - 1)
+    groups, within = _by_groups(rows)
+    _refuse_open_groups(published.of_units, groups, never_empty)
+    return Classes(within, 1, True, groups)
+
+
+def _refuse_sizes(published: Figures) -> None:
+    for statement in published.told:
+        seen = _seen(published, [statement])
+        for name in (one for one in seen if one in published.schema.sizes):
+            raise StructureError(
+                f"figure '{statement.label}' uses '{name}', the number of rows of a unit: "
+                f"{NO_PROOF} this case.",
+                remedy="Publish it without that attribute; a protected table may show it.",
+            )
+
+
+def _reach(units: Figures | None) -> int:
+    """alpha_u: units that change so that one can have any class."""
+    return 1 if units is None else max(1, int(SemiAdjacent(units).a_star.value))
+
+
+def _seen(figures: Figures, statements: Iterable[Statement]) -> tuple[str, ...]:
+    """Attributes of units that some statements mention."""
+    bases = Cells(figures.schema, tuple(statements)).bases
+    return tuple(name for name in bases if name in figures.schema.of_units)
+
+
+def _axes_of_units(figures: Figures, statement: Statement) -> tuple[str, ...]:
+    schema = figures.schema
+    return tuple(name for name in statement.by if schema.axis(name).base in schema.of_units)
+
+
+def _by_groups(rows: Figures) -> tuple[tuple[str, ...], Figures]:
+    """The axes of units by which every figure is told, and the figures within one group."""
+    for statement in rows.statements:
+        if _seen(rows, [replace(statement, by=())]):
+            raise _open(statement, "has a condition on an attribute of units")
+    sets = {frozenset(_axes_of_units(rows, one)) for one in rows.statements}
+    finest = max(sets, key=lambda axes: (rows.schema.size(sorted(axes)), sorted(axes)))
+    groups = tuple(sorted(finest))
+    told = [one for one in rows.statements if finest == {*_axes_of_units(rows, one)}]
+    for statement in rows.statements:
+        if statement not in told and not _holds_within(rows, told, statement):
+            raise _open(statement, f"is not published for each {' and '.join(groups)}")
+    zeros = [one for one in rows.zeros if one not in told]
+    within = [replace(one, by=tuple(n for n in one.by if n not in finest)) for one in told]
+    return groups, Figures(rows.schema, (*within, *zeros))
+
+
+def _holds_within(rows: Figures, told: list[Statement], statement: Statement) -> bool:
+    """Whether a statement says nothing that ties one group to another."""
+    if statement.relation == "zero":
+        return True  # impossible in every group alike
+    both = Figures(rows.schema, (*told, statement))
+    return statement.relation == "=" and statement.label in both.redundant
+
+
+def _refuse_open_groups(units: Figures | None, groups: tuple[str, ...], full: bool) -> None:
+    """StructureError unless the number of units of each class is exact, or nothing is told."""
+    by = " and ".join(groups)
+    if units is None:
+        if full:
+            raise StructureError(
+                f"rows are counted for each {by}, an attribute of units that always have a row, "
+                f"but units are not: {NO_PROOF} this case.",
+                remedy=f"Publish the number of units by {by} too (total, units = true).",
+            )
+        return
+    counted = total(by=groups).named("units of each group")
+    both = Figures(units.schema, (*units.statements, counted))
+    settled = not units.bounds and units.structure in ("none", "laminar")
+    if not settled or counted.label not in both.redundant:
+        raise StructureError(
+            f"rows are counted for each {by}, but the figures about units do not give the number "
+            f"of units in each class: {NO_PROOF} this case.",
+            remedy=f"Publish the number of units by {by} (total, units = true) and no margins of "
+            "units that cross it, or count rows without it.",
+        )
+
+
+def _open(statement: Statement, why: str) -> StructureError:
+    return StructureError(
+        f"figure '{statement.label}' counts rows and {why}: {NO_PROOF} this case.",
+        remedy="Count rows for each value of the attribute (by), in every figure about rows; or "
+        "count units (units = true).",
+    )
+
+
+# ---- tables of units ----------------------------------------------------------------------------
+#
+# Tables that count units (households by tenure), for the same look-alikes as tables of their
+# rows.
+#
+# Look-alikes differ in at most a units, so a table of units by attributes that all rows of a unit
+# share moves by at most 2 a in l1 and 2 a^2 in squared l2 norm, as if each unit were a record of
+# its own; less where the figures about units leave less. The number of units must be the same in
+# both: tables of units are for plans that publish figures about units.
+
+
+@dataclass(frozen=True)
+class TablesOfUnits(SeveralRows):
+    """The pairs of `SeveralRows`, as tables of units see them.
+
+    `figures` are those about units, on which noise can be conditioned; `everything` has those about
+    rows, too.
+
+    >>> from congenial import Schema, total
+    >>> from congenial.figures.statements import of_units
+    >>> schema = Schema.from_dict(
+    ...     {"tenure": {"levels": ["own", "rent"], "of": "unit"}, "ill": {"levels": ["0", "1"]}}
+    ... )
+    >>> figures = Figures.of(schema, (total(), of_units(total())))
+    >>> pairs = TablesOfUnits(figures, max_rows=3, never_empty=True)
+    >>> pairs.units, pairs.l1(["tenure"]).value
+    (3, Fraction(6, 1))
+    """
+
+    metric: ClassVar[str] = UNITS_WITH_ROWS
+    counts_units = True
+    people_kept = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.never_empty:
+            raise StructureError(
+                "tables of units need the number of units: without it, units without rows could "
+                "be added unseen.",
+                remedy="Publish the number of units, in all or by areas (total, units = true).",
+            )
+
+    @property
+    def figures(self) -> Figures:
+        """The figures about units, which count what these tables count."""
+        return self.published.of_units or Figures(self.published.schema)
+
+    @property
+    def everything(self) -> Figures:
+        """The figures about rows and about units."""
+        return self.published
+
+    def covers(self, other: Pairs) -> bool:
+        """Whether every pair of `other` is one of these."""
+        if not isinstance(other, TablesOfUnits) or self.max_rows < other.max_rows:
+            return False
+        fewer = other.units <= self.units and other.slots <= self.slots
+        return fewer and other.published.implies(self.published)
+
+    @property
+    def records(self) -> int:
+        """Units in which tables of look-alikes differ: a."""
+        return self.units
+
+    def rows_apart(self, names: Iterable[str]) -> int:
+        """Units in which tables over these axes differ: a; axes of rows are refused."""
+        for name in names:
+            if self.schema.axis(name).base not in self.schema.of_units:
+                raise StructureError(
+                    f"a table of units cannot show {name!r}, because the rows of a unit may "
+                    "differ in it.",
+                    remedy=f'Say of = "unit" in the schema of {name!r} if they share it, or count '
+                    "rows (leave units out).",
+                )
+        return self.units
+
+    def replaced_rows(self, names: Iterable[str]) -> SemiAdjacent:
+        """Units as if each were a record of its own, a of them replaced."""
+        return replaced(self.figures, self.rows_apart(names))
+
+    def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
+        """All differences of look-alikes' tables, and perhaps more; None if they are too many."""
+        found = self.replaced_rows(Cells(self.schema, queries).bases).differences(queries)
+        return None if found is None else replace(found, exact=False)
+
+
+# ---- rows and units -----------------------------------------------------------------------------
+#
+# Tables of rows and tables of units together: how far both can move between the same look-alikes.
+#
+# Where a table of units shows an attribute of units, look-alikes can change it in a units and c
+# rows besides: both kinds of tables move as far as each can alone, and what they lose adds up.
+#
+# Tables of units by the number of their rows alone (households by size) are different: they move
+# only where sizes change, and that takes slots. Let a unit lose rem_i rows and gain add_i. The
+# number of rows being exact, sum add_i = sum rem_i = R, which is at least the number r of rows in
+# which the tables of rows differ. Its slots are max(add_i, rem_i) = (add_i + rem_i + |add_i -
+# rem_i|) / 2, so
+#
+#     b >= sum_i max(add_i, rem_i) = R + sum_i |add_i - rem_i| / 2 >= r + s / 2,
+#
+# s being the units whose size differs. Hence r <= min(c, b - s / 2) and s <= a: the joint
+# supremum is at most the largest of F(r) + G(s) on that line, F and G being what each kind can
+# move alone.
+
+
+def saved_together(
+    pairs: SeveralRows, rows: Sequence[Weighted], units: Sequence[Weighted], *, square: bool
+) -> Fraction:
+    """By how much the suprema of tables of rows and of units, added, exceed that of both at once.
+
+    `rows` and `units`: axes and weight of each table. `square`: squared l2 norms, else l1 norms.
+    0 where nothing less than the sum is proved.
+
+    >>> from congenial import Schema, total
+    >>> from congenial.figures.figures import Figures
+    >>> from congenial.figures.statements import of_units
+    >>> schema = Schema.from_dict(
+    ...     {"size": {"integers": [1, 4], "of": "unit size"}, "ill": {"levels": ["0", "1"]}}
+    ... )
+    >>> pairs = SeveralRows.given(Figures.of(schema, (total(), of_units(total()))), 4)
+    >>> one = Fraction(1)
+    >>> pairs.l1(["ill"]).value, pairs.tables_of_units.l1(["size"]).value
+    (Fraction(14, 1), Fraction(8, 1))
+    >>> saved_together(pairs, [(("ill",), one)], [(("size",), one)], square=False)
+    Fraction(4, 1)
+    """
+    if not (rows and units and _by_size_alone(pairs, rows, units)):
+        return Fraction(0)
+    most_rows, most_units = (
+        _alone(pairs, rows, square),
+        _alone(pairs.tables_of_units, units, square),
+    )
+    of_rows, of_units = (2 * sum((w for _, w in one), Fraction(0)) for one in (rows, units))
+    together = max(
+        min(most_rows, of_rows * _norm(max(0, pairs.slots - (changed + 1) // 2), square))
+        + min(most_units, of_units * _norm(changed, square))
+        for changed in range(pairs.units + 1)
+    )
+    return most_rows + most_units - together
+
+
+def _norm(moved: int, square: bool) -> int:
+    """Half the largest norm of a table in which so many rows or units differ."""
+    return moved * moved if square else moved
+
+
+def _alone(pairs: SeveralRows, tables: Sequence[Weighted], square: bool) -> Fraction:
+    return (pairs.joint_l2_squared if square else pairs.joint_l1)(tables).value
+
+
+def _by_size_alone(pairs: SeveralRows, rows: Iterable[Weighted], units: Iterable[Weighted]) -> bool:
+    """Whether tables of units show sizes only, and tables of rows no attribute of units."""
+    schema = pairs.schema
+    shown = {schema.axis(name).base for names, _ in rows for name in names}
+    counted = {schema.axis(name).base for names, _ in units for name in names}
+    return not shown & {*schema.of_units} and counted <= {*schema.sizes}

@@ -37,8 +37,8 @@ from congenial.mechanisms.wasserstein.base_measure import naive
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.secret_promise import CITATION, usable
-from congenial.pairs.scenarios.statistic_laws import rational
 from congenial.pairs.secrets import SecretPairs, may_add
+from congenial.pairs.stated_laws import rational
 from congenial.privacy.guarantee import BASES, Guarantee
 from congenial.privacy.numbers import above
 from congenial.privacy.tradeoff import Pure

@@ -16,8 +16,7 @@ from math import prod
 import numpy as np
 
 from congenial.figures.lattice import Ints
-from congenial.figures.support import Support, support
-from congenial.figures.ties import Tie
+from congenial.figures.support import Support, Tie, support
 from congenial.privacy.description import Description
 from congenial.privacy.descriptions import AnyDescription, TablesDescription
 

@@ -173,8 +173,7 @@ def _rows_and_units(
 
     Laws without a supremum that is linear in their weights (signs, other norms) are not compared.
     """
-    from congenial.pairs.rows_and_units import saved_together
-    from congenial.pairs.several_rows import SeveralRows
+    from congenial.pairs.several_rows import SeveralRows, saved_together
 
     assert isinstance(adjacency, SeveralRows)  # `_for_units` refuses all others
     laws = [

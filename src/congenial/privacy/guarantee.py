@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
-from congenial.pairs.pairs import Pairs, read_pairs
+from congenial.pairs.pairs import Pairs
+from congenial.pairs.stored_pairs import read_pairs
 from congenial.pairs.universe import Universe
 from congenial.privacy.numbers import number, odds, refuse_absurd, small, times_in_100
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated

@@ -58,8 +58,7 @@ from congenial.figures.figures import Figures
 from congenial.figures.integers import rational_kernel
 from congenial.figures.lattice import Ints
 from congenial.figures.limits import FAR, Limits, conforming_tables, limits
-from congenial.figures.support import LOOSE, Support, support
-from congenial.figures.ties import Tie
+from congenial.figures.support import LOOSE, Support, Tie, support
 
 # ---- Enumerated normaliser ----
 # The exact loss of counts given signs and bounds, where all conforming tables can be listed.

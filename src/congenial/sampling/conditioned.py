@@ -24,11 +24,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.errors import StructureError
-from congenial.figures.alike import equal_lines
-from congenial.figures.connected import connected
+from congenial.figures.lattice import connected, equal_lines
 from congenial.figures.limits import FAR, Limits, no_limits
-from congenial.figures.support import LOOSE, Support
-from congenial.figures.ties import Tie
+from congenial.figures.support import LOOSE, Support, Tie
 from congenial.privacy.columns_error import counts_error, is_wide
 from congenial.sampling.choice import ChosenLaw, TablePart, choose, reason
 from congenial.sampling.discrete import CellLaw

@@ -16,8 +16,7 @@ import scipy.sparse as sp
 
 from congenial.errors import FigureError, StructureError
 from congenial.figures import lattice
-from congenial.figures.connected import connected
-from congenial.figures.lattice import Ints
+from congenial.figures.lattice import Ints, connected
 from congenial.figures.limits import FAR as FAR  # sums of a few counts and FAR still fit 64 bits
 from congenial.figures.support import FROZEN, Support
 

@@ -18,7 +18,7 @@ from congenial.data.rational import fraction
 from congenial.data.workload import Workload
 from congenial.errors import CongenialError, StructureError
 from congenial.figures.figures import Figures
-from congenial.figures.summed_out import summed_out
+from congenial.figures.restricted_figures import summed_out
 from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.tables.aims import LargestRatio, Objective, PowerMean

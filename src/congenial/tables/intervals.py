@@ -17,8 +17,7 @@ import numpy as np
 
 from congenial.data.workload import Ints
 from congenial.errors import StructureError
-from congenial.figures.limits import FAR
-from congenial.figures.sum_ranges import SumRanges
+from congenial.figures.limits import FAR, SumRanges
 from congenial.tables.noise_variance import Family
 
 Rests = Literal["bound", "approximation"]

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from congenial.errors import GuaranteeError
-from congenial.pairs.scenarios.statistic_laws import Floats, Law, StatedDiscrete
+from congenial.pairs.stated_laws import Floats, Law, StatedDiscrete
 from congenial.privacy.guarantee import Basis
 
 Norm = Literal["l1", "l2", "linf", "hamming"]

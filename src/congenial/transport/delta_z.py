@@ -13,9 +13,9 @@ from fractions import Fraction
 
 from congenial.data.arguments import NOT_NEGATIVE, expect, takes
 from congenial.errors import GuaranteeError
-from congenial.pairs.scenarios.scenarios import Conditionals, Level, Query
-from congenial.pairs.scenarios.statistic_laws import probability
+from congenial.pairs.scenarios import Conditionals, Level, Query
 from congenial.pairs.secrets import SecretPairs, belief_gap, event_gap
+from congenial.pairs.stated_laws import probability
 from congenial.privacy.guarantee import BASES, Basis
 from congenial.privacy.numbers import above, odds, small
 from congenial.transport.certificates import Certificate, Distance, Norm
@@ -78,7 +78,7 @@ def delta_z(
     """The supremum over scenarios and secret pairs; at level "database" in records.
 
     >>> from congenial.data.schema import Schema
-    >>> from congenial.pairs.scenarios.count_rules import DependentCounts
+    >>> from congenial.pairs.scenarios import DependentCounts
     >>> schema = Schema.from_dict({"answer": {"levels": ["no", "yes"]}})
     >>> delta_z(SecretPairs(schema, (DependentCounts(100, "1/10", "9/10"),))).value
     81.0

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from congenial.errors import StructureError
-from congenial.pairs.scenarios.statistic_laws import (
+from congenial.pairs.stated_laws import (
     LARGEST_INT64,
     Floats,
     StatedContinuous,

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from congenial.errors import GuaranteeError, StructureError
-from congenial.pairs.scenarios.statistic_laws import (
+from congenial.pairs.stated_laws import (
     LARGEST_INT64,
     Floats,
     StatedDiscrete,

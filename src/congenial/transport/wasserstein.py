@@ -14,7 +14,7 @@ from typing import get_args
 
 from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
-from congenial.pairs.scenarios.statistic_laws import (
+from congenial.pairs.stated_laws import (
     Law,
     StatedBinomial,
     StatedContinuous,
@@ -46,7 +46,7 @@ def distance(
 ) -> Distance:
     """W_inf of two laws, or the least W for which they are (W, delta)-close.
 
-    >>> from congenial.pairs.scenarios.statistic_laws import pmf
+    >>> from congenial.pairs.stated_laws import pmf
     >>> mu = pmf([1, 2, 3, 100], [0.6, 0.2, 0, 0.2])
     >>> nu = pmf([1, 2, 3, 100], [0.4, 0.3, 0.2, 0.1])
     >>> distance(mu, nu).value, distance(mu, nu, delta=0.1).value

@@ -9,7 +9,7 @@ import numpy as np
 from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistic, Statistics
 from congenial.pairs.distributions import DistributionPairs
-from congenial.pairs.vector_laws import DiscreteLaw, GaussianLaw
+from congenial.pairs.stated_laws import DiscreteLaw, GaussianLaw
 
 ALPHA = 1e-6  # false-alarm rate of a statistical test
 

@@ -29,7 +29,7 @@ from congenial.mechanisms.distribution.sampling_error import (
     sampling_error,
 )
 from congenial.pairs.distributions import DistributionPairs, Origin
-from congenial.pairs.vector_laws import DiscreteLaw, GaussianLaw
+from congenial.pairs.stated_laws import DiscreteLaw, GaussianLaw
 from congenial.privacy.conversions import gaussian_epsilon
 from tests.mechanisms.distribution.cases import gaussian_pairs, query
 from tests.mechanisms.distribution.test_toy_laws import hockey_stick

@@ -12,9 +12,9 @@ from congenial.errors import BundleError, PlanError, StructureError
 from congenial.figures.figures import Figures
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.pairs.distributions import DistributionPairs, Origin
-from congenial.pairs.pairs import read_pairs
 from congenial.pairs.properties import Property, Scenario, read_property, scenarios, share, together
-from congenial.pairs.vector_laws import DiscreteLaw, GaussianLaw
+from congenial.pairs.stated_laws import DiscreteLaw, GaussianLaw
+from congenial.pairs.stored_pairs import read_pairs
 from tests.mechanisms.distribution.cases import SCHEMA, example, gaussian_pairs, query
 
 INCOME = "income = '>50K'"

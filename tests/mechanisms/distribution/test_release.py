@@ -26,7 +26,7 @@ from congenial.mechanisms.distribution.rebuild_statistics import rebuild
 from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.distributions import DistributionPairs
-from congenial.pairs.vector_laws import GaussianLaw
+from congenial.pairs.stated_laws import GaussianLaw
 from congenial.privacy.descriptions import read_description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure

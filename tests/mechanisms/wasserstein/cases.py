@@ -8,11 +8,10 @@ from fractions import Fraction as F
 import numpy as np
 
 from congenial.data.schema import Schema
-from congenial.pairs.scenarios.count_rules import BoundedCounts, DependentCounts, k_anonymity
-from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
-from congenial.pairs.scenarios.scenarios import StatedLaws
-from congenial.pairs.scenarios.statistic_laws import StatedBinomial, pmf
+from congenial.pairs.finite_scenarios import FiniteScenarios
+from congenial.pairs.scenarios import BoundedCounts, DependentCounts, StatedLaws, k_anonymity
 from congenial.pairs.secrets import SecretPairs
+from congenial.pairs.stated_laws import StatedBinomial, pmf
 
 SCHEMA = Schema.from_dict({"answer": {"levels": ["no", "yes"]}})
 

@@ -29,7 +29,7 @@ from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.l2_chain import LABEL, L2Chain, log_base
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta
 from congenial.mechanisms.wasserstein.table_law import TableLaw
-from congenial.pairs.scenarios.scenarios import IndependentRecords
+from congenial.pairs.scenarios import IndependentRecords
 from congenial.pairs.secrets import LEAKAGE, SecretPairs
 from congenial.sampling.randomness import SeededRandomness
 from congenial.transport.delta_z import delta_z

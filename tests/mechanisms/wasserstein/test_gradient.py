@@ -12,8 +12,8 @@ from scipy.stats import chi2
 from congenial.errors import DataError, GuaranteeError, StructureError
 from congenial.mechanisms.wasserstein.convex_statistics import Box, Mean, Quantile, Regression
 from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
-from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
-from congenial.pairs.scenarios.scenarios import IndependentRecords
+from congenial.pairs.finite_scenarios import FiniteScenarios
+from congenial.pairs.scenarios import IndependentRecords
 from congenial.pairs.secrets import LEAKAGE, SecretPairs
 from congenial.sampling.randomness import SeededRandomness
 from tests.mechanisms.wasserstein import cases

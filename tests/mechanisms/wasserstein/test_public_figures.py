@@ -17,11 +17,16 @@ from congenial.figures.support import support
 from congenial.mechanisms.wasserstein.base_measure import congenial, naive, published_sums
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta
-from congenial.pairs.scenarios.count_rules import BoundedCounts, DependentCounts, k_anonymity
-from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
-from congenial.pairs.scenarios.scenarios import IndependentRecords, StatedLaws
-from congenial.pairs.scenarios.statistic_laws import pmf
+from congenial.pairs.finite_scenarios import FiniteScenarios
+from congenial.pairs.scenarios import (
+    BoundedCounts,
+    DependentCounts,
+    IndependentRecords,
+    StatedLaws,
+    k_anonymity,
+)
 from congenial.pairs.secrets import SecretPairs, may_add
+from congenial.pairs.stated_laws import pmf
 from congenial.sampling.randomness import SeededRandomness
 from congenial.transport.delta_z import delta_z
 from tests.mechanisms.wasserstein import cases

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from congenial.data.schema import Schema
 from congenial.errors import InferenceError
 from congenial.figures.figures import Figures
-from congenial.figures.limits import FAR
-from congenial.figures.sum_ranges import SumRanges, sum_ranges
+from congenial.figures.limits import FAR, SumRanges, sum_ranges
 from congenial.figures.support import support
 from congenial.mechanisms.drawn_table import DrawnTable
 from congenial.mechanisms.mechanism import ErrorLaw

@@ -22,7 +22,7 @@ from congenial.data.table import cell_index
 from congenial.data.workload import Margin, Workload
 from congenial.errors import InferenceError
 from congenial.figures.figures import Figures
-from congenial.figures.summed_out import summed_out
+from congenial.figures.restricted_figures import summed_out
 from congenial.inference.estimates.cell_estimates import (
     DRAWS,
     CellEstimates,

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from congenial.data.advance import one_by_one
 from congenial.errors import InferenceError
-from congenial.figures.sum_ranges import SumRanges
+from congenial.figures.limits import SumRanges
 from congenial.inference.estimates.cell_estimates import (
     CellEstimates,
     Floats,

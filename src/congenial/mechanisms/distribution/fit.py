@@ -23,7 +23,7 @@ from congenial.data.vector_statistics import Records, Statistics
 from congenial.errors import DataError, StructureError
 from congenial.pairs.distributions import DistributionPairs, Origin
 from congenial.pairs.properties import Property, Scenario
-from congenial.pairs.vector_laws import DiscreteLaw, GaussianLaw
+from congenial.pairs.stated_laws import DiscreteLaw, GaussianLaw
 from congenial.sampling.randomness import Randomness, SystemRandomness
 
 Floats = NDArray[np.float64]

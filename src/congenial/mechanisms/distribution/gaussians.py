@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.errors import GuaranteeError
-from congenial.pairs.vector_laws import Law
+from congenial.pairs.stated_laws import VectorLaw
 from congenial.privacy.conversions import gaussian_delta
 
 Floats = NDArray[np.float64]
@@ -91,7 +91,7 @@ class Moments(NamedTuple):
 
 
 def worst_delta(
-    laws: Sequence[Law | Moments], pairs: Pairing, noise_covariance: Any, epsilon: float
+    laws: Sequence[VectorLaw | Moments], pairs: Pairing, noise_covariance: Any, epsilon: float
 ) -> float:
     """Largest delta over all pairs in both orders, noise N(0, S) added to every law."""
     added = np.asarray(noise_covariance, dtype=np.float64)
@@ -105,7 +105,9 @@ def worst_delta(
     return largest
 
 
-def shared_distance(laws: Sequence[Law | Moments], pairs: Pairing, noise_covariance: Any) -> float:
+def shared_distance(
+    laws: Sequence[VectorLaw | Moments], pairs: Pairing, noise_covariance: Any
+) -> float:
     """Largest Mahalanobis distance over pairs, each taken to share the covariance of either law."""
     return max(
         mahalanobis(laws[i].mean - laws[j].mean, law.covariance + noise_covariance)

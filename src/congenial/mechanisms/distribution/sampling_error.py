@@ -26,7 +26,7 @@ from congenial.mechanisms.distribution.gaussians import (
 from congenial.mechanisms.distribution.transported_noise import radius, signed_sums
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.distributions import DistributionPairs
-from congenial.pairs.vector_laws import GaussianLaw
+from congenial.pairs.stated_laws import GaussianLaw
 from congenial.privacy.conversions import gaussian_delta, gaussian_epsilon
 from congenial.privacy.numbers import small
 

@@ -22,8 +22,7 @@ from congenial.mechanisms.distribution.expected_value import UP
 from congenial.mechanisms.distribution.gaussians import mahalanobis
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.distributions import DistributionPairs
-from congenial.pairs.scenarios.statistic_laws import pmf, sample
-from congenial.pairs.vector_laws import DiscreteLaw, Law
+from congenial.pairs.stated_laws import DiscreteLaw, VectorLaw, pmf, sample
 from congenial.privacy.numbers import smallest
 
 Floats = NDArray[np.float64]
@@ -109,7 +108,7 @@ def _rational(delta: float) -> Fraction:
     return Fraction(repr(delta)) if delta else Fraction(0)
 
 
-def radius(law: Law, tail: float) -> float:
+def radius(law: VectorLaw, tail: float) -> float:
     """c with P(||F - E F||_1 > c) <= tail.
 
     Gaussian: ||x||_1 is the largest of the 2^m signed sums, each normal, and their tails add up.

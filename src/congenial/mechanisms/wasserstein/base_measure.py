@@ -30,7 +30,7 @@ from congenial.data.rational import fraction
 from congenial.errors import StructureError
 from congenial.figures.figures import Figures
 from congenial.figures.support import FROZEN, Support, support
-from congenial.pairs.scenarios.statistic_laws import rational
+from congenial.pairs.stated_laws import rational
 from congenial.sampling.inversion import Ints
 
 Kind = Literal["naive", "congenial", "prior-congenial"]

@@ -26,10 +26,10 @@ from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.l2_chain import LABEL, L2Chain
 from congenial.mechanisms.wasserstein.secret_promise import EXACT, assumed_delta, promise, usable
 from congenial.mechanisms.wasserstein.table_law import TableLaw
-from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
-from congenial.pairs.scenarios.scenarios import IndependentRecords, Query
-from congenial.pairs.scenarios.statistic_laws import rational
+from congenial.pairs.finite_scenarios import FiniteScenarios
+from congenial.pairs.scenarios import IndependentRecords, Query
 from congenial.pairs.secrets import SecretPairs
+from congenial.pairs.stated_laws import rational
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number

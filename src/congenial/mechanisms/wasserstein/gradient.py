@@ -26,8 +26,8 @@ from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.wasserstein.convex_statistics import ConvexStatistic, norm_of
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.secret_promise import promise, usable
-from congenial.pairs.scenarios.statistic_laws import rational
 from congenial.pairs.secrets import SecretPairs
+from congenial.pairs.stated_laws import rational
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.exact_decisions import ball, below

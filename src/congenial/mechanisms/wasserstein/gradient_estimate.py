@@ -28,7 +28,7 @@ from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
 from congenial.mechanisms.wasserstein.secret_promise import both_promises, person_promise
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.scenarios.scenarios import IndependentRecords
+from congenial.pairs.scenarios import IndependentRecords
 from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee

@@ -34,10 +34,9 @@ from congenial.mechanisms.wasserstein.gradient_estimate import (
     refuse_another_number,
 )
 from congenial.mechanisms.wasserstein.secret_promise import promise, usable
-from congenial.pairs.scenarios.count_rules import ConditionalNormal
-from congenial.pairs.scenarios.scenarios import IndependentRecords
-from congenial.pairs.scenarios.statistic_laws import rational
+from congenial.pairs.scenarios import ConditionalNormal, IndependentRecords
 from congenial.pairs.secrets import SecretPairs
+from congenial.pairs.stated_laws import rational
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import above

@@ -16,8 +16,8 @@ from congenial.errors import GuaranteeError
 from congenial.mechanisms.wasserstein.base_measure import Base
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta
-from congenial.pairs.scenarios.finite_scenarios import FiniteScenarios
-from congenial.pairs.scenarios.scenarios import Conditionals, StatedLaws
+from congenial.pairs.finite_scenarios import FiniteScenarios
+from congenial.pairs.scenarios import Conditionals, StatedLaws
 from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee

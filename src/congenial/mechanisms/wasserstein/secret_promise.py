@@ -10,8 +10,8 @@ from fractions import Fraction
 from congenial.errors import GuaranteeError
 from congenial.figures.figures import Figures
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.scenarios.statistic_laws import rational
 from congenial.pairs.secrets import LEAKAGE, SecretPairs
+from congenial.pairs.stated_laws import rational
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import BASES, Basis, Guarantee
 from congenial.privacy.numbers import above, number

@@ -8,7 +8,7 @@ from typing import Any
 
 from congenial.audit.property_inference import accuracies, summary
 from congenial.mechanisms.distribution.assumptions import histograms
-from congenial.pairs.scenarios.statistic_laws import pmf
+from congenial.pairs.stated_laws import pmf
 from congenial.papers.distribution_privacy.adult import (
     DELTA,
     NAMED,

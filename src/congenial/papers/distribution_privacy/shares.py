@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from congenial.pairs.properties import Scenario, share, together
-from congenial.pairs.scenarios.statistic_laws import pmf
+from congenial.pairs.stated_laws import pmf
 from congenial.papers.item import Study
 from congenial.transport.wasserstein import distance
 

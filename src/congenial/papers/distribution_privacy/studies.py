@@ -12,7 +12,7 @@ from congenial.data.vector_statistics import Statistic, Statistics
 from congenial.mechanisms.distribution.choose import KINDS, calibrate_distribution
 from congenial.mechanisms.distribution.vector_noise import Floats, VectorNoise
 from congenial.pairs.distributions import DistributionPairs
-from congenial.pairs.vector_laws import GaussianLaw
+from congenial.pairs.stated_laws import GaussianLaw
 from congenial.papers.distribution_privacy.adult import DELTA, PAPER, QUERY, RECORDS, Adult
 from congenial.papers.distribution_privacy.distribution_tables import shadows_of
 from congenial.papers.item import Study

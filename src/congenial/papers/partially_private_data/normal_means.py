@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import GuaranteeError
-from congenial.pairs.scenarios.count_rules import ConditionalNormal
+from congenial.pairs.scenarios import ConditionalNormal
 from congenial.papers.item import Study
 from congenial.sampling.inversion import Floats
 

@@ -18,8 +18,7 @@ from congenial.mechanisms.wasserstein.convex_statistics import (
     Regression,
 )
 from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
-from congenial.pairs.scenarios.count_rules import DependentCounts
-from congenial.pairs.scenarios.scenarios import IndependentRecords
+from congenial.pairs.scenarios import DependentCounts, IndependentRecords
 from congenial.pairs.secrets import SecretPairs
 from congenial.papers.item import Study
 from congenial.sampling.randomness import SeededRandomness

@@ -1,28 +1,254 @@
-"""Scenarios of a count or of a mean: disclosure rules, dependence bounds, and normal records.
+"""Scenarios: what somebody who knows the public figures may believe about the data (Theta_z).
 
-partially-private-data, examples 1 and 2 and section 4.4, corrected (docs/errata).
+A class of laws of the database given the public figures z. For each secret pair it yields the two
+conditional laws a release must not tell apart: of the statistic (level "query") or of the whole
+database (level "database", compared by the number of records that differ). An infinite class yields
+the extreme pairs that decide its supremum, or the supremum itself where a proof gives it.
+
+partially-private-data, Definition 3, equations 7 to 10, examples 1 and 2, section 4.4, with the
+corrections of docs/errata: a pair of probability 0 or 1 is left out for that scenario only.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self
 
-from congenial.data.arguments import COUNT, FLAG, check_fields
+from congenial.data.arguments import COUNT, FLAG, NAMES, TEXT, Rule, check_fields, expect
 from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
-from congenial.pairs.scenarios.scenarios import (
-    Conditionals,
-    Independence,
-    Level,
-    Query,
-    Scenarios,
-    no_query,
+from congenial.pairs.stated_laws import (
+    Law,
+    StatedBinomial,
+    StatedDiscrete,
+    StatedLogDiscrete,
+    probability,
+    rational,
 )
-from congenial.pairs.scenarios.statistic_laws import StatedBinomial, probability, rational
+
+Level = Literal["query", "database"]
+LEVELS: tuple[Level, ...] = ("query", "database")
+Secrets = Literal["replace-one", "presence"]
+Independence = Literal["blocks", "given the secret", "none"]
+Query = Callable[[tuple[int, ...]], Any]
+
+SECRET_WORDS: dict[Secrets, str] = {
+    "replace-one": "any two answers that one person may have given",
+    "presence": "the absence of one person and the person's presence with any one record",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Conditionals:
+    """The two laws given either secret, or their distance where a proof gives it without them.
+
+    `databases`: the laws are laws of databases, compared by the number of records that differ.
+    """
+
+    secret: str
+    scenario: str
+    left: Law | None = None
+    right: Law | None = None
+    known: Fraction | None = None
+    databases: bool = False
+
+
+class Scenarios(ABC):
+    """A class of beliefs about the data given the public figures.
+
+    The promise is about every belief of the class: for each pair of secrets, the law of the data
+    given one and given the other must look alike in what is released. A belief outside the class
+    is not covered, and the promise says so; `independence` says when losses add up.
+    """
+
+    kind: ClassVar[str]
+    conditioned: ClassVar[bool] = False  # whether the laws are stated given everything public
+    secrets: Secrets = "replace-one"
+    facts: tuple[str, ...] = ()  # the public figures the class is conditioned on, in words
+
+    @property
+    @abstractmethod
+    def belief(self) -> str:
+        """The belief, as a clause after "believes that"."""
+
+    @abstractmethod
+    def conditionals(self, level: Level, query: Query | None = None) -> Iterator[Conditionals]:
+        """The pairs of laws that decide the supremum over the class; none if it is vacuous."""
+
+    @property
+    def excluded(self) -> tuple[str, ...]:
+        """Pairs left out because the scenario gives one of the secrets probability 0 or 1."""
+        return ()
+
+    def independence(self, blocks: Sequence[Collection[int]]) -> Independence:
+        """Whether disjoint blocks of people are independent, of each other and of the rest.
+
+        "blocks": given the public figures; "given the secret": once any one secret is known too.
+        """
+        del blocks
+        return "none"
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, with `kind`."""
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Inverse of `to_dict`, without the kind."""
+        return cls(**data)
+
+
+@dataclass(frozen=True)
+class IndependentRecords(Scenarios):
+    """All laws under which records are independent (equations 7 to 9).
+
+    No public figures, but for the number of records where replaced records are the secret: given
+    any other figure the records are not independent, and `SecretPairs` refuses them together.
+
+    Two databases that differ in one record are then the worst there is: Delta is 1 database-wise,
+    and the ordinary `sensitivity` of the statistic query-wise. A promise over this class is
+    ordinary differential privacy: bounded for replace-one secrets, add-or-remove for presence ones.
+    """
+
+    belief = "the records of different people are independent"
+
+    secrets: Secrets = "presence"
+    sensitivity: Fraction | None = None
+
+    kind: ClassVar[str] = "independent records"
+
+    def __post_init__(self) -> None:
+        check_secrets(self.secrets)
+        if self.sensitivity is not None:
+            object.__setattr__(self, "sensitivity", rational(self.sensitivity))
+
+    def conditionals(self, level: Level, query: Query | None = None) -> Iterator[Conditionals]:
+        """One pair: the record of one person changes, every other stays."""
+        no_query(query, self)
+        if level == "query" and self.sensitivity is None:
+            raise GuaranteeError(
+                "the ordinary sensitivity of the statistic is not stated.",
+                remedy="Give IndependentRecords(sensitivity=...), or use level 'database'.",
+            )
+        known = Fraction(1) if level == "database" else self.sensitivity
+        yield Conditionals(SECRET_WORDS[self.secrets], self.kind, known=known)
+
+    def independence(self, blocks: Sequence[Collection[int]]) -> Independence:
+        """Always."""
+        del blocks
+        return "blocks"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        told = None if self.sensitivity is None else str(self.sensitivity)
+        return {"kind": self.kind, "secrets": self.secrets, "sensitivity": told}
+
+
+def _stated(value: Any) -> bool:
+    """Whether it is a label with a pair of laws."""
+    if not isinstance(value, tuple) or len(value) != 3:
+        return False
+    label, left, right = value
+    return isinstance(label, str) and isinstance(left, Law) and isinstance(right, Law)
+
+
+STATED = Rule(
+    "a tuple of stated pairs, each a label and two laws",
+    lambda one: isinstance(one, tuple) and all(map(_stated, one)),
+)
+
+
+@dataclass(frozen=True)
+class StatedLaws(Scenarios):
+    """Pairs of laws of the statistic, stated by the user: pmfs, normal laws, or samples.
+
+    `told` says in words what is believed, `facts` what is public. Samples make every conclusion an
+    estimate. A bundle keeps the words and a digest of the laws.
+    """
+
+    told: str
+    pairs: tuple[tuple[str, Law, Law], ...] = field(compare=False, repr=False, default=())
+    secrets: Secrets = "replace-one"
+    facts: tuple[str, ...] = ()
+    digest: str = ""
+
+    kind: ClassVar[str] = "stated laws"
+    conditioned: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fields(self, GuaranteeError, told=TEXT, pairs=STATED, facts=NAMES, digest=TEXT)
+        check_secrets(self.secrets)
+        if self.pairs:
+            text = "".join(_fingerprint(law) for _, *laws in self.pairs for law in laws)
+            object.__setattr__(self, "digest", hashlib.sha256(text.encode()).hexdigest())
+
+    @property
+    def belief(self) -> str:
+        """In words."""
+        return self.told
+
+    def conditionals(self, level: Level, query: Query | None = None) -> Iterator[Conditionals]:
+        """The pairs as stated."""
+        no_query(query, self)
+        if level == "database":
+            raise GuaranteeError(
+                "the stated distributions are of a statistic, not of databases.",
+                remedy="Use level 'query', or give a finite table of databases.",
+            )
+        if not self.pairs:
+            raise GuaranteeError(
+                "the file describes these scenarios in words only, without their distributions.",
+                remedy="State them again.",
+            )
+        for label, left, right in self.pairs:
+            yield Conditionals(label, self.told, left, right)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Words and a digest: the laws themselves are not written down."""
+        told = {"told": self.told, "secrets": self.secrets, "facts": list(self.facts)}
+        return {"kind": self.kind, "digest": self.digest} | told
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> StatedLaws:
+        """Inverse of `to_dict`, without the laws."""
+        return cls(**{**data, "facts": tuple(data["facts"])})
+
+
+def _fingerprint(law: Law) -> str:
+    if isinstance(law, StatedDiscrete | StatedLogDiscrete):
+        masses = law.masses if isinstance(law, StatedDiscrete) else law.logs
+        return f"{law.points.tolist()} {masses.tolist()}"
+    return repr(law)
+
+
+def check_secrets(secrets: str) -> None:
+    """Refuse secrets of an unknown kind."""
+    expect(secrets, str, "secrets", f"Use {' or '.join(SECRET_WORDS)}.", GuaranteeError)
+    if secrets not in SECRET_WORDS:
+        raise GuaranteeError(
+            f"secrets = '{secrets}' is not known.", remedy=f"Use {' or '.join(SECRET_WORDS)}."
+        )
+
+
+def no_query(query: Query | None, scenarios: Scenarios) -> None:
+    """Refuse a query where the scenarios are about one statistic of their own."""
+    if query is not None:
+        raise GuaranteeError(
+            f"scenarios of kind '{scenarios.kind}' state the distribution of their own statistic.",
+            remedy="Leave out the query, or give a finite table of databases.",
+        )
+
+
+# ---- count rules --------------------------------------------------------------------------------
+#
+# Scenarios of a count or of a mean: disclosure rules, dependence bounds, and normal records.
+#
+# partially-private-data, examples 1 and 2 and section 4.4, corrected (docs/errata).
 
 
 @dataclass(frozen=True)
@@ -348,3 +574,85 @@ def _solved(
             if i != k:
                 work[i] = [v - work[i][k] * w for v, w in zip(work[i], work[k], strict=True)]
     return [[work[i][size + j] for i in range(size)] for j in range(len(sides))]
+
+
+# ---- group means --------------------------------------------------------------------------------
+#
+# Normal records of which means are public: who is in which of them decides how far a mean moves.
+#
+# partially-private-data, Example 1, with the public figures a curator has: means of everybody or
+# of groups, each known with a normal error. Records are independent with one variance s2, so with
+# m_j people in group j and v_j the variance of its error
+#
+#     Cov(X_i, Z_j) = s2 / m_j for a member i, else 0;  Cov(Xbar, Z_j) = s2 / n;
+#     Cov(Z_j, Z_k) = s2 |j and k| / (m_j m_k) + v_j [j = k].
+#
+# People of the same groups are alike: one `ConditionalNormal` for each kind of person.
+
+
+@dataclass(frozen=True)
+class PublicMean:
+    """The mean of `people` of the records, public with an error of this variance."""
+
+    label: str
+    people: int
+    variance: Fraction
+
+    def __post_init__(self) -> None:
+        check_fields(self, GuaranteeError, label=TEXT, people=COUNT)
+        object.__setattr__(self, "variance", rational(self.variance))
+        if self.people < 1 or self.variance <= 0:
+            raise GuaranteeError(
+                f"'{self.label}' is a mean of {self.people} people with an error of variance "
+                f"{self.variance}.",
+                remedy="Give 1 or more people and a positive variance.",
+            )
+
+
+def given_means(
+    n: int, variance: object, diameter: object, means: Sequence[PublicMean] = ()
+) -> tuple[ConditionalNormal, ...]:
+    """What is believed of each kind of person, by the public means that person is part of.
+
+    Means are of everybody, or of groups with nobody in common.
+
+    >>> everybody = PublicMean("last year", 4, 1)
+    >>> [one.coefficient for one in given_means(4, 4, 1, [everybody])]
+    [Fraction(1, 7)]
+    """
+    groups = [one for one in means if one.people != n]
+    outside = n - sum(one.people for one in groups)
+    if outside < 0:
+        raise GuaranteeError(
+            f"the public means are of {n - outside} people in separate groups, but there are {n} "
+            "people.",
+            remedy="Name means of everybody, or of groups with nobody in common.",
+        )
+    members: list[PublicMean | None] = [*groups, *([None] if outside else [])]
+    s2 = rational(variance)
+    return tuple(dict.fromkeys(_one_kind(n, s2, rational(diameter), means, own) for own in members))
+
+
+def _one_kind(
+    n: int,
+    s2: Fraction,
+    diameter: Fraction,
+    means: Sequence[PublicMean],
+    own: PublicMean | None,
+) -> ConditionalNormal:
+    """The belief about a person who is in the group `own`, and in every mean of all."""
+    if not means:
+        return ConditionalNormal(n, s2, Fraction(1), Fraction(0), Fraction(0), diameter)
+    with_record = [s2 / one.people if one.people == n or one is own else 0 for one in means]
+    covariance = [[_covariance(n, s2, a, b) for b in means] for a in means]
+    return ConditionalNormal.given_several(
+        n, s2, covariance, with_record, [s2 / n] * len(means), diameter
+    )
+
+
+def _covariance(n: int, s2: Fraction, one: PublicMean, other: PublicMean) -> Fraction:
+    """Of two public means: by the people who are in both, and the error of one with itself."""
+    if one is other or n in (one.people, other.people):
+        shared = s2 / max(one.people, other.people)
+        return shared + (one.variance if one is other else 0)
+    return Fraction(0)

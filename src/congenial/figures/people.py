@@ -1,15 +1,19 @@
-"""Figures on merged cells: A z = t, B z >= b, z >= 0 whole; cells that the figures cannot tell
-apart are one.
+"""What exact figures leave of the people: who is known to be where, and which tables conform.
 
-Where `Figures` merges what the equalities cannot tell apart, this also keeps apart what only a
-bound tells apart, and leaves out cells that the published figures show to be empty. Whole tables
-between given limits are listed where they are few.
+`People` has the atoms of the equalities (`Figures.atoms`) with the people in each as far as the
+published figures tell, and the levels of margins that cross. Before figures are published, and for
+people no figure counts, sizes are unknown and taken as large, which can only enlarge distances and
+sensitivities.
+
+`People.merged` also keeps apart what only a bound tells apart, and leaves out cells that the
+published figures show to be empty: A z = t, B z >= b, z >= 0 whole. Whole tables between given
+limits are listed where they are few.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
 
@@ -18,11 +22,121 @@ import scipy.sparse as sp
 
 from congenial.errors import FigureError
 from congenial.figures import lattice
+from congenial.figures.blocks import BlockKind
 from congenial.figures.cells import first_places
 from congenial.figures.figures import Figures
 from congenial.figures.lattice import Ints
 
 LARGEST_LIST = 20_000  # partly filled tables kept while whole ones are listed
+
+
+@dataclass(frozen=True, eq=False)
+class Crossing:
+    """One-way blocks of one kind: people on each level of each feature, or None while unknown.
+
+    `totals[k]` has one line a block and one column a level of feature k.
+    """
+
+    block: BlockKind
+    totals: list[Ints] | None
+
+    @cached_property
+    def shown(self) -> Ints:
+        """Non-empty levels of each feature (columns) of each block (lines)."""
+        if self.totals is None:
+            return np.tile(np.array(self.block.levels), (len(self.block.atoms), 1))
+        return np.stack([np.count_nonzero(level, axis=1) for level in self.totals], axis=1)
+
+    @cached_property
+    def margins(self) -> Ints:
+        """Features with two or more non-empty levels, of each block."""
+        return np.asarray(np.count_nonzero(self.shown >= 2, axis=1))
+
+    @cached_property
+    def people(self) -> Ints | None:
+        """People in each block."""
+        return None if self.totals is None else self.totals[0].sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Atoms of figures that are nested, or cross as margins do, and who is known to be in them."""
+
+    figures: Figures
+
+    @cached_property
+    def merged(self) -> Merged:
+        """The figures on merged cells, bounds among them."""
+        return merged(self.figures)
+
+    @cached_property
+    def people(self) -> Any:
+        """People in each atom (0 is the loose one), `inf` where unknown."""
+        present = self.figures.first_cells >= 0
+        people = np.where(present, np.inf, 0.0)
+        known = self.figures.atom_totals
+        if known is not None:
+            people[1:] = np.where(present[1:], known, 0)
+        elif self.figures.values is not None:  # atoms outside crossing margins have known totals
+            alone = np.ones(len(people), dtype=bool)
+            alone[0] = False
+            for kind in self.figures.blocks:
+                alone[kind.atoms] = False
+            if alone.any():
+                people[alone] = np.rint(self.figures.some_solution[np.flatnonzero(alone) - 1])
+        return people
+
+    @cached_property
+    def crossings(self) -> tuple[Crossing, ...]:
+        """The blocks of crossing margins, kind by kind."""
+        kinds = self.figures.blocks
+        return tuple(Crossing(kind, self.figures.level_totals(kind)) for kind in kinds)
+
+    @cached_property
+    def margins(self) -> int:
+        """Most features with two or more non-empty levels in one block; 0 without blocks."""
+        return max((int(one.margins.max()) for one in self.crossings), default=0)
+
+    @cached_property
+    def loose(self) -> bool:
+        """Whether there are people whom no figure counts, as far as is known."""
+        return bool(self.people[0] > 0)
+
+    @cached_property
+    def known(self) -> bool:
+        """Whether the sizes of all groups are published."""
+        return not self.loose and self.figures.values is not None
+
+    @cached_property
+    def crossed(self) -> Any:
+        """Which atoms belong to a block of crossing margins."""
+        inside = np.zeros(len(self.people), dtype=bool)
+        for one in self.crossings:
+            inside[one.block.atoms] = True
+        return inside
+
+    @cached_property
+    def parts(self) -> int:
+        """Atoms and blocks with people in them: groups between which nobody can move alone."""
+        blocks = sum(
+            len(one.block.atoms) if one.people is None else int(np.count_nonzero(one.people))
+            for one in self.crossings
+        )
+        return int(np.count_nonzero(self.people[~self.crossed])) + blocks
+
+    @property
+    def several(self) -> bool:
+        """Whether the figures tell apart two people, or may do so."""
+        return self.parts > 1 or any(np.any(one.margins) for one in self.crossings)
+
+
+@lru_cache(maxsize=16)
+def people_under(figures: Figures) -> People:
+    """Who is where under some figures; what was worked out is kept for those who ask again."""
+    return People(figures)
+
+
+# ---- figures on merged cells -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ from congenial.data.arguments import (
     takes,
 )
 from congenial.errors import GuaranteeError
-from congenial.pairs.scenarios.scenarios import (
+from congenial.pairs.scenarios import (
     Conditionals,
     Independence,
     Level,
@@ -40,7 +40,7 @@ from congenial.pairs.scenarios.scenarios import (
     Secrets,
     check_secrets,
 )
-from congenial.pairs.scenarios.statistic_laws import Law, pmf, rational
+from congenial.pairs.stated_laws import Law, pmf, rational
 
 ABSENT = -1  # a person who is not in the data
 MOST = 2**20  # databases of independent people that are written out

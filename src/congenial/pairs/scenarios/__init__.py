@@ -1,1 +1,0 @@
-"""What somebody who knows the public figures may believe about the data."""
