@@ -40,6 +40,7 @@ from tests.kinds.test_mean_given_public import INDEPENDENT, NORMAL, TOGETHER
 from tests.kinds.test_mean_given_public import PLAN as MEAN
 from tests.kinds.test_records_from_models_plan import PLAN as MODELS
 from tests.kinds.test_records_from_models_plan import PUBLISH
+from tests.kinds.test_sums_plan import PLAN as STAYS
 from tests.kinds.test_table_records_plan import PLAN as RECORDS
 from tests.mechanisms.distribution import test_fit as fits
 from tests.mechanisms.distribution.cases import example, gaussian_pairs, query
@@ -54,6 +55,8 @@ WRITERS = {  # what writes assumptions, by file
     "pairs/distributions.py": {"Origin.words"},
     "pairs/secrets.py": {"SecretPairs.assumptions"},
     "kinds/kind.py": {"unit_words"},
+    "data/magnitude.py": {"Magnitude.words"},
+    "mechanisms/measured_tables.py": {"cutting_words"},
     "transport/delta_z.py": {"_notes", "below_ordinary"},
     f"{DISTRIBUTION}distribution_mechanism.py": {
         "DistributionMechanism.person_guarantee",
@@ -80,6 +83,7 @@ PASSED_ON = {  # these hand assumptions on and write none
     ("privacy/guarantee.py", "Guarantee.compose"),
     ("kinds/kind.py", "planned"),
     ("kinds/statistics.py", "_calibrated"),
+    ("mechanisms/measured_tables.py", "MeasuredTables.guarantee"),
     ("kinds/plan_scenarios.py", "further_promise"),
     (f"{DISTRIBUTION}distribution_mechanism.py", "DistributionMechanism.guarantee"),
     (f"{WASSERSTEIN}secret_promise.py", "promise"),
@@ -177,6 +181,7 @@ def of_plans(folder: Path) -> Iterator[Guarantee]:
         yield from planned(WITHOUT_UNIT.replace('csv"', 'csv"\nunit = "id"' + more), folder)
     yield from planned(MODELS.replace(PUBLISH, ""), folder)
     yield from planned(RECORDS, folder)
+    yield from planned(STAYS.replace("step = 10", "step = 10\nmissing = 0"), folder)
     yield from planned(ESTIMATE, folder)
     for scenarios in (NORMAL, INDEPENDENT):
         yield from planned(MEAN.replace(NORMAL, scenarios), folder)

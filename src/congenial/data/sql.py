@@ -23,6 +23,7 @@ from enum import IntEnum
 from typing import Literal
 
 from congenial.data.attribute import REFUSE, Attribute, Axis
+from congenial.data.magnitude import Magnitude
 from congenial.data.rational import Number
 from congenial.data.schema import Schema
 from congenial.errors import DataError
@@ -44,6 +45,7 @@ class Refusal(IntEnum):
     MISSING = -1
     OUTSIDE = -2
     NOT_A_NUMBER = -3
+    INFINITE = -4
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Dialect:
 
     text_type = "VARCHAR"
     types = {"float": "FLOAT", "double": "DOUBLE"}
+    whole_type = "HUGEINT"  # for whole numbers beyond 64 bits
     # Kinds of column that can hold NaN, which is taken for a missing value.
     with_nan: frozenset[str] = frozenset({"float", "double", "text"})
 
@@ -94,6 +97,10 @@ class Dialect:
             return f"TRY_CAST({expression} AS DATE)"
         return f"CAST(try_strptime({expression}, {self.text(layout)}) AS DATE)"
 
+    def quotient(self, number: str, divisor: str) -> str:
+        """number / divisor without its remainder, exactly; both whole and not negative."""
+        return f"({number}) // ({divisor})"
+
     def decimal(self, scaled: int, scale: int) -> str:
         """The decimal number scaled / 10^scale, exactly."""
         if abs(scaled) >= 10**38:  # beyond every value the column can hold
@@ -125,6 +132,7 @@ class PostgresDialect(Dialect):
     """PostgreSQL with standard_conforming_strings on, as `postgres_source` sets it."""
 
     types = {"float": "REAL", "double": "DOUBLE PRECISION"}
+    whole_type = "NUMERIC"
     with_nan = frozenset({"float", "double", "decimal", "text"})
 
     def text_form(self, expression: str, stored: ColumnType) -> str:  # noqa: ARG002
@@ -144,6 +152,10 @@ class PostgresDialect(Dialect):
         return (
             f"CASE WHEN {text} ~* '{_A_NUMBER}' THEN CAST({text} AS DOUBLE PRECISION) ELSE NULL END"
         )
+
+    def quotient(self, number: str, divisor: str) -> str:
+        """As elsewhere, by a function of numerics."""
+        return f"div({number}, {divisor})"
 
     def read_date(self, expression: str, layout: str | None) -> str:  # noqa: ARG002
         """PostgreSQL stops at the first text that is no date: dates are stored as dates there."""
@@ -174,6 +186,11 @@ class SparkDialect(Dialect):
     """Spark SQL. Text travels as hexadecimal digits: what a backslash means is a setting there."""
 
     text_type = "STRING"
+    whole_type = "DECIMAL(38,0)"
+
+    def quotient(self, number: str, divisor: str) -> str:
+        """As elsewhere."""
+        return f"({number}) div ({divisor})"
 
     def identifier(self, name: str) -> str:
         """Quote a column or table name."""
@@ -229,6 +246,70 @@ def tabulation(
     keys = ", ".join(f"c{at}" for at in range(len(axes)))
     rows = coded(axes, schema, types, source, dialect)
     return f"SELECT {keys}, COUNT(*) AS n FROM ({rows}) AS coded GROUP BY {keys}"
+
+
+def summation(
+    axes: Sequence[Axis],
+    schema: Schema,
+    types: Mapping[str, ColumnType],
+    source: str,
+    magnitude: Magnitude,
+    dialect: Dialect = DUCKDB,
+) -> str:
+    """Sum a number over the rows of `source` per combination of codes: c0, c1, ..., s, why.
+
+    Sums are in steps of the number. `why` is below 0 (a `Refusal`) where some row has none.
+    """
+    column = f"src.{dialect.identifier(magnitude.column)}"
+    number, refusal = _steps_of(magnitude, column, types[magnitude.column], dialect)
+    beside = (f"{number} AS v", f"{refusal} AS why")
+    rows = coded(axes, schema, types, source, dialect, beside)
+    keys = ", ".join(f"c{at}" for at in range(len(axes)))
+    told = "CAST(COALESCE(SUM(v), 0) AS DECIMAL(38,0)) AS s, MIN(why) AS why, COUNT(*) AS n"
+    grouped = f"GROUP BY {keys}" if axes else ""
+    return f"SELECT {', '.join(filter(None, (keys, told)))} FROM ({rows}) AS coded {grouped}"
+
+
+def _steps_of(
+    magnitude: Magnitude, column: str, stored: ColumnType, dialect: Dialect
+) -> tuple[str, str]:
+    """The steps of one row's number, cut to the bounds and rounded (halves upwards), and why it has
+    none, 0 where it has.
+
+    Whole and decimal columns are rounded in exact arithmetic. With step p / q and a value x above
+    the bound L p / q, its steps are L + floor((2 (x q - L p) + p) / 2 p). Floating columns and text
+    are rounded in double precision, and the bounds kept whatever it does.
+    """
+    low, high = magnitude.lowest, magnitude.highest
+    p, q = magnitude.step.numerator, magnitude.step.denominator
+    value, refused = column, []
+    if stored.kind == "text":
+        value = dialect.read_number(column)
+        refused.append(f"WHEN {value} IS NULL THEN {int(Refusal.NOT_A_NUMBER)}")
+    absent = f"{column} IS NULL"
+    if stored.kind in dialect.with_nan:
+        absent += f" OR {dialect.is_nan(value)}"
+    if stored.kind in ("float", "double", "text"):
+        double = dialect.types["double"]
+        infinite = f"CAST('inf' AS {double})"
+        refused.append(
+            f"WHEN {value} = {infinite} OR {value} = -{infinite} THEN {int(Refusal.INFINITE)}"
+        )
+        rounded = f"floor(CAST({value} AS {double}) * {float(q)!r} / {float(p)!r} + 0.5)"
+        inside = f"CAST(GREATEST({low}, LEAST({high}, {rounded})) AS BIGINT)"
+    else:
+        scale = 10**stored.scale
+        whole = f"CAST({value} AS {dialect.whole_type})"
+        if stored.scale:
+            whole = f"CAST({value} * {scale} AS {dialect.whole_type})"
+        above = f"2 * ({whole} * {q} - ({low * p * scale})) + {p * scale}"
+        inside = f"({low}) + CAST({dialect.quotient(above, str(2 * p * scale))} AS BIGINT)"
+    edges = [_literal(edge, stored, dialect) for edge in (magnitude.low, magnitude.high)]
+    cut = _balanced(value, edges, [f"({low})", inside, f"({high})"])
+    missing = "NULL" if magnitude.missing is None else str(int(magnitude.missing / magnitude.step))
+    why = int(Refusal.MISSING) if magnitude.missing is None else 0
+    steps = f"CASE WHEN {absent} THEN {missing} ELSE {cut} END"
+    return steps, f"CASE WHEN {absent} THEN {why} {' '.join(refused)} ELSE 0 END"
 
 
 def coded(
@@ -429,6 +510,15 @@ _STORED = {
     "float": "floating-point numbers",
     "double": "floating-point numbers",
 }
+
+
+def check_number(column: str, stored: ColumnType) -> None:
+    """Raise DataError if a column is stored in a form that cannot be summed."""
+    if stored.kind in ("boolean", "date", "nested"):
+        raise DataError(
+            f"column {column!r} is stored as {_STORED[stored.kind]}, and cannot be summed.",
+            remedy="Store it as numbers.",
+        )
 
 
 def check_type(attribute: Attribute, stored: ColumnType) -> None:

@@ -35,6 +35,7 @@ class Table:
     """
 
     __slots__ = ("_axes", "_counts", "_schema")
+    signed = False  # whether there may be numbers below 0
     _schema: Schema
     _axes: tuple[Axis, ...]
     _counts: NDArray[np.int64]
@@ -44,7 +45,7 @@ class Table:
     def __init__(self, schema: Schema, names: Sequence[str], counts: ArrayLike) -> None:
         expect(schema, Schema, "the schema", "Give a Schema.", DataError)
         axes = schema.axes(names)
-        array = _whole_counts(counts)
+        array = _whole_counts(counts, self.signed)
         shape = tuple(axis.size for axis in axes)
         if array.shape != shape:
             raise DataError(
@@ -109,11 +110,11 @@ class Table:
         for dimension, (axis, at) in enumerate(zip(wanted, positions, strict=True)):
             if axis != self._axes[at]:
                 counts = _merge(counts, dimension, axis, self._axes[at])
-        return Table(self._schema, tuple(names), counts)
+        return type(self)(self._schema, tuple(names), counts)
 
     def __repr__(self) -> str:
         shape = ", ".join(f"{axis.name}: {axis.size}" for axis in self._axes)
-        return f"Table({shape or 'total'})"
+        return f"{type(self).__name__}({shape or 'total'})"
 
     __str__ = __repr__
 
@@ -136,6 +137,13 @@ class Table:
         )
 
 
+class SumsTable(Table):
+    """CONFIDENTIAL: sums of a number over labelled axes, in steps of it; they may be negative."""
+
+    __slots__ = ()
+    signed = True
+
+
 def _merge(counts: NDArray[np.int64], dimension: int, want: Axis, have: Axis) -> NDArray[np.int64]:
     moved = np.moveaxis(counts, dimension, 0)
     merged = np.zeros((want.size, *moved.shape[1:]), dtype=np.int64)
@@ -143,7 +151,7 @@ def _merge(counts: NDArray[np.int64], dimension: int, want: Axis, have: Axis) ->
     return np.moveaxis(merged, 0, dimension)
 
 
-def _whole_counts(counts: ArrayLike) -> NDArray[np.int64]:
+def _whole_counts(counts: ArrayLike, signed: bool = False) -> NDArray[np.int64]:
     """A fresh int64 copy of `counts`, or DataError without a word about their values."""
     array: NDArray[Any] | None
     try:
@@ -157,9 +165,9 @@ def _whole_counts(counts: ArrayLike) -> NDArray[np.int64]:
         array = None
     if array is None:
         raise DataError("the counts are not an array of whole numbers.", remedy="Give integers.")
-    if array.size and bool((array < 0).any()):
+    if not signed and array.size and bool((array < 0).any()):
         raise DataError("a count is negative.", remedy="Counts of records are 0 or more.")
-    if _sum(array) > _LARGEST:
+    if _sum(np.abs(array) if signed else array) > _LARGEST:
         raise DataError(
             "the counts sum to more than 2^63 - 1, the largest 64-bit integer.",
             remedy="Tabulate a part of the data.",

@@ -19,20 +19,24 @@ from numpy.typing import NDArray
 from congenial.data.arguments import expect
 from congenial.data.attribute import Attribute, Axis
 from congenial.data.derive import RowsOfUnit, derived
+from congenial.data.magnitude import Magnitude
 from congenial.data.schema import Schema, Unit
 from congenial.data.source import Source, open_source
 from congenial.data.sql import (
     Refusal,
+    check_number,
     check_type,
     coded,
     rows_per_unit,
+    summation,
     tabulation,
     units_per_class,
 )
-from congenial.data.table import Table
+from congenial.data.table import SumsTable, Table
 from congenial.errors import CongenialError, DataError
 
 MAX_CELLS = 2**30
+LARGEST_SUM = 2**52  # in steps: doubles tell such numbers apart, with room for the noise
 SPILT = 10_000_000  # cells of a table above which a query's groups may go to disk
 UnitClasses = tuple[tuple[str, ...], tuple[Any, ...], NDArray[np.int64]]
 NO_NUMBER = (
@@ -62,7 +66,13 @@ class Microdata:
         self.unit = unit
 
     @classmethod
-    def open(cls, source: object, schema: Schema, unit: Unit | None = None) -> Microdata:
+    def open(
+        cls,
+        source: object,
+        schema: Schema,
+        unit: Unit | None = None,
+        numbers: Sequence[str] = (),
+    ) -> Microdata:
         """Open a source of records and check that it has the schema's columns, of usable types.
 
         `source` is a CSV or Parquet file or a flat folder of one kind, an Arrow table, batch,
@@ -79,19 +89,21 @@ class Microdata:
         as double precision. Elsewhere numbers must be stored as numbers. A categorical column
         is compared by its text form: integers as "1", truth values as "true", dates as
         "2020-04-01"; floating-point columns are refused because their text form is not unique.
-        Nothing else is fetched from a network.
+        Nothing else is fetched from a network. `numbers`: further columns, to be summed.
         """
         expect(schema, Schema, "the schema", "Give a Schema.", DataError)
         expect(unit, (Unit, type(None)), "the unit", 'Give for example Unit("id").', DataError)
         unit = unit or Unit()
         columns = [*schema.columns]
-        if unit.column is not None and unit.column not in columns:
-            columns.append(unit.column)
+        beside = [*numbers] if unit.column is None else [unit.column, *numbers]
+        columns += [name for name in dict.fromkeys(beside) if name not in columns]
         _refuse_sizes_of_nobody(schema, unit)
         opened = open_source(source, columns)
         try:
             for name in schema.columns:
                 check_type(schema.attribute(name), opened.types[name])
+            for name in numbers:
+                check_number(name, opened.types[name])
         except DataError:
             opened.close()
             raise
@@ -125,6 +137,32 @@ class Microdata:
         self.check_unit()
         flat = self._counted(axes, shape)
         return Table(self.schema, tuple(axis.name for axis in axes), flat.reshape(shape))
+
+    def tabulate_sums(self, names: Sequence[str], magnitude: Magnitude) -> SumsTable:
+        """Sum a number over the axes `names`, in steps of it: cut to its bounds, and rounded.
+
+        Raises DataError as `tabulate` does, and where a person has no number that can be summed.
+        """
+        axes = self.schema.axes(names)
+        shape = tuple(axis.size for axis in axes)
+        self.check_unit()
+        source = self.source_for(axes)
+        query = summation(axes, self.schema, source.types, source.name, magnitude, source.dialect)
+        rows = source.run(query)
+        if not rows.num_rows or (not axes and rows["n"][0].as_py() == 0):
+            raise no_records()
+        codes = tuple(rows[f"c{at}"].to_numpy() for at in range(len(axes)))
+        for axis, code in zip(axes, codes, strict=True):
+            refuse(axis, code, self.schema)
+        refuse_number(magnitude.column, rows["why"].to_numpy())
+        sums = [int(one) for one in rows["s"].to_pylist()]
+        if any(abs(one) > LARGEST_SUM for one in sums):
+            raise DataError(
+                f"sums of {magnitude.column!r} may exceed 2^52 steps.", remedy="Use a larger step."
+            )
+        flat = np.zeros(math.prod(shape), dtype=np.int64)
+        flat[np.ravel_multi_index(codes, shape) if axes else slice(None)] = sums
+        return SumsTable(self.schema, tuple(axis.name for axis in axes), flat.reshape(shape))
 
     def source_for(self, axes: Sequence[Axis]) -> Source:
         """CONFIDENTIAL: the records, with the number of rows of a unit where an axis is that."""
@@ -341,6 +379,26 @@ def refuse(axis: Axis, codes: NDArray[Any], schema: Schema) -> None:
             'Add them to the schema, or put them into one category, for example other = "other".'
         ),
     )
+
+
+def refuse_number(column: str, reasons: NDArray[Any]) -> None:
+    """Raise DataError if some person has no number that can be summed."""
+    if (reasons == Refusal.NOT_A_NUMBER).any():
+        raise DataError(
+            f"column {column!r} holds text that is not a number, and cannot be summed.",
+            remedy="Correct it, or recode it in [derive].",
+        )
+    if (reasons == Refusal.INFINITE).any():
+        raise DataError(
+            f"column {column!r} holds an infinite number, and cannot be summed.",
+            remedy="Correct the data.",
+        )
+    if (reasons == Refusal.MISSING).any():
+        raise DataError(
+            f"column {column!r} has no number for some people, and the plan does not say what "
+            "they count as.",
+            remedy="Say so in the release, for example missing = 0.",
+        )
 
 
 def _strangers(attribute: Attribute) -> str:

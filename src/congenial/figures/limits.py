@@ -327,6 +327,24 @@ class SumRanges:
         high = np.minimum(np.maximum(values, self.least) + half, self.most)
         return low, high
 
+    def times(self, lowest: int, highest: int) -> SumRanges:
+        """The ranges of sums of a number from `lowest` to `highest` of each of so many people.
+
+        >>> people = SumRanges(np.array([2, 0]), np.array([3, FAR]))
+        >>> sums = people.times(-1, 10)
+        >>> sums.least.tolist() == [-3, -FAR], sums.most.tolist() == [30, FAR]
+        (True, True)
+        """
+        least = self.most if lowest < 0 else self.least
+        most = self.most if highest > 0 else self.least
+        return SumRanges(_multiplied(least, lowest), _multiplied(most, highest))
+
+
+def _multiplied(people: Ints, number: int) -> Ints:
+    """A product, FAR where it is beyond."""
+    beyond = people > (FAR // abs(number) if number else FAR)
+    return np.where(beyond, np.sign(number) * FAR, np.where(beyond, 0, people) * number)
+
 
 def cell_ranges(known: Support) -> SumRanges:
     """The ranges of single cells, flat: one that is a published sum by itself is known."""

@@ -326,7 +326,8 @@ class Kind(ABC, Generic[S]):
         run = self.run(plan, section, built, randomness, progress)
         if run is None:
             progress("reading the data")
-            with Microdata.open(plan.source, plan.schema, plan.unit) as data:
+            numbers = self.summed(section)
+            with Microdata.open(plan.source, plan.schema, plan.unit, numbers) as data:
                 ready = self.ready(plan, section, built, figures, data, progress)
         else:
             ready = Ready(None, lambda: built.made_up(section.name))
@@ -353,6 +354,10 @@ class Kind(ABC, Generic[S]):
 
     def shown(self, section: S) -> Sequence[str]:  # noqa: ARG002
         """The axes that it shows to everybody, for which the data must fit the schema."""
+        return ()
+
+    def summed(self, section: S) -> Sequence[str]:  # noqa: ARG002
+        """Columns that it sums, beside those of the schema."""
         return ()
 
     def answers(self, checked: Any) -> bool:  # noqa: ARG002

@@ -4,6 +4,7 @@
 law (`mechanism`, `mu`, `nonnegative = "condition"`); several are measured with one family of whole
 numbers, and how precisely each is measured is worked out from an aim. With `parts` the same tables
 are drawn, estimated and written part by part: a nation, of which no process holds more than a part.
+With `sum` the tables sum a number of each person, cut to public bounds, instead of counting people.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from congenial.data.magnitude import Magnitude
 from congenial.data.schema import Schema
 from congenial.data.source import POSTGRES_SCHEMES
 from congenial.data.table import Table, cell_index
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from congenial.sampling.randomness import Randomness
 
 Tables = tuple[tuple[str, ...], ...]
+_NOT_WITH_SUM = ("parts", "units", "accuracy")
 TOGETHER = 2**26  # common cells up to which all tables are counted at once
 
 
@@ -92,6 +95,45 @@ class TablesSection(NamedSection):
     units: bool = False
     parts: str | None = None
     workers: int | None = Field(default=None, ge=1, le=1024)
+    sum: str | None = None
+    between: list[Any] | None = None
+    step: Positive | None = None
+    missing: Any = None
+
+    @model_validator(mode="after")
+    def _one_number(self) -> TablesSection:
+        if self.sum is None:
+            beside = {"between": self.between, "step": self.step, "missing": self.missing}
+            for key in (key for key, value in beside.items() if value is not None):
+                raise ValueError(f"{key} goes with sum, which names a column to sum")
+            return self
+        if self.between is None:
+            raise ValueError(
+                "sum needs between = [lowest, highest]: public bounds that every person's number "
+                "is cut to, because they decide how much noise is needed"
+            )
+        for key in (*self.law_asked, *_NOT_WITH_SUM):
+            if key in self.law_asked or getattr(self, key):
+                raise ValueError(f"{key} does not go with sum")
+        try:
+            number = self.magnitude
+        except SchemaError as reason:
+            raise ValueError(f"{reason.what} {reason.remedy}") from None
+        assert number is not None
+        if number.lowest < 0 and self.nonnegative == "project":
+            raise ValueError(
+                "nonnegative = 'project' is for numbers that are 0 or more, and between starts "
+                "below 0; leave it out"
+            )
+        return self
+
+    @property
+    def magnitude(self) -> Magnitude | None:
+        """The number that the tables sum; None where they count people."""
+        if self.sum is None:
+            return None
+        step = 1 if self.step is None else self.step
+        return Magnitude.of(self.sum, self.between, step, self.missing)
 
     @model_validator(mode="after")
     def _some_tables(self) -> TablesSection:
@@ -205,6 +247,7 @@ class TablesCheck:
     unanswered: str = ""  # why a wish about a sum that the tables show has no answer
 
 
+SUMS_NOT_INFERRED = "Its tables are sums of a number, and the models are for counts of people."
 NOT_INFERRED = "Ask one part of it with --part: docs/how-to/from-a-county-to-a-nation."
 
 
@@ -226,6 +269,10 @@ class TablesKind(Kind[TablesSection]):
         """The axes of all tables."""
         return all_axes(section)
 
+    def summed(self, section: TablesSection) -> Sequence[str]:
+        """The column that `sum` names."""
+        return () if section.sum is None else (section.sum,)
+
     # ---- from the plan to a draw -------------------------------------------------------------
 
     def build(
@@ -233,13 +280,15 @@ class TablesKind(Kind[TablesSection]):
     ) -> MeasuredTables | PartedTables:
         """The mechanism of one section over the databases that agree with `figures`."""
         one = section.one_table
-        if one is not None and not section.designed:
+        if one is not None and not section.designed and section.sum is None:
             return _one_table(plan, section, one, figures)
         if section.parts is not None:
             _refuse_parts(plan, section, figures)
         adjacency = pairs_of(plan, section, figures)
         try:
-            asked = TablesProblem(adjacency, named_tables(plan.schema, section))
+            named = named_tables(plan.schema, section)
+            _refuse_own_axis(section, plan.schema, named)
+            asked = TablesProblem(adjacency, named, section.magnitude)
             found, aim = designed(section, asked), aim_words(section)
             if section.parts is not None:
                 return _drawable(section, asked.parted(found, aim, section.parts))
@@ -267,7 +316,7 @@ class TablesKind(Kind[TablesSection]):
             plan.schema.axis(name)  # raises when it is unknown
         if wish is None or isinstance(made, PartedTables):  # of which no sums are asked
             return TablesCheck(section, made, self.promise(plan, section, made))
-        if made.only is not None and not section.designed:
+        if made.only is not None and not section.designed and section.sum is None:
             key = section.parameter
 
             def with_parameter(value: Fraction) -> Mechanism:
@@ -361,8 +410,10 @@ class TablesKind(Kind[TablesSection]):
         return verify_part(files, release, part)
 
     def not_inferred(self, release: Any) -> str:
-        """A nation is asked part by part."""
-        return "" if isinstance(release, TablesRelease) else NOT_INFERRED
+        """A nation is asked part by part, and models of counts do not fit sums."""
+        if isinstance(release, TablesRelease):
+            return "" if release.description.magnitude is None else SUMS_NOT_INFERRED
+        return NOT_INFERRED
 
     def why_slow(self, release: TablesRelease) -> str:
         """What makes chains slow for the law of one table."""
@@ -416,6 +467,16 @@ def _one_table(
     _refuse_unkept(section, made)
     _refuse_unkept_bounds(section, made, figures)
     return made
+
+
+def _refuse_own_axis(section: TablesSection, schema: Schema, tables: Tables) -> None:
+    """Refuse tables that show classes of the number that they sum."""
+    for names in tables:
+        if section.sum in {axis.base for axis in schema.axes(names)}:
+            raise PlanError(
+                f"release '{section.name}': a table shows '{section.sum}', which is summed.",
+                remedy=f"Leave '{section.sum}' out of the tables, or count people by it.",
+            )
 
 
 def _refuse_unkept(section: TablesSection, made: MeasuredTables) -> None:
@@ -625,6 +686,11 @@ def counted(
     bases = [{axis.base for axis in axes} for axes in shown]
     everything = in_order(plan, {*figures}.union(*bases))
     refuse_other_units(mechanism.adjacency.everything, data)
+
+    number = mechanism.description.magnitude
+    if number is not None:
+        mechanism.check(tabulate(data, in_order(plan, {*figures}), progress))
+        return [data.tabulate_sums(in_order(plan, names), number) for names in bases]
 
     def count(names: set[str]) -> Table:
         if mechanism.adjacency.counts_units:

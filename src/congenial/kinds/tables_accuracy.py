@@ -206,6 +206,8 @@ def try_printed(made: MeasuredTables) -> PrintedTrial | None:
     """
     if not made.description.whole or made.estimator.size > LARGEST:
         return None
+    if made.description.magnitude is not None:  # sums have no size that figures tell
+        return None
     people = made.estimator.rehearsal
     if isinstance(people, str):
         return None

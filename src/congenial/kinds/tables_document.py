@@ -14,6 +14,7 @@ from congenial.mechanisms.released import FILE_LEVEL
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from congenial.data.magnitude import Magnitude
     from congenial.kinds.tables import TablesCheck
     from congenial.kinds.tables_accuracy import PrintedTrial
     from congenial.mechanisms.congenial import CongenialCounts
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from congenial.privacy.description import Norm
 
 NOT_YET = "the exact figures are not published yet"  # as `tables.joint_estimator` says it
+SUMS_WHY = "its models are for counts of people, and these are sums of a number"
+SUMS_REMEDY = "Use the estimates with their intervals."
 _ERROR = ("what", "sums", "standard_deviation", "within", "level")
 _ROW = ("max_rows", "units", "slots", "noise")
 _COST = (
@@ -56,6 +59,7 @@ def examine(one: TablesCheck) -> Document:
     document = {
         "title": _title(one),
         **({"units": True} if told.units else {}),
+        **({} if told.magnitude is None else {"sum": _summed(told.magnitude)}),
         "law": told.measured[0].law,
         "keep": list(told.keep),
         "errors": [],
@@ -69,22 +73,43 @@ def examine(one: TablesCheck) -> Document:
     return document | {"whole_counts_words": _whole(document)}
 
 
+def _summed(number: Magnitude) -> Document:
+    """The number that is summed, and what its bounds mean."""
+    return {
+        **number.to_dict(),
+        "words": number.words,
+        "largest": max(abs(float(number.low)), abs(float(number.high))),
+    }
+
+
 def _title(one: TablesCheck) -> str:
-    tables = one.mechanism.description.tables
+    tables, number = one.mechanism.description.tables, one.mechanism.description.magnitude
+    if number is not None:
+        many = f"{len(tables)} tables" if len(tables) > 1 else f"table {_named(tables[0])}"
+        return f"{many}, sums of {number.column}"
     if isinstance(one.mechanism, PartedTables):
         return f"{len(tables)} tables, in {len(one.mechanism.parts.labels):,} parts"
     if len(tables) > 1:
         return f"{len(tables)} tables"
     units = ", counted in units" if one.mechanism.description.units else ""
-    return f"table {' x '.join(tables[0]) or 'total'}{units}"
+    return f"table {_named(tables[0])}{units}"
+
+
+def _named(names: tuple[str, ...]) -> str:
+    return " x ".join(names) or "total"
 
 
 def _at_once(one: TablesCheck, made: MeasuredTables) -> Document:
     """Tables that are drawn in one piece: each one's errors, and what to infer from them."""
+    law: Document = {}
+    if made.only is not None and made.description.magnitude is not None:
+        law = {"errors": _error_rows(made.only)}
+    elif made.only is not None:
+        law = _one_law(one, made, made.only)
     return {
         "tables": _tables(made),
         "whole_counts": _why_none(made),
-        **({} if made.only is None else _one_law(one, made, made.only)),
+        **law,
         "inference": _inference(made),
     }
 
@@ -124,6 +149,9 @@ def _design(design: Mapping[str, Any]) -> Document:
 def _why_none(made: MeasuredTables) -> str | None:
     """Why no whole counts are printed; None where they are."""
     if not made.description.whole:
+        number = made.description.magnitude
+        if number is not None and number.lowest < 0:
+            return "sums may be negative"
         real = made.description.measured[0].continuous
         return "the noise is real numbers" if real else "nonnegative = 'no'"
     return made.estimator.why_no_counts or None
@@ -158,10 +186,11 @@ def _row(made: MeasuredTables, at: int, trial: PrintedTrial | None) -> Document:
             "level": FILE_LEVEL,
         }
     found, reach = estimator.deviations(names), estimator.reach(names, FILE_LEVEL)
+    unit = 1 if told.magnitude is None else float(told.magnitude.step)
     return row | {
-        "standard_deviation": float(found.values.max(initial=0.0)),
+        "standard_deviation": unit * float(found.values.max(initial=0.0)),
         "basis": found.basis,
-        "within": float(reach.max(initial=0.0)),
+        "within": unit * float(reach.max(initial=0.0)),
         "level": FILE_LEVEL,
     }
 
@@ -173,6 +202,7 @@ def _known(value: float) -> float | None:
 def _inference(made: MeasuredTables) -> Document:
     """Whether `congenial infer` will work on the bundle, and about how long it takes."""
     from congenial.inference.feasibility import (
+        Outlook,
         expected_minutes,
         outlook,
         outlook_of_tables,
@@ -182,6 +212,8 @@ def _inference(made: MeasuredTables) -> Document:
     )
 
     told, only = made.description, made.only
+    if told.magnitude is not None:
+        return examine_inference(Outlook("none", SUMS_WHY, SUMS_REMEDY))
     if only is None:
         cells = made.estimator.size
         return examine_inference(
@@ -201,7 +233,6 @@ def _one_law(one: TablesCheck, tables: MeasuredTables, made: Mechanism) -> Docum
     """The law of one table, what it was calibrated to, and what each figure costs."""
     from congenial.figures.support import support
     from congenial.privacy.composition import largest_change
-    from congenial.report.accuracy import error_rows
 
     description = made.description
     norm, known = description.norm, support(description.support, description.table)
@@ -228,10 +259,16 @@ def _one_law(one: TablesCheck, tables: MeasuredTables, made: Mechanism) -> Docum
         "groups": known.words,
         "normaliser_price": _normaliser_price(made, sensitivity.value),
         **_costs(made),
-        "errors": [_picked(row, _ERROR) for row in error_rows(made)],
+        "errors": _error_rows(made),
         "fitted": _fitted(tables),
         "less_noise": _less_noise(one, made),
     }
+
+
+def _error_rows(made: Mechanism) -> list[Document]:
+    from congenial.report.accuracy import error_rows
+
+    return [_picked(row, _ERROR) for row in error_rows(made)]
 
 
 def _nonnegative(tables: MeasuredTables, made: Mechanism) -> str:
@@ -332,6 +369,8 @@ def _whole(one: Document) -> str:
         return "known once the exact figures are published"
     if one["whole_counts"] is not None:
         return f"none, estimates are printed: {one['whole_counts']}"
+    if "sum" in one:
+        return "sums are fitted so that tables add up, none is negative, and all are in steps"
     if len(one["tables"]) == 1 and "parts" not in one:
         return (
             "fitted to the drawn values; other sums come from the drawn values, which are unbiased"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,14 +93,7 @@ def _design_checks(release: TablesRelease | PartedRelease, adjacency: Adjacency)
     from congenial.tables.design_document import recheck
 
     told = release.description
-    workload = Workload.of(release.schema, told.tables)
-    scales = {one.table: one.scale for one in told.measured}
-    gaussian = told.family == "discrete_gaussian"
-    parameters = [
-        Fraction(0) if names not in scales else 1 / scales[names] if gaussian else scales[names]
-        for names in told.tables
-    ]
-    found = recheck(told.design, workload, adjacency, parameters)
+    found = recheck(told, Workload.of(release.schema, told.tables), adjacency)
     sound = found.gap and objective_holds(told.design, told.tables)  # `recheck` has read it
     return replace(found, gap=sound)
 

@@ -19,7 +19,7 @@ from congenial.data.table import Table
 from congenial.figures.lattice import Ints
 from congenial.figures.limits import Limits, conforming_tables, limits
 from congenial.figures.support import LOOSE, Support, support
-from congenial.mechanisms.error_laws import TiedErrors, sums_alike
+from congenial.mechanisms.error_laws import WIDE, TiedErrors, WideSum, sums_alike
 from congenial.mechanisms.families import DISCRETE_GAUSSIAN, DOUBLE_GEOMETRIC
 from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
 from congenial.pairs.adjacency import Adjacency
@@ -120,8 +120,17 @@ class IntegerNoise(Conditioned):
             first = int(alike[0])
             parts = sorted(map(tuple, met[start[first] : start[first + 1]].tolist()))
             of_sum[alike] = len(laws)
-            laws.append(subset_sum_law(parts, self.conditioned.cell, int(loose[first])))
+            laws.append(self._law(parts, int(loose[first])))
         return laws, of_sum
+
+    def _law(self, parts: list[tuple[int, int]], loose: int) -> ErrorLaw:
+        """m of the k cells of each group (m, k), and cells of no group; wide only in sums of
+        numbers.
+        """
+        cell = self.conditioned.cell
+        if self.description.magnitude is not None and cell.variance > WIDE:
+            return WideSum(loose, cell)
+        return subset_sum_law(parts, cell, loose)
 
     def _laws_of_cells(self) -> tuple[list[ErrorLaw], Any]:
         """The same for single cells without ties: the size of a cell's group says it all."""
@@ -130,9 +139,8 @@ class IntegerNoise(Conditioned):
         there = np.bincount(labels % len(by_label), minlength=len(by_label)) > 0
         kinds = np.unique(by_label[there])
         of_label = np.searchsorted(kinds, by_label)
-        laws: list[ErrorLaw] = [
-            subset_sum_law([(1, size)] if size > 0 else [], self.conditioned.cell, int(size == 0))
-            for size in kinds.tolist()
+        laws = [
+            self._law([(1, size)] if size > 0 else [], int(size == 0)) for size in kinds.tolist()
         ]
         return laws, of_label[labels]
 

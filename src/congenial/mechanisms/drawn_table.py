@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from congenial.figures.figures import Figures
 from congenial.mechanisms.released import OfPopulation
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
 from congenial.privacy.description import Description
+from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -32,6 +34,11 @@ class DrawnTable(OfPopulation):
         """Its axes."""
         return self.description.table
 
+    @property
+    def published(self) -> Figures:
+        """The figures that the values agree with."""
+        return agreed_figures(self.description, super().published)
+
     @cached_property
     def adjacency(self) -> Adjacency:
         """The databases that one person's own data can be changed between."""
@@ -43,6 +50,11 @@ class DrawnTable(OfPopulation):
         from congenial.mechanisms.calibrate import rebuild
 
         return rebuild(self.description, self.adjacency)
+
+
+def agreed_figures(description: Description | TablesDescription, published: Figures) -> Figures:
+    """The exact figures that released values agree with: no figure about people restricts sums."""
+    return published if description.magnitude is None else description.support
 
 
 def of_persons(guarantee: Guarantee) -> Adjacency:

@@ -1,4 +1,5 @@
-"""Laws of error where groups are tied: exact with one free sum a tie, otherwise by simulation.
+"""Laws of error where groups are tied: exact with one free sum a tie, otherwise by simulation; and
+of sums of wide noise, which is not tabulated.
 
 The noise of an additive mechanism does not depend on the data, so anybody can draw it: half-widths
 are upper confidence bounds of quantiles (wrong with probability at most 1e-6 each), never plain
@@ -21,6 +22,7 @@ from congenial.errors import StructureError
 from congenial.figures.lattice import equal_lines
 from congenial.figures.support import FROZEN, Support
 from congenial.sampling.conditioned import ConditionedNoise, TiedNoise
+from congenial.sampling.discrete import CellLaw, DoubleGeometric
 from congenial.sampling.randomness import Randomness, SeededRandomness
 from congenial.sampling.sums import Pmf, direction, independent_sum, subset_sum_law, tied_sum_law
 
@@ -38,6 +40,7 @@ NONE = np.iinfo(np.int64).max  # in place of a sum, for cells that are in none
 Part = tuple[int, ...]  # a tie's make (-1: one group or loose cells) and the cells taken of it
 Signature = tuple[tuple[Part, int], ...]  # parts of a sum, and how often each comes
 
+WIDE = 1e6  # variance of a cell beyond which the law of a sum of numbers is not tabulated
 _SEED = 20200101  # public: everybody gets the same intervals
 
 
@@ -367,3 +370,67 @@ class TiedErrors:
             signs = np.where(source.words(n) >> np.uint64(63), -1, 1)
             return drawn[:, first].sum(axis=1) * signs
         return self._pools[make].first(n * (place + 1))[n * place :, first].sum(axis=1)
+
+
+# ---- wide noise ----------------------------------------------------------------------------------
+
+
+class NormalSum:
+    """Law of a normal error with a given variance."""
+
+    def __init__(self, variance: float) -> None:
+        self.variance = variance
+
+    def interval(self, level: float) -> float:
+        """Half-width of the symmetric interval."""
+        from scipy import stats
+
+        return float(stats.norm.ppf(0.5 + level / 2) * self.variance**0.5)
+
+
+class LaplaceSum:
+    """Law of a sum of m independent Laplace variables: the difference of two Gamma(m) variables."""
+
+    def __init__(self, terms: int, rate: float) -> None:
+        self.terms, self._deviation = terms, 1 / rate  # the mean absolute deviation of a term
+        self.variance = 2 * terms * self._deviation**2
+
+    def interval(self, level: float) -> float:
+        """Half-width of the symmetric interval, by root finding on the tail probability.
+
+        P(G1 - G2 > h) = E[ sf(h + G2) ] with G1, G2 Gamma(m), summed over equal slices of G2.
+        """
+        from scipy import optimize, special
+
+        if self.terms == 0:
+            return 0.0
+        m = self.terms
+        slices = special.gammaincinv(m, (np.arange(20_000) + 0.5) / 20_000)
+
+        def tail(h: float) -> float:
+            return 2 * float(special.gammaincc(m, slices + h).mean()) - (1 - level)
+
+        high = (2.0 * m) ** 0.5
+        while tail(high) > 0:
+            high *= 2
+        return float(optimize.brentq(tail, 0, high)) * self._deviation
+
+
+class WideSum:
+    """Law of a sum of m independent whole numbers whose standard deviation is large.
+
+    Double geometric and discrete Gaussian variables can be drawn from Laplace and Gaussian ones of
+    the same sign that are less than 1 away, so a sum of m is less than m away, and an interval of
+    the continuous law widened by m holds for the whole numbers too.
+    """
+
+    def __init__(self, terms: int, cell: CellLaw) -> None:
+        self.terms, self.variance = terms, terms * float(cell.variance)
+        if isinstance(cell, DoubleGeometric):
+            self._law: LaplaceSum | NormalSum = LaplaceSum(terms, float(cell.eps))
+        else:
+            self._law = NormalSum(self.variance)
+
+    def interval(self, level: float) -> int:
+        """A half-width that holds with at least `level`, whole and at most m + 1 too wide."""
+        return 0 if self.terms == 0 else math.ceil(self._law.interval(level)) + self.terms

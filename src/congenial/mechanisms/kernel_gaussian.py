@@ -23,9 +23,9 @@ from congenial.figures.integers import kernel
 from congenial.figures.lattice import Ints, is_grid
 from congenial.figures.support import LOOSE, Pattern, Support
 from congenial.mechanisms.congenial import Conditioned
+from congenial.mechanisms.error_laws import NormalSum
 from congenial.mechanisms.families import GAUSSIAN
 from congenial.mechanisms.mechanism import ErrorLaw, register
-from congenial.mechanisms.plain import NormalSum
 from congenial.sampling.canonical import uniform_doubles
 from congenial.sampling.inversion import Floats
 from congenial.sampling.randomness import Randomness

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.arguments import expect
+from congenial.data.magnitude import Magnitude
 from congenial.data.table import Table
 from congenial.errors import StructureError
 from congenial.figures.figures import Figures
@@ -63,13 +64,17 @@ class MeasuredTables:
         keep: Sequence[str] = (),
         design: dict[str, Any] | None = None,
         whole: bool = True,
+        magnitude: Magnitude | None = None,
     ) -> MeasuredTables:
-        """Tables with the scale of each one's noise (sigma^2, or eps per cell); None: no draw."""
-        laws = []
+        """Tables with the scale of each one's noise (sigma^2, or eps per cell); None: no draw.
+
+        `magnitude`: the number that they sum, in steps of which scales are; None: they count.
+        """
+        laws, known = [], noise_given(adjacency.figures, magnitude)
         for names, scale in zip(tables, scales, strict=True):
             if scale is not None:
-                told = described(adjacency.figures, tuple(names), family, scale)
-                told = replace(told, units=adjacency.counts_units)
+                told = described(known, tuple(names), family, scale)
+                told = replace(told, units=adjacency.counts_units, magnitude=magnitude)
                 laws.append(_drawable(told, adjacency).priced)
         told_together = TablesDescription(
             tuple(laws), tuple(tables), tuple(keep), design or {}, whole=whole
@@ -102,8 +107,13 @@ class MeasuredTables:
     def guarantee(self) -> Guarantee:
         """What is promised, from public parameters alone."""
         if self.only is not None:
-            return self.only.guarantee
-        return joint_guarantee(self.description, self.adjacency)
+            promised = self.only.guarantee
+        else:
+            promised = joint_guarantee(self.description, self.adjacency)
+        number = self.description.magnitude
+        if number is None:
+            return promised
+        return replace(promised, assumptions=(*promised.assumptions, cutting_words(number)))
 
     @cached_property
     def estimator(self) -> TablesEstimator:
@@ -111,14 +121,22 @@ class MeasuredTables:
         return estimator_of(self.description, self.mechanisms)
 
     def check(self, table: Table) -> None:
-        """Refuse data that do not agree with the published figures, before anything is drawn."""
+        """Refuse people who do not agree with the published figures, before anything is drawn."""
         self.mechanisms[0].check(table)
 
     def release(
-        self, table: Table, randomness: Randomness | None = None, name: str = "release"
+        self,
+        table: Table,
+        randomness: Randomness | None = None,
+        name: str = "release",
+        people: Table | None = None,
     ) -> TablesRelease:
-        """Draw every measured table once: the only call that spends privacy."""
-        self.check(table)
+        """Draw every measured table once: the only call that spends privacy.
+
+        `people`: of tables of sums, the counts of the same people, which are compared with the
+        figures.
+        """
+        self.check(table if people is None else people)
         return self.release_each([table] * len(self.mechanisms), randomness, name)
 
     def release_each(
@@ -156,6 +174,20 @@ def joint_guarantee(description: TablesDescription, adjacency: Adjacency) -> Gua
     """What several tables promise together."""
     loss = joint_loss([description], adjacency)
     return Guarantee(adjacency, loss.tradeoff, citation=CITATION)
+
+
+def noise_given(figures: Figures, magnitude: Magnitude | None) -> Figures:
+    """The figures that noise is drawn given: of sums, only what says that a cell is empty."""
+    if magnitude is None:
+        return figures
+    values = None if figures.values is None else (None,) * len(figures.zeros)
+    return Figures(figures.schema, figures.zeros, values)
+
+
+def cutting_words(number: Magnitude) -> str:
+    """What the promise says of a number that is summed."""
+    beyond = "a number beyond these bounds counts as the bound, and how many do is not published"
+    return f"{number.words}; {beyond}"
 
 
 def described(

@@ -184,6 +184,12 @@ class Mechanism(ABC):
         )
 
     @property
+    def figures(self) -> Figures:
+        """The exact figures that the released values must agree with: none restricts a sum."""
+        summed = self.description.magnitude is not None
+        return self.description.support if summed else self.adjacency.figures
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the released table."""
         axes = self.adjacency.schema.axes(self.description.table)

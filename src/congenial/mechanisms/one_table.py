@@ -101,7 +101,7 @@ class OneTable:
     @property
     def figures(self) -> Figures:
         """The figures published exactly."""
-        return self.mechanism.adjacency.figures
+        return self.mechanism.figures
 
     @property
     def size(self) -> int:
@@ -446,7 +446,7 @@ def nearest_counts(mechanism: Mechanism, drawn_table: Ints, randomness: Randomne
     favoured.
     """
     groups = support(mechanism.description.support, mechanism.description.table)
-    allowed = _conforming(mechanism.adjacency.figures, groups)
+    allowed = _conforming(mechanism.figures, groups)
     return nearest_in(drawn_table, allowed, randomness).reshape(drawn_table.shape)
 
 
@@ -468,7 +468,7 @@ def made_up_table(mechanism: Mechanism, randomness: Randomness, loose: int | Non
     Everybody of a known sum in one of its cells and nobody elsewhere; with `loose`, known sums are
     spread evenly, and cells of none have this count.
     """
-    figures = mechanism.adjacency.figures
+    figures = mechanism.figures
     groups = support(mechanism.description.support, mechanism.description.table)
     labels = groups.labels.reshape(-1)
     order, start = _by_group(labels, groups.groups)

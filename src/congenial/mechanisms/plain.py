@@ -16,6 +16,7 @@ import numpy as np
 
 from congenial.data.table import Table
 from congenial.mechanisms.congenial import IntegerNoise
+from congenial.mechanisms.error_laws import LaplaceSum, NormalSum
 from congenial.mechanisms.families import DISCRETE_GAUSSIAN, DOUBLE_GEOMETRIC, GAUSSIAN, LAPLACE
 from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
 from congenial.sampling.randomness import Randomness, open_uniform
@@ -126,44 +127,3 @@ class PlainGaussian(PlainContinuous):
         """Laws of sums of independent normal variables."""
         variance = float(self.description.variance)
         return by_size(index, sums, lambda terms: NormalSum(terms * variance))
-
-
-class NormalSum:
-    """Law of a normal error with a given variance."""
-
-    def __init__(self, variance: float) -> None:
-        self.variance = variance
-
-    def interval(self, level: float) -> float:
-        """Half-width of the symmetric interval."""
-        from scipy import stats
-
-        return float(stats.norm.ppf(0.5 + level / 2) * self.variance**0.5)
-
-
-class LaplaceSum:
-    """Law of a sum of m independent Laplace variables: the difference of two Gamma(m) variables."""
-
-    def __init__(self, terms: int, rate: float) -> None:
-        self.terms, self._deviation = terms, 1 / rate  # the mean absolute deviation of a term
-        self.variance = 2 * terms * self._deviation**2
-
-    def interval(self, level: float) -> float:
-        """Half-width of the symmetric interval, by root finding on the tail probability.
-
-        P(G1 - G2 > h) = E[ sf(h + G2) ] with G1, G2 Gamma(m), summed over equal slices of G2.
-        """
-        from scipy import optimize, special
-
-        if self.terms == 0:
-            return 0.0
-        m = self.terms
-        slices = special.gammaincinv(m, (np.arange(20_000) + 0.5) / 20_000)
-
-        def tail(h: float) -> float:
-            return 2 * float(special.gammaincc(m, slices + h).mean()) - (1 - level)
-
-        high = (2.0 * m) ** 0.5
-        while tail(high) > 0:
-            high *= 2
-        return float(optimize.brentq(tail, 0, high)) * self._deviation

@@ -7,9 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 from congenial.data.arguments import NAMES, listed, optional, takes
+from congenial.data.magnitude import Magnitude
 from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError, StructureError
-from congenial.mechanisms.measured_tables import MeasuredTables
+from congenial.mechanisms.measured_tables import MeasuredTables, noise_given
 from congenial.mechanisms.mechanism import adjacency_of
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.pairs.adjacency import Adjacency
@@ -32,12 +33,13 @@ def calibrate_tables(
     tables: Sequence[Sequence[str]],
     aim: Aim | None = None,
     keep: Sequence[str] = (),
+    magnitude: Magnitude | None = None,
 ) -> MeasuredTables:
     """The mechanism that measures several tables under one promise, from public inputs only.
 
     `tables`: the axes of each, attributes or coarser names. `aim`: how error is shared (`Keep()`,
     `Even()`, `Largest()`, `Weighted(...)` of `congenial.tables`). `keep`: further partitions that
-    printed whole counts follow.
+    printed whole counts follow. `magnitude`: a number to sum instead of counting people.
 
     >>> from congenial import Guarantee, ReplaceOne, Schema
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"integers": [1, 5]}})
@@ -46,7 +48,7 @@ def calibrate_tables(
     >>> made.guarantee.tradeoff.words, len(made.mechanisms)
     ('rho = 0.5 (zero-concentrated)', 2)
     """
-    asked = TablesProblem(adjacency_of(target, "several tables promise"), tables)
+    asked = TablesProblem(adjacency_of(target, "several tables promise"), tables, magnitude)
     law, promise = _stated(target.tradeoff)
     aim = aim or Keep()
     found = design(asked.workload, asked.types, asked.model, promise, aim, law)
@@ -79,17 +81,25 @@ def _stated(target: Tradeoff) -> tuple[Law, Fraction]:
 class TablesProblem:
     """Tables under an adjacency: how far they move together, and how precise they would be."""
 
-    def __init__(self, adjacency: Adjacency, tables: Sequence[Sequence[str]]) -> None:
-        self.adjacency = adjacency
+    def __init__(
+        self,
+        adjacency: Adjacency,
+        tables: Sequence[Sequence[str]],
+        magnitude: Magnitude | None = None,
+    ) -> None:
+        self.adjacency, self.magnitude = adjacency, magnitude
         self.workload = Workload.of(adjacency.schema, tables)
         _refuse_twice(self.workload.tables)
-        self.types: DifferenceTypes = difference_types(adjacency, self.workload)
+        self.types: DifferenceTypes = difference_types(
+            adjacency, self.workload, [magnitude] * len(self.workload.tables)
+        )
         if not any(any(row) for row in self.types.squares):
             raise StructureError(
                 "nothing is left to protect: the published figures fix every table.",
                 remedy="Publish the tables exactly, or name a finer one.",
             )
-        self.model: Information = variance_model(self.workload, adjacency.figures, self.types)
+        given = noise_given(adjacency.figures, magnitude)
+        self.model: Information = variance_model(self.workload, given, self.types)
 
     def mechanism(
         self, found: Design, aim: str, keep: Sequence[str] = (), whole: bool = True
@@ -97,7 +107,10 @@ class TablesProblem:
         """What draws a design; `aim` is how error was shared, in words."""
         self._refuse_huge()
         given = (self.adjacency, self.workload.tables, found.family, found.scales)
-        made = MeasuredTables.of(*given, keep, document(found, self.model, aim), whole)
+        signed = self.magnitude is not None and self.magnitude.lowest < 0
+        whole = whole and not signed  # sums that may be negative are printed as estimated
+        told = document(found, self.model, aim)
+        made = MeasuredTables.of(*given, keep, told, whole, self.magnitude)
         self._refuse_more(made.description, found)
         return made
 

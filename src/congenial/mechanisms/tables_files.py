@@ -17,6 +17,7 @@ from congenial.data.engines.checked_parquet import (
     numbers,
     refused,
 )
+from congenial.data.magnitude import Magnitude
 from congenial.data.schema import Schema
 from congenial.data.text_files import rounded, table_csv
 from congenial.figures.limits import SumRanges
@@ -57,7 +58,7 @@ class TableFile:
     `whole`: whole counts. `drawn`: values as drawn, where they are not the estimates. `only`: the
     law of the one measured table, whose estimates are as drawn; None where there are several.
     Counts that were drawn given their signs have no estimates with their uncertainty, because it
-    depends on the data.
+    depends on the data. `magnitude`: the number that is summed, in whose units the files are.
     """
 
     schema: Schema
@@ -66,6 +67,7 @@ class TableFile:
     whole: bool
     drawn: bool
     only: Description | None = None
+    magnitude: Magnitude | None = None
 
     @classmethod
     def of(cls, schema: Schema, description: TablesDescription, at: int, whole: bool) -> TableFile:
@@ -78,6 +80,7 @@ class TableFile:
             whole,
             only is None and description.tables[at] in measured,
             only,
+            description.magnitude,
         )
 
     @classmethod
@@ -112,7 +115,12 @@ class TableFile:
         """The columns that are no labels."""
         errors = [] if self.signed else [*NUMBERS, "low", "high"]
         drawn = ["count_as_drawn"] if self.drawn else []
-        return [*(["count"] if self.whole else []), *errors, *drawn]
+        columns = [*(["count"] if self.whole else []), *errors, *drawn]
+        return [self._named(name) for name in columns]
+
+    def _named(self, name: str) -> str:
+        """A column of counts as it is called where sums are in it."""
+        return name if self.magnitude is None else name.replace("count", "sum")
 
     @property
     def expected(self) -> Expected:
@@ -123,6 +131,8 @@ class TableFile:
         labels = label_names(self.tables[self.at], self.columns)
         fields = [(label, pa.string()) for label in labels]
         real = {*NUMBERS} if self.only is None or self.only.continuous else {"sd"}
+        if self.magnitude is not None and not self.magnitude.whole:
+            real = {*self.columns}
         fields += [(name, pa.float64() if name in real else pa.int64()) for name in self.columns]
         longest = max((len(level.encode()) for axis in axes for level in axis.levels), default=0)
         return Expected(f"{self.name}.parquet", pa.schema(fields), math.prod(self.shape), longest)
@@ -132,8 +142,11 @@ class TableFile:
         import pyarrow as pa
 
         named = label_columns(self.schema, self.tables[self.at], self.columns)
-        named |= {name: pa.array(np.reshape(columns[name], -1)) for name in self.columns}
-        return pa.table(named)
+        for name, values in columns.items():
+            if self._named(name) in self.columns:
+                shown = values if self.magnitude is None else self.magnitude.shown(values)
+                named[self._named(name)] = pa.array(np.reshape(shown, -1))
+        return pa.table(named).select([*named][: len(named) - len(self.columns)] + self.columns)
 
     def written(self, columns: Mapping[str, Any]) -> dict[str, bytes]:
         """Both files."""
@@ -152,10 +165,24 @@ class TableFile:
         if any(found[name].null_count for name in self.columns):
             raise refused(file, "has cells without a number")
         read = {name: numbers(found[name]).reshape(self.shape) for name in self.columns}
+        if self.magnitude is not None:
+            read = self._in_steps(read)
         told = [read[name] for name in NUMBERS if name in read]
         if not all((np.abs(one) < LARGEST).all() for one in told):  # so is no NaN
             raise refused(file, "has an estimate or a standard deviation that is not possible")
         return read
+
+    def _in_steps(self, read: Mapping[str, Any]) -> dict[str, Any]:
+        """Columns of sums in steps of the number, named as those of counts."""
+        number = self.magnitude
+        assert number is not None
+        drawn = ["estimate"] if self.only is not None else []
+        whole = {"low", "high", "sum", "sum_as_drawn", *drawn}
+        factor = number.step.denominator / number.step.numerator
+        return {
+            name.replace("sum", "count"): number.steps(one) if name in whole else one * factor
+            for name, one in read.items()
+        }
 
 
 def estimated_columns(estimates: Any, deviations: Any, counts: Any, drawn: Any) -> dict[str, Any]:

@@ -5,6 +5,9 @@ figures, and is worked out when it is asked for. The reader's number of a cell i
 count; of any other sum it is the estimate, because sums of printed counts that were not fitted
 together keep a bias. Intervals rest on the tables as drawn: exact by the law of the noise where one
 table was measured, normal where several are combined.
+
+Tables may sum a number of each person instead of counting people. Then what is drawn, estimated and
+fitted is in steps of the number; what methods return and files hold is in its own units.
 """
 
 from __future__ import annotations
@@ -29,11 +32,11 @@ from congenial.errors import (
     some_of,
 )
 from congenial.figures.figures import Figures
-from congenial.figures.limits import indexed_ranges, table_ranges
+from congenial.figures.limits import SumRanges, indexed_ranges, table_ranges
 from congenial.figures.restricted_figures import summed_out
 from congenial.figures.support import support
 from congenial.mechanisms.cell_labels import label_columns
-from congenial.mechanisms.drawn_table import DrawnTable
+from congenial.mechanisms.drawn_table import DrawnTable, agreed_figures
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.one_table import OneTable
 from congenial.mechanisms.released import (
@@ -54,6 +57,7 @@ from congenial.tables.measurements import Floats
 
 ERRORS = ("sd", "low", "high")  # columns that say how far an estimate may be off
 INTERVAL = ("estimate", "low", "high", "exact")  # columns of intervals, and parts of `Interval`
+MEANS = ("people", "mean", "low", "high")  # columns of means
 TablesEstimator = OneTable | JointEstimator
 
 
@@ -62,7 +66,8 @@ class TablesRelease(Released):
     """Tables that agree with each other and with every published figure; one, or several.
 
     `drawn`: the measured tables as drawn. `estimates` and `deviations`: one array per printed
-    table; `counts`: whole counts of each, None where there are none.
+    table; `counts`: whole counts of each, None where there are none. Of sums all four are in steps
+    of the number (`description.magnitude`).
 
     >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
@@ -104,6 +109,16 @@ class TablesRelease(Released):
         """Axes of every printed table."""
         return self.description.tables
 
+    @property
+    def published(self) -> Figures:
+        """The figures that the tables agree with; `everything` has all that were published."""
+        return agreed_figures(self.description, super().published)
+
+    def _shown(self, values: Any) -> Any:
+        """Values in the units of the number that is summed; counts as they are."""
+        number = self.description.magnitude
+        return values if number is None else number.shown(values)
+
     @cached_property
     def estimator(self) -> TablesEstimator:
         """What the tables say together, before any draw."""
@@ -141,7 +156,7 @@ class TablesRelease(Released):
     @property
     def largest_sds(self) -> list[float]:
         """The largest standard deviation in each printed table, in order."""
-        return [float(np.max(one, initial=0.0)) for one in self.deviations]
+        return [float(self._shown(np.max(one, initial=0.0))) for one in self.deviations]
 
     @property
     def has_errors(self) -> bool:
@@ -187,16 +202,15 @@ class TablesRelease(Released):
     # ---- numbers -----------------------------------------------------------------------------
 
     def count(self, condition: str) -> float:
-        """People who meet a condition: the printed count, where the sum was settled as one (single
-        cells, and sums at the nodes of the fit), else the estimate.
+        """People who meet a condition, or the sum of their numbers: the printed count, where it
+        was settled as one (single cells, and sums at the nodes of the fit), else the estimate.
 
         Sums of printed counts over cells that were not fitted together keep a bias; estimates do
         not. The total is printed if a table of the release or a figure shows it.
         """
-        printed = self._printed_sum(*self._shown(condition))
-        if printed is not None:
-            return printed
-        return self._estimated(condition)[0]
+        printed = self._printed_sum(*self._where(condition))
+        found = self._estimated(condition)[0] if printed is None else printed
+        return _number(self._shown(found))
 
     def _printed_sum(self, names: tuple[str, ...], cells: Any) -> int | None:
         """The printed count of a sum over some cells of a printed table; None if it has none."""
@@ -210,7 +224,9 @@ class TablesRelease(Released):
         otherwise its estimates.
         """
         axes = axis_names(names)
-        return self._printed_table(axes) if self.prints(*axes) else self.estimates_of(*axes)
+        if self.prints(*axes):
+            return self._shown(self._printed_table(axes))
+        return self.estimates_of(*axes)
 
     def prints(self, *names: str) -> bool:
         """Whether the table over `names` is printed as whole counts."""
@@ -237,7 +253,9 @@ class TablesRelease(Released):
 
     def estimates_of(self, *names: str) -> Floats:
         """The best linear unbiased estimates of a table, printed or a sum of printed ones."""
-        axes = axis_names(names)
+        return np.asarray(self._shown(self._estimates_of(axis_names(names))))
+
+    def _estimates_of(self, axes: tuple[str, ...]) -> Floats:
         at = self._place(axes)
         if at is None:
             return np.asarray(self.fitted.table(axes))
@@ -278,7 +296,7 @@ class TablesRelease(Released):
 
     def estimated_count(self, condition: str) -> float:
         """The estimated number of people who meet a condition: unbiased, not always whole."""
-        return self._sum(*self._shown(condition))
+        return _number(self._shown(self._sum(*self._where(condition))))
 
     def _sum(self, names: tuple[str, ...], cells: Any) -> float:
         value = np.sum(self.estimates[self.tables.index(names)][cells])
@@ -286,13 +304,13 @@ class TablesRelease(Released):
 
     def _estimated(self, condition: str) -> tuple[float, float]:
         """The estimate, whole where published figures tell it, and its standard deviation."""
-        names, cells = self._shown(condition)
+        names, cells = self._where(condition)
         value, deviation = self._sum(names, cells), self.estimator.deviation_of_sum(names, cells)
         return (round(value) if deviation == 0 else value), deviation
 
     def deviation(self, condition: str) -> float:
         """The standard deviation of that estimate."""
-        return self.estimator.deviation_of_sum(*self._shown(condition))
+        return float(self._shown(self.estimator.deviation_of_sum(*self._where(condition))))
 
     def interval(self, condition: str, level: float = LEVEL) -> Interval:
         """Interval for the true number of people who meet a condition, around the estimate.
@@ -303,20 +321,27 @@ class TablesRelease(Released):
         printed count where the sum has one. A figure that is published exactly has no width.
         """
         check_level(level)
-        names, cells = self._shown(condition)
+        names, cells = self._where(condition)
         half = self.estimator.reach_of_sum(names, cells, level)
         value, deviation = self._estimated(condition)
-        ranges = indexed_ranges(support(self._figures, names), np.where(cells, 0, -1), 1)
+        people = indexed_ranges(support(self._figures, names), np.where(cells, 0, -1), 1)
         printed = self._printed_sum(names, cells)
-        low, high = ends_within([value], half, printed, ranges)
+        low, high = ends_within([value], half, printed, self._ranges(people))
         basis = self.estimator.basis_of_sum(names, cells)
-        return Interval(value, int(low[0]), int(high[0]), level, deviation == 0, basis)
+        value, least, most = (_number(self._shown(one)) for one in (value, low[0], high[0]))
+        return Interval(value, least, most, level, deviation == 0, basis)
 
     def interval_ends(self, at: int, level: float) -> tuple[Ints, Ints]:
         """Ends of the intervals of every cell of a printed table, in its shape."""
         names = self.tables[at]
-        ranges, reach = table_ranges(self._figures, names), self.estimator.reach(names, level)
+        ranges = self._ranges(table_ranges(self._figures, names))
+        reach = self.estimator.reach(names, level)
         return ends_within(self.estimates[at], reach, self.counts[at], ranges)
+
+    def _ranges(self, people: SumRanges) -> SumRanges:
+        """What sums can be, given how many people they are of; counts are those people."""
+        number = self.description.magnitude
+        return people if number is None else people.times(number.lowest, number.highest)
 
     def cell_errors(self, at: int = 0) -> tuple[Any, Any, Any]:
         """Standard deviation and both ends of the interval of every cell of a printed table, as in
@@ -326,10 +351,11 @@ class TablesRelease(Released):
 
     @cached_property
     def _figures(self) -> Figures:
-        """The published figures, as far as the tables can show them."""
+        """The figures about people, as far as the tables can show them."""
+        people = self.guarantee.adjacency.figures
         if isinstance(self.estimator, OneTable):
-            return self.published
-        return summed_out(self.published, self.estimator.workload.axes)
+            return people
+        return summed_out(people, self.estimator.workload.axes)
 
     def intervals(self, names: str | Sequence[str], level: float = LEVEL) -> Any:
         """Intervals for every cell of a table: an Arrow table of estimate, low, high, exact."""
@@ -337,14 +363,45 @@ class TablesRelease(Released):
 
         check_level(level)
         axes = axis_names([names])
-        estimates, exact = self.estimates_of(*axes), self.estimator.deviations(axes).values == 0
+        estimates, exact = self._estimates_of(axes), self.estimator.deviations(axes).values == 0
         estimates = np.where(exact, np.rint(estimates).astype(estimates.dtype), estimates)
         printed = self._printed_table(axes) if self.prints(*axes) else None
-        reach, ranges = self.estimator.reach(axes, level), table_ranges(self._figures, axes)
-        low, high = ends_within(estimates, reach, printed, ranges)
+        ranges = self._ranges(table_ranges(self._figures, axes))
+        low, high = ends_within(estimates, self.estimator.reach(axes, level), printed, ranges)
         columns = label_columns(self.schema, axes, INTERVAL)
-        for name, values in zip(INTERVAL, (estimates, low, high, exact), strict=True):
+        found = (*map(self._shown, (estimates, low, high)), exact)
+        for name, values in zip(INTERVAL, found, strict=True):
             columns[name] = pa.array(values.reshape(-1))
+        return pa.table(columns)
+
+    def people(self, *names: str) -> Ints | None:
+        """How many people each cell of a table is of, where exact figures tell it of all cells."""
+        ranges = table_ranges(self._figures, axis_names(names))
+        return ranges.least if np.array_equal(ranges.least, ranges.most) else None
+
+    def means(self, names: str | Sequence[str], level: float = LEVEL) -> Any:
+        """Means of the number that is summed, for every cell of a table whose people are known
+        exactly: an Arrow table of people, mean, low and high; empty cells have none.
+
+        They are estimates, and so are their intervals, divided by numbers that have no error.
+        """
+        import pyarrow as pa
+
+        axes = axis_names([names])
+        people = None if self.description.magnitude is None else self.people(*axes)
+        if people is None:
+            raise InferenceError(
+                f"release '{self.name}' has no means over {said(axes)}: they are sums of a number "
+                "divided by people whom exact figures count.",
+                remedy="Publish the number of people of each cell exactly.",
+            )
+        found = self.intervals(axes, level)
+        of = people.reshape(-1)
+        columns = label_columns(self.schema, axes, MEANS)
+        columns["people"] = pa.array(of)
+        for name, values in zip(MEANS[1:], ("estimate", "low", "high"), strict=True):
+            shares = found[values].to_numpy() / np.maximum(of, 1)
+            columns[name] = pa.array(shares, mask=of == 0)
         return pa.table(columns)
 
     # ---- frames ------------------------------------------------------------------------------
@@ -433,7 +490,7 @@ class TablesRelease(Released):
                 named["count_as_drawn"] = values
         return named
 
-    def _shown(self, condition: str) -> tuple[tuple[str, ...], Any]:
+    def _where(self, condition: str) -> tuple[tuple[str, ...], Any]:
         return showing(self.estimator.workload, condition)
 
     def _place(self, names: Sequence[str]) -> int | None:
@@ -500,6 +557,11 @@ def _drawn(
     if only is None:
         return columns["count_as_drawn"]
     return columns["count" if only.nonnegative else "estimate"]
+
+
+def _number(value: Any) -> float:
+    """A single number as Python has it, whole where it is stored so."""
+    return int(value) if np.issubdtype(np.asarray(value).dtype, np.integer) else float(value)
 
 
 def reordered(values: Any, have: Sequence[str], want: Sequence[str]) -> Any:

@@ -12,27 +12,47 @@ maximal ones. Three ways to find them, the first that succeeds is taken:
 3. *bound*: ||T_b u||^2 <= 2 a^2, for T_b u = r - s with r, s >= 0 of sum a; 0 for tables that the
    figures tell. The supremum over single replacements that the figures *allow*, times a^2, is no
    bound: two margins of a 2 x 2 table allow no single replacement, but two at a time.
+
+A table may sum a number v in [L, U] of every person instead of counting people. Exact figures are
+about counts, and restrict no sum. The first way then takes every type with every number at L or U,
+and the bounds are, with M = max(|L|, |U|) and a >= 1 even where the figures leave one table,
+
+    ||T_b w||_1 <= 2 a M,      ||T_b w||_2^2 <= a^2 max(2 M^2, (U - L)^2),
+
+since r and s are sums of a numbers, and one person's numbers in one cell differ by up to U - L
+(more than sqrt 2 M where L < 0 < U). A table whose *counts* the figures tell moves less, a (U - L)
+and a^2 (U - L)^2: nobody enters or leaves a cell, so every difference is one of numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+from itertools import product as all_of
+from math import gcd
 from typing import Literal
 
 import numpy as np
 
 from congenial.data.arguments import takes
+from congenial.data.magnitude import Magnitude
+from congenial.data.rational import Number
 from congenial.data.workload import Margin, Partition, Workload
+from congenial.errors import StructureError
 from congenial.figures.statements import total
 from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
 from congenial.pairs.differences import LARGEST_DOMAIN, Differences, product
 from congenial.pairs.figure_margins import FigureMargins, figure_margins
 from congenial.pairs.moved_at_once import occurs
+from congenial.pairs.pairs import Supremum
 from congenial.pairs.set_types import Ints, TypeNorms, list_types
 from congenial.pairs.several_rows import SeveralRows
 
 Method = Literal["set partitions", "listing", "bound"]
+Vector = tuple[int, ...]  # one norm per table
 CHUNK = 20_000  # differences whose norms are worked out at a time
 
 
@@ -40,7 +60,8 @@ CHUNK = 20_000  # differences whose norms are worked out at a time
 class DifferenceTypes:
     """Maximal vectors of norms, one entry per table of the workload, with their footing.
 
-    `squares` bound ||T_b u||_2^2 and `absolutes` ||T_b u||_1. `exact`: every vector occurs between
+    `squares` bound ||T_b u||_2^2 and `absolutes` ||T_b u||_1, of tables of sums in units of
+    `units[b]` steps of the number. `exact`: every vector occurs between
     two conforming databases; otherwise no pair exceeds them, and `reason` says why some may not
     occur. `listed`: distinct types among which the maximal ones were found. `occurring`: some
     maximal vectors that are known to occur even where others are not (those with only 0 and the
@@ -56,6 +77,7 @@ class DifferenceTypes:
     reason: str
     listed: int
     occurring: frozenset[tuple[int, ...]] = frozenset()
+    units: tuple[int, ...] = ()
 
     def occurs(self, norms: tuple[int, ...]) -> bool:
         """Whether a maximal vector is known to be that of a pair of look-alikes."""
@@ -77,9 +99,70 @@ class DifferenceTypes:
         return f"{kinds} of {self.listed} ({footing}, by {self.method}): {self.reason}"
 
 
+class NumberEnds:
+    """The numbers that one record may add to each table: 1 where it counts, and the ends of a
+    number's range where it sums one.
+
+    One column that two tables cut at different bounds has all their ends; cut to different steps,
+    it is taken as two numbers, which is an upper bound. Numbers are divided by what those of a
+    table have in common (`units`), so that norms are small whole numbers.
+    """
+
+    def __init__(self, numbers: Sequence[Magnitude | None]) -> None:
+        grids = dict.fromkeys((one.column, one.step) for one in numbers if one is not None)
+        choices = []
+        for grid in grids:
+            same = [one for one in numbers if one is not None and (one.column, one.step) == grid]
+            choices.append(sorted({end for one in same for end in (one.lowest, one.highest)}))
+        rows = []
+        for chosen in all_of(*choices):
+            at = dict(zip(grids, chosen, strict=True))
+            rows.append([1 if one is None else _cut(at, one) for one in numbers])
+        self.units = tuple(gcd(*column) or 1 for column in zip(*rows, strict=True))
+        self.rows = [
+            [value // unit for value, unit in zip(row, self.units, strict=True)] for row in rows
+        ]
+
+    @property
+    def array(self) -> Ints | None:
+        """A row for each choice; None where squares of sums would not fit into 64 bits."""
+        if max((abs(value) for row in self.rows for value in row), default=0) > 2**27:
+            return None
+        return np.array(self.rows, dtype=np.int64)
+
+    @property
+    def counts(self) -> bool:
+        """Whether every table counts."""
+        return all(value == 1 for row in self.rows for value in row) and len(self.rows) == 1
+
+    def largest(self, a: int, settled: Sequence[bool]) -> tuple[list[int], list[int]]:
+        """Bounds of both norms of each table if `a` records are replaced; `settled`: whether the
+        figures tell the table's counts.
+        """
+        squares, absolutes = [], []
+        for column, told in zip(zip(*self.rows, strict=True), settled, strict=True):
+            spread, most = max(column) - min(column), max(map(abs, column))
+            squares.append(a * a * (spread**2 if told else max(2 * most**2, spread**2)))
+            absolutes.append(a * spread if told else 2 * a * most)
+        return squares, absolutes
+
+    def entering(self, rows: int) -> tuple[list[int], list[int]]:
+        """The same if so many records are added or removed."""
+        most = [max(map(abs, column)) for column in zip(*self.rows, strict=True)]
+        return [(rows * one) ** 2 for one in most], [rows * one for one in most]
+
+
+def _cut(at: dict[tuple[str, Number], int], one: Magnitude) -> int:
+    return min(max(at[one.column, one.step], one.lowest), one.highest)
+
+
 @takes(adjacency=Adjacency, workload=Workload)
-def difference_types(adjacency: Adjacency, workload: Workload) -> DifferenceTypes:
+def difference_types(
+    adjacency: Adjacency, workload: Workload, numbers: Sequence[Magnitude | None] | None = None
+) -> DifferenceTypes:
     """The maximal difference types of a workload's tables under an adjacency.
+
+    `numbers`: what each table sums, None for one that counts; without it, all of them count.
 
     >>> from congenial.data.schema import Schema
     >>> from congenial.pairs.adjacency import ReplaceOne
@@ -87,32 +170,87 @@ def difference_types(adjacency: Adjacency, workload: Workload) -> DifferenceType
     >>> work = Workload.of(schema, [["sex", "ill"], ["ill"], []])
     >>> difference_types(ReplaceOne(schema), work).squares
     ((2, 2, 0),)
+    >>> cost = Magnitude.of("cost", [-50, 100])
+    >>> difference_types(ReplaceOne(schema), work, [cost] * 3).squares  # in units of 50 squared
+    ((9, 9, 9),)
     """
+    ends = NumberEnds(numbers or [None] * len(workload.tables))
     if isinstance(adjacency, SeveralRows):
-        return _several_rows(adjacency, workload)
+        return _several_rows(adjacency, workload, ends)
     moves = _moves(adjacency)
     if moves is None:
-        return _rows(adjacency, workload)
+        return _rows(adjacency, workload, ends)
     names = _domain(adjacency, workload)
     figures = figure_margins(adjacency.figures, names, people_kept=True)
     tables = [widened(margin, workload.axes, names, workload) for margin in workload.margins]
-    norms = list_types(figures, tables, moves)
+    array = ends.array
+    norms = None if array is None else list_types(figures, tables, moves, array)
     if norms is not None:
-        reason = _doubt(adjacency, figures, norms, tables, moves)
+        known = _occurring(adjacency, figures, norms, tables, ends)
+        reason = _doubt(adjacency, figures, norms, known)
         if not reason:
             why = f"{moves} people of one group make one replacement that moves every open table"
+            if not ends.counts:
+                why += ", or all change their number in one cell"
             if not norms.squares.any():
                 why = "the exact figures already give every table"
-            return _result(adjacency, workload, norms, True, "set partitions", why)
-    listed = _listed(adjacency, workload)
+            return _result(workload, norms, True, "set partitions", why, adjacency, ends)
+    listed = _listed(adjacency, workload, ends) if ends.counts else None
     if listed is not None:
         return listed
     if norms is not None:
-        found = _result(adjacency, workload, norms, False, "set partitions", reason)
-        return replace(found, occurring=_occurring(adjacency, figures, found, tables))
-    most = [0 if figures.settle(table) else 1 for table in tables]
-    why = f"too many difference types at {moves} records: 2 a^2 for every table left open"
-    return _uniform(adjacency, workload, (2 * moves**2, 2 * moves), most, why)
+        found = _result(workload, norms, False, "set partitions", reason, adjacency, ends)
+        return replace(found, occurring=known)
+    settled = [figures.settle(table) for table in tables]
+    norm = "2 a^2" if ends.counts else "the largest norm"
+    why = f"too many difference types at {moves} records: {norm} for every table left open"
+    return _uniform(adjacency, workload, ends.largest(moves, settled), why, ends)
+
+
+Measured = tuple[tuple[str, ...], Fraction, Magnitude | None]  # axes, weight, what is summed
+
+
+def joint_norm(adjacency: Adjacency, tables: Sequence[Measured], *, square: bool) -> Supremum:
+    """sup over pairs of `sum_i w_i ||T_i w||_2^2` (`square`), or of l1 norms, where tables count
+    people or sum a number, in steps of it.
+
+    Counts and sums of one population move together: the supremum is over both at once, and never
+    above those of the counts and of the sums, added.
+    """
+    counts = [(names, weight) for names, weight, number in tables if number is None]
+    sums = [one for one in tables if one[2] is not None]
+    of_counts = adjacency.joint_l2_squared if square else adjacency.joint_l1
+    if not sums:
+        return of_counts(counts)
+    together = _over_types(adjacency, tables, square)
+    if not counts:
+        return together
+    apart = of_counts(counts).value + _over_types(adjacency, sums, square).value
+    return together if together.value <= apart else replace(together, value=apart, exact=False)
+
+
+def _over_types(adjacency: Adjacency, tables: Sequence[Measured], square: bool) -> Supremum:
+    types = _cached(adjacency, tuple((names, number) for names, _, number in tables))
+    by = "closed form" if types.method == "bound" else "enumeration"
+    power = 2 if square else 1
+    weights = [
+        weight * unit**power for (_, weight, _), unit in zip(tables, types.units, strict=True)
+    ]
+
+    def loss(vector: Vector) -> Fraction:
+        return sum((w * norm for w, norm in zip(weights, vector, strict=True)), Fraction(0))
+
+    worst = max(types.squares if square else types.absolutes, key=loss)
+    return Supremum(loss(worst), types.occurs(worst), by)
+
+
+@lru_cache(maxsize=64)
+def _cached(
+    adjacency: Adjacency, tables: tuple[tuple[tuple[str, ...], Magnitude | None], ...]
+) -> DifferenceTypes:
+    """Prices ask for the same tables again and again."""
+    names, numbers = zip(*tables, strict=True)
+    return difference_types(adjacency, Workload.of(adjacency.schema, names), numbers)
 
 
 def _moves(adjacency: Adjacency) -> int | None:
@@ -138,22 +276,29 @@ def widened(
     return Margin(tuple(at.get(name, Partition.whole(size[name])) for name in names))
 
 
-def _rows(adjacency: Adjacency, workload: Workload) -> DifferenceTypes:
+def _rows(adjacency: Adjacency, workload: Workload, ends: NumberEnds) -> DifferenceTypes:
     """People may come and go: all rows may enter one cell, ||T_b u|| = a for every table."""
     a = adjacency.records
-    most = [1] * len(workload.tables)
+    largest = ends.entering(a)
     if isinstance(adjacency, AddRemove):
         why = f"{a} row{'s' * (a != 1)} in one cell of every table"
-        return _uniform(adjacency, workload, (a**2, a), most, why, exact=True)
-    listed = _listed(adjacency, workload)
+        one_number = len(ends.rows) <= 2  # whose larger end all rows may have
+        return _uniform(adjacency, workload, largest, why, ends, exact=one_number)
+    listed = _listed(adjacency, workload, ends) if ends.counts else None
     if listed is not None:
         return listed
     why = "rows that no figure counts may all be in one cell of every table"
-    return _uniform(adjacency, workload, (a**2, a), most, why)
+    return _uniform(adjacency, workload, largest, why, ends)
 
 
-def _several_rows(adjacency: SeveralRows, workload: Workload) -> DifferenceTypes:
+def _several_rows(adjacency: SeveralRows, workload: Workload, ends: NumberEnds) -> DifferenceTypes:
     """Units with several rows: as if each of `records` rows were a person's, some at a time."""
+    if not ends.counts:
+        raise StructureError(
+            "sums of numbers are for one row per person: what several rows of one unit can change "
+            "in a sum is not offered yet.",
+            remedy="Sum the numbers of each unit into one row first, or count rows.",
+        )
     names = {name for table in workload.tables for name in table}
     if adjacency.people_kept:
         found = difference_types(adjacency.replaced_rows(names), workload)
@@ -161,42 +306,45 @@ def _several_rows(adjacency: SeveralRows, workload: Workload) -> DifferenceTypes
         return replace(found, exact=False, reason=why)
     c = adjacency.rows_apart(names)
     why = f"{c} rows may leave one cell of every table and as many enter another"
-    return _uniform(adjacency, workload, (2 * c**2, 2 * c), [1] * len(workload.tables), why)
+    settled = [False] * len(workload.tables)
+    return _uniform(adjacency, workload, ends.largest(c, settled), why, ends)
 
 
 def _uniform(
     adjacency: Adjacency,
     workload: Workload,
-    largest: tuple[int, int],
-    most: Sequence[int],
+    largest: tuple[list[int], list[int]],
     why: str,
+    ends: NumberEnds,
     *,
     exact: bool = False,
 ) -> DifferenceTypes:
-    """One vector: the largest norms, for every table that can move."""
-    open_ = np.array([most], dtype=np.int64)
-    norms = TypeNorms(largest[0] * open_, largest[1] * open_)
-    return _result(adjacency, workload, norms, exact, "bound" if not exact else "listing", why)
+    """One vector: the largest norms of every table."""
+    squares, absolutes = (tuple(one) for one in largest)
+    method: Method = "listing" if exact else "bound"
+    return DifferenceTypes(
+        workload.tables,
+        adjacency.records,
+        (squares,),
+        (absolutes,),
+        exact,
+        method,
+        why,
+        1,
+        units=ends.units,
+    )
 
 
 def _doubt(
-    adjacency: Adjacency,
-    margins: FigureMargins,
-    norms: TypeNorms,
-    tables: Sequence[Margin],
-    a: int,
+    adjacency: Adjacency, margins: FigureMargins, norms: TypeNorms, known: frozenset[Vector]
 ) -> str:
     """Why a listed type may not occur between conforming databases; empty if all do."""
-    figures = adjacency.figures
-    if figures.bounds:
+    if adjacency.figures.bounds:
         return "published bounds leave fewer pairs than listed"
     if getattr(adjacency, "reading", "robust") == "existential":
         return "the stored rule selects fewer pairs than listed"
-    top = maximal(norms.squares)
-    if len(top) == 1 and set(top[0]) <= {0, 2 * a * a}:
-        open_ = [table for table, square in zip(tables, top[0], strict=True) if square]
-        if not open_ or occurs(figures, margins.names, open_, a):
-            return ""
+    if {*maximal(norms.squares), *maximal(norms.absolutes)} <= known:
+        return ""
     if margins.others:
         named = ", ".join(repr(label) for label in margins.others)
         return f"{named}: no full margin, left out of the list of types"
@@ -204,22 +352,44 @@ def _doubt(
 
 
 def _occurring(
-    adjacency: Adjacency, figures: FigureMargins, found: DifferenceTypes, tables: Sequence[Margin]
-) -> frozenset[tuple[int, ...]]:
-    """Maximal vectors of one replacement that several people of one group make."""
+    adjacency: Adjacency,
+    figures: FigureMargins,
+    norms: TypeNorms,
+    tables: Sequence[Margin],
+    ends: NumberEnds,
+) -> frozenset[Vector]:
+    """Maximal vectors that are known to be those of a people of one group who all do the same: one
+    replacement with their number kept, or another number in the same cell.
+
+    If a table moves that has a 0 in a vector, the vector is not maximal; so it is enough that the
+    others move.
+    """
     if adjacency.figures.bounds or getattr(adjacency, "reading", "robust") == "existential":
         return frozenset()
-    a, known = _moves(adjacency) or 0, set()
-    for top, vectors in ((2 * a * a, found.squares), (2 * a, found.absolutes)):
-        for norms in vectors:
-            moved = [table for table, norm in zip(tables, norms, strict=True) if norm]
-            same = set(norms) <= {0, top} and any(norms)
-            if same and occurs(adjacency.figures, figures.names, moved, a):
-                known.add(norms)
+    a = _moves(adjacency) or 0
+
+    @lru_cache
+    def possible(moved: tuple[Margin, ...]) -> bool:
+        return occurs(adjacency.figures, figures.names, moved, a)
+
+    known = set()
+    for power, vectors in ((2, maximal(norms.squares)), (1, maximal(norms.absolutes))):
+        for vector in vectors:
+            moved = tuple(table for table, norm in zip(tables, vector, strict=True) if norm)
+            for row in ends.rows:
+                top = [2 * (a * abs(value)) ** power for value in row]
+                same = all(norm in (0, most) for norm, most in zip(vector, top, strict=True))
+                if same and (not moved or possible(moved)):
+                    known.add(vector)
+            for first, last in combinations(ends.rows, 2):
+                pairs = zip(first, last, strict=True)
+                other = tuple((a * abs(one - two)) ** power for one, two in pairs)
+                if other == vector and possible(()):
+                    known.add(vector)
     return frozenset(known)
 
 
-def _listed(adjacency: Adjacency, workload: Workload) -> DifferenceTypes | None:
+def _listed(adjacency: Adjacency, workload: Workload, ends: NumberEnds) -> DifferenceTypes | None:
     """By listing all differences with their levels, where these are few."""
     if workload.schema.size(_domain(adjacency, workload)) > LARGEST_DOMAIN:
         return None
@@ -231,7 +401,7 @@ def _listed(adjacency: Adjacency, workload: Workload) -> DifferenceTypes | None:
     why = "every difference of conforming tables was listed"
     if not found.exact:
         why = "every difference was listed, but sizes of groups or the pairs selected are not known"
-    return _result(adjacency, workload, norms, found.exact, "listing", why)
+    return _result(workload, norms, found.exact, "listing", why, adjacency, ends)
 
 
 def _norms_of(found: Differences, columns: Sequence[int]) -> TypeNorms:
@@ -246,12 +416,13 @@ def _norms_of(found: Differences, columns: Sequence[int]) -> TypeNorms:
 
 
 def _result(
-    adjacency: Adjacency,
     workload: Workload,
     norms: TypeNorms,
     exact: bool,
     method: Method,
     reason: str,
+    adjacency: Adjacency,
+    ends: NumberEnds,
 ) -> DifferenceTypes:
     return DifferenceTypes(
         workload.tables,
@@ -262,6 +433,7 @@ def _result(
         method,
         reason,
         len(norms.squares),
+        units=ends.units,
     )
 
 

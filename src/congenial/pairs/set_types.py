@@ -13,6 +13,14 @@ most that, because splitting cells shrinks ||r|| and ||s||, and shared cells onl
 tables are taken at their counted part with the signs apart, and the number of levels of an
 attribute never matters.
 
+**Sums of numbers.** A table may sum a number of each record instead of counting it (a count sums
+the number 1). Figures are about counts, so the records of a difference stay as they are *before*
+those in one cell cancel: who leaves and who enters a cell may have different numbers. Every norm of
+T w is convex in each of the 2a numbers, so the largest have every number at an end of its range:
+each type is taken with every assignment of ends to its records. With x_r the signed number of
+record r, ||T w||^2 = sum_{r,s} x_r x_s [same cell]. Where a table shows more than figures count, it
+is best if records of x > 0 and of x < 0 never share a cell, by the argument above.
+
 What is listed here contains every difference there is. Whether each type occurs (blocks with two
 levels, groups with enough people) is for others to say.
 """
@@ -22,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -33,6 +41,7 @@ from congenial.pairs.figure_margins import FigureMargins
 
 MOST_RECORDS = 5  # pairs of 2a records fit into the bits of one number
 MOST_STATES = 1_000_000  # configurations held at once
+MOST_NORMS = 4_000_000  # configurations x assignments of ends x tables
 
 Masks = NDArray[np.uint64]
 Ints = NDArray[np.int64]
@@ -54,20 +63,33 @@ class TypeNorms:
     absolutes: Ints
 
 
-def list_types(figures: FigureMargins, tables: Sequence[Margin], a: int) -> TypeNorms | None:
-    """Norms of all tables for every difference type of `a` replaced records; None if too many."""
+def list_types(
+    figures: FigureMargins, tables: Sequence[Margin], a: int, ends: Ints | None = None
+) -> TypeNorms | None:
+    """Norms of all tables for every difference type of `a` replaced records; None if too many.
+
+    `ends`: the numbers that a record may have, a row for each choice and a column for each table,
+    which sums them; None: every table counts.
+    """
     seen = [counted_part(figures, table) for table in tables]
-    if a > MOST_RECORDS:
+    if ends is None:
+        ends = np.ones((1, len(tables)), dtype=np.int64)
+    assignments = len(ends) ** (2 * a)
+    if a > MOST_RECORDS or assignments * len(tables) > MOST_NORMS:
         return None
     margins = list(dict.fromkeys([*figures.margins, *(one.margin for one in seen)]))
     states = _states(figures, margins, a)
-    if states is None:
+    if states is None or len(states) * assignments * len(tables) > MOST_NORMS:
         return None
-    norms = _Norms(a)
-    columns = [norms.of(states[:, margins.index(one.margin)], one.apart) for one in seen]
-    if not columns:
+    if not seen:
         return TypeNorms(np.zeros((1, 0), np.int64), np.zeros((1, 0), np.int64))
-    both = np.unique(np.stack([np.stack(c, axis=1) for c in columns], axis=1), axis=0)
+    norms, chosen = _Norms(a), np.array(list(product(range(len(ends)), repeat=2 * a)))
+    columns = [
+        norms.of(states[:, margins.index(one.margin)], one.apart, ends[chosen, b])
+        for b, one in enumerate(seen)
+    ]
+    both = np.stack([np.stack(c, axis=2) for c in columns], axis=2)
+    both = np.unique(both.reshape(-1, len(seen), 2), axis=0)
     return TypeNorms(both[:, :, 0], both[:, :, 1])
 
 
@@ -114,7 +136,7 @@ def _states(figures: FigureMargins, margins: Sequence[Margin], a: int) -> Masks 
         done = set(order[: step + 1])
         for k, margin in enumerate(margins):
             if margin in figures.margins and _attributes(margin) <= done:
-                state = state[_Norms(a).of(state[:, k], apart=False)[0] == 0]
+                state = state[_Norms(a).counted(state[:, k]) == 0]
         state = np.unique(state, axis=0)
     return state
 
@@ -210,27 +232,33 @@ def _everything(a: int) -> int:
 
 
 class _Norms:
-    """Norms of T u from the pairs of records that share a cell of T."""
+    """Norms of T w from the pairs of records that share a cell of T."""
 
     def __init__(self, a: int) -> None:
         self.a = a
         self.signs = np.repeat([1, -1], a)
 
-    def of(self, masks: Masks, apart: bool) -> tuple[Ints, Ints]:
-        """(||T u||_2^2, ||T u||_1) for each mask; `apart`: both signs never share a cell."""
+    def counted(self, masks: Masks) -> Ints:
+        """||T u||_2^2 of the counts, for each mask."""
+        return self.of(masks, False, np.ones((1, 2 * self.a), dtype=np.int64))[0][:, 0]
+
+    def of(self, masks: Masks, apart: bool, numbers: Ints) -> tuple[Ints, Ints]:
+        """(||T w||_2^2, ||T w||_1) for each mask (rows) and each assignment of numbers to records;
+        `apart`: signed numbers above and below 0 never share a cell.
+        """
         unique, inverse = np.unique(masks, return_inverse=True)
-        together = self._together(unique)
+        together, signed = self._together(unique).astype(np.int64), self.signs * numbers
         if apart:
-            same = self.signs[:, None] == self.signs[None, :]
-            squares = (together & same).sum(axis=(1, 2))
-            absolutes = np.full(len(unique), 2 * self.a)
+            sides = (np.maximum(signed, 0), np.maximum(-signed, 0))
+            squares = sum(np.einsum("xr,urs,xs->ux", one, together, one) for one in sides)
+            absolutes = np.broadcast_to(np.abs(signed).sum(axis=1), squares.shape)
         else:
-            net = together.astype(np.int64) @ self.signs  # of the cell that each record is in
-            squares = net @ self.signs
-            sizes = together.sum(axis=2)
-            absolutes = np.rint((np.abs(net) / sizes).sum(axis=1)).astype(np.int64)
+            net = np.einsum("urs,xs->uxr", together, signed)  # of the cell that each record is in
+            squares = np.einsum("uxr,xr->ux", net, signed)
+            sizes = together.sum(axis=2)[:, None, :]
+            absolutes = np.rint((np.abs(net) / sizes).sum(axis=2)).astype(np.int64)
         inverse = inverse.reshape(-1)
-        return squares.astype(np.int64)[inverse], absolutes.astype(np.int64)[inverse]
+        return np.asarray(squares)[inverse], np.asarray(absolutes)[inverse]
 
     def _together(self, masks: Masks) -> Any:
         """Which records share a cell, as one symmetric matrix per mask."""

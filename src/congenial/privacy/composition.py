@@ -3,7 +3,8 @@
 For releases with raw law ~ exp(-eps_i ||y - phi_i s||_1) on a translation-invariant support
 the joint pure loss is sup over u in S of sum_i eps_i ||phi_i u||_1; for Gaussian laws the squared
 distance adds the same way. Because the supremum is joint, it is never above the sum of single
-suprema.
+suprema. Tables that sum a number are in the same supremum, over what look-alikes change in counts
+and sums at once.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from congenial.privacy.tradeoff import (
 )
 
 if TYPE_CHECKING:
+    from congenial.pairs.difference_types import Measured
     from congenial.privacy.normaliser import Conditions
 
 ZERO = Fraction(0)
@@ -114,9 +116,11 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
     laws = [law for d in descriptions for law in d.laws]
     tables = [d for d in laws if isinstance(d, Description)]
     records = [d for d in laws if isinstance(d, RecordDescription)]
-    l2 = [(d.table, 1 / d.variance) for d in tables if d.norm == "l2"]
+    for d in tables:
+        _refuse_figures_of_number(d, adjacency)
+    l2 = [(d.table, 1 / d.variance, d.magnitude) for d in tables if d.norm == "l2"]
     pure = _pure(tables, adjacency)
-    square = adjacency.joint_l2_squared(l2) if l2 else None
+    square = _joint_norm(adjacency, l2, square=True) if l2 else None
     numerics = sum((2 * d.log_ratio_error for d in tables), ZERO)
     others = [_other_norm(d, adjacency) for d in tables if d.norm not in ("l1", "l2")]
     each = [_record_loss(d, adjacency) for d in records]
@@ -142,6 +146,28 @@ def refuse_unpriced(description: AnyDescription, adjacency: Adjacency) -> None:
     for law in description.laws:
         if isinstance(law, RecordDescription):
             _refuse_records(law, adjacency)
+
+
+def _joint_norm(adjacency: Adjacency, tables: Sequence[Measured], *, square: bool) -> Supremum:
+    """The joint supremum of tables that count people or sum a number."""
+    if any(number is not None for *_, number in tables):
+        from congenial.pairs.difference_types import joint_norm  # which few plans need
+
+        return joint_norm(adjacency, tables, square=square)
+    counts = [(names, weight) for names, weight, _ in tables]
+    return (adjacency.joint_l2_squared if square else adjacency.joint_l1)(counts)
+
+
+def _refuse_figures_of_number(description: Description, adjacency: Adjacency) -> None:
+    """GuaranteeError where exact figures count people by the number that a table sums."""
+    number = description.magnitude
+    told = [] if number is None else adjacency.everything.bases
+    if number is not None and number.column in told:
+        raise GuaranteeError(
+            f"exact figures count people by '{number.column}', whose sums are protected: no cost "
+            "is proved for both together.",
+            remedy=f"Leave out the figures about '{number.column}', or do not release its sums.",
+        )
 
 
 def _of_units(description: AnyDescription) -> bool:
@@ -216,7 +242,8 @@ def largest_change(description: Description, adjacency: Adjacency) -> Supremum:
         return largest_gauge(adjacency, names, HULLS[description.family])
     if description.norm == "linf":
         return adjacency.linf(names)
-    return adjacency.l1(names) if description.norm == "l1" else adjacency.l2_squared(names)
+    one = (names, Fraction(1), description.magnitude)
+    return _joint_norm(adjacency, [one], square=description.norm != "l1")
 
 
 def _other_norm(description: Description, adjacency: Adjacency) -> Supremum:
@@ -292,12 +319,13 @@ def _pure(tables: Sequence[Description], adjacency: Adjacency) -> Supremum | Non
     l1 = [d for d in tables if d.norm == "l1"]
     if not l1:
         return None
-    together = adjacency.joint_l1([term for d in l1 for term in d.terms])
+    terms = [(*term, d.magnitude) for d in l1 for term in d.terms]
+    together = _joint_norm(adjacency, terms, square=False)
     signed = [(d, conditions(d, adjacency)) for d in l1 if d.nonnegative]
     if not signed:
         return together
-    plain = [term for d in l1 if not d.nonnegative for term in d.terms]
-    apart = adjacency.joint_l1(plain).value if plain else ZERO
+    plain = [(*term, d.magnitude) for d in l1 if not d.nonnegative for term in d.terms]
+    apart = _joint_norm(adjacency, plain, square=False).value if plain else ZERO
     value = min(
         together.value + sum((given.normaliser(d.rate) for d, given in signed), ZERO),
         apart + sum((given.loss(d.rate) for d, given in signed), ZERO),

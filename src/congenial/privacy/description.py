@@ -15,7 +15,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
-from congenial.data.rational import fraction
+from congenial.data.magnitude import Magnitude
+from congenial.data.rational import fraction, written
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError
 from congenial.figures.figures import Figures
@@ -133,7 +134,8 @@ class Description:
     the figures on which u is conditioned (none: every cell is free). `nonnegative`: conditioned on
     y >= 0 too, and on every bound in `support` that the table can show, which makes the law of u
     depend on x and has a price. `log_ratio_error` (H) bounds |log p~/p| of a whole draw; it
-    is 0 for exact samplers. `units`: the table counts units that own several rows.
+    is 0 for exact samplers. `units`: the table counts units that own several rows. `magnitude`: the
+    number that is summed, in steps of which everything here is; None: people are counted.
     """
 
     mechanism: str
@@ -144,6 +146,7 @@ class Description:
     nonnegative: bool = False
     log_ratio_error: Fraction = Fraction(0)
     units: bool = False
+    magnitude: Magnitude | None = None
 
     columns: ClassVar[int] = 2  # numbers of a cell: as published and as drawn
 
@@ -166,6 +169,21 @@ class Description:
                 f"'{self.mechanism}' states a negative sampling error; H must be 0 or more."
             )
         self.support.schema.axes(self.table)  # raises when an axis is unknown
+        if self.magnitude is not None:
+            self._refuse_unfit_sum()
+
+    def _refuse_unfit_sum(self) -> None:
+        """No figure restricts a sum: its noise is independent, of whole numbers of steps."""
+        if self.support.equalities or self.support.bounds or self.nonnegative or self.units:
+            raise GuaranteeError(
+                "noise in sums of numbers is drawn without exact figures, signs or units.",
+                remedy="Do not use this bundle; get it from its publisher.",
+            )
+        if self.family not in ("double_geometric", "discrete_gaussian"):
+            raise GuaranteeError(
+                f"no cost is proved for {self.family} noise in sums of numbers.",
+                remedy="Give epsilon, rho, or epsilon with delta.",
+            )
 
     @property
     def rate(self) -> Fraction:
@@ -191,6 +209,8 @@ class Description:
         law, told = LAWS[self.family], ""
         if self.grid:
             told = f"; then values are rounded to multiples of 2^{math.frexp(self.grid)[1] - 1}"
+        if self.magnitude is not None:
+            told = f", u in steps of {written(self.magnitude.step)}"
         return law + told + (f", given that {self.conditions}" if self.nonnegative else "")
 
     @property
@@ -265,6 +285,7 @@ class Description:
             "nonnegative": self.nonnegative,
             "base_measure": "uniform",
             **({"units": True} if self.units else {}),
+            **({} if self.magnitude is None else {"sum": self.magnitude.to_dict()}),
             "numerics": {"H": str(self.log_ratio_error)},
         }
 
@@ -281,6 +302,7 @@ class Description:
             nonnegative=bool(data.get("nonnegative", False)),
             log_ratio_error=fraction(data["numerics"]["H"]),
             units=bool(data.get("units", False)),
+            magnitude=Magnitude.from_dict(data["sum"]) if "sum" in data else None,
         )
 
 

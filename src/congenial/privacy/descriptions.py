@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any, ClassVar
 
 from congenial.data.arguments import NUMBER, expect
+from congenial.data.magnitude import Magnitude
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index
@@ -156,8 +157,12 @@ class TablesDescription:
             raise GuaranteeError(
                 "tables measured together must all count rows, or all count units."
             )
-        if self.parts and (self.keep or not self.whole):
-            raise GuaranteeError("tables by parts print whole counts that match no further sums.")
+        if any(one.magnitude != self.magnitude for one in self.measured):
+            raise GuaranteeError("tables measured together must all sum the same number.")
+        if self.parts and (self.keep or not self.whole or self.magnitude is not None):
+            raise GuaranteeError(
+                "tables by parts print whole counts of people that match no further sums."
+            )
         for name in (*self.keep, *([self.parts] if self.parts else [])):
             self.support.schema.axis(name)  # raises when it is unknown
         for names in self.tables:
@@ -197,6 +202,11 @@ class TablesDescription:
     def units(self) -> bool:
         """Whether the tables count units that own several rows."""
         return self.measured[0].units
+
+    @property
+    def magnitude(self) -> Magnitude | None:
+        """The number that is summed; None where people are counted."""
+        return self.measured[0].magnitude
 
     @property
     def family(self) -> Family:

@@ -92,6 +92,8 @@ COLUMNS = {
     "low": "lower end of the 90 % interval",
     "high": "upper end of the 90 % interval",
     "count_as_drawn": "the raw noisy value of one table, for specialists; do not quote it",
+    "sum": "the number to quote, with its interval; sums add up to those that tables show",
+    "sum_as_drawn": "the raw noisy value of one table, for specialists; do not quote it",
 }
 
 

@@ -117,8 +117,10 @@ def _given_figures(result: PlanCheck) -> bool:
 def _accuracy(release: Document, people: int | None) -> Iterator[Document]:
     """A row for each table or statistic: how far its noisiest cell may be off.
 
-    `share`: the margin of error over the mean count of a cell, where the number of people is known.
+    `share`: the margin of error over the mean count of a cell, where the number of people is known;
+    of sums, over the largest number that one person can have.
     """
+    largest = release["sum"]["largest"] if "sum" in release else None
     rows, tables = release["errors"], release.get("tables", [])
     if len(tables) > 1:  # of one table, `errors` has every kind of sum
         rows = [row | {"what": " x ".join(row["table"]) or "total"} for row in tables]
@@ -127,6 +129,8 @@ def _accuracy(release: Document, people: int | None) -> Iterator[Document]:
             continue
         cells, within = row.get("cells", row.get("sums")), row.get("within")
         share = within * cells / people if people and cells and within is not None else None
+        if largest is not None and within is not None:
+            share = within / largest
         yield {
             "what": row["what"],
             "cells": cells,

@@ -65,11 +65,13 @@ def _worst(mechanism: Mechanism, margin: tuple[str, ...], level: float) -> Error
     shown = np.broadcast_to(index, mechanism.shape)
     laws, _ = mechanism.different_error_laws(shown, sums)
     what = " x ".join(margin) if margin else "total"
+    number = mechanism.description.magnitude
+    unit = 1 if number is None else float(number.step)
     return ErrorRow(
         what,
         sums,
-        max(law.variance for law in laws) ** 0.5,
-        max(float(law.interval(level)) for law in laws),
+        unit * max(law.variance for law in laws) ** 0.5,
+        unit * max(float(law.interval(level)) for law in laws),
         level,
     )
 

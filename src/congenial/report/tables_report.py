@@ -22,7 +22,7 @@ from congenial.mechanisms.one_table import OneTable
 from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.released import EXACT_LAW, FILE_LEVEL
 from congenial.mechanisms.tables_files import file_name
-from congenial.mechanisms.tables_release import TablesRelease
+from congenial.mechanisms.tables_release import MEANS, TablesRelease
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.composition import largest_change
 from congenial.privacy.guarantee import BASIS_WORDS
@@ -90,6 +90,7 @@ def render(release: TablesRelease | PartedRelease, promise: str) -> str:
         promise,
         words=_lead(release),
         agrees=_agreeing(release),
+        summed=release.description.magnitude,
         loss=_loss_words(release),
         picture=worst_errors(_worst(release)) if several else None,
         measured=_measured(release) if several else None,
@@ -139,10 +140,17 @@ def _lead(release: TablesRelease | PartedRelease) -> str:
     schema, units = release.schema, release.description.units
     if len(release.tables) > 1:
         same = "units (not of their rows)" if units else "people"
-        return f"{len(release.tables)} tables of the same {same},"
+        of = "of" if release.description.magnitude is None else f"of {_nouns(release)} over"
+        return f"{len(release.tables)} tables {of} the same {same},"
     axes = [f"{schema.shown(name)} ({schema.axis(name).size})" for name in release.tables[0]]
-    counts = "counts of units (not of their rows)" if units else "counts"
+    counts = "counts of units (not of their rows)" if units else _nouns(release)
     return f"A table of {schema.size(release.tables[0]):,} {counts}, {' × '.join(axes) or 'total'},"
+
+
+def _nouns(release: TablesRelease | PartedRelease) -> str:
+    """What the tables have in their cells."""
+    number = release.description.magnitude
+    return "counts" if number is None else f"sums of {number.column}"
 
 
 def _rests(release: TablesRelease) -> str:
@@ -174,7 +182,9 @@ def _shown_table(release: TablesRelease, names: tuple[str, ...]) -> Document:
         "printed": numbers["count"] is not None,
         "picture": _picture(release, names, numbers),
         "maps": _maps(release, names, numbers),
-        "numbers": table_rows(release.schema, names, numbers, _file(release, names)),
+        "numbers": table_rows(
+            release.schema, names, numbers, _file(release, names), _summed_columns(release, names)
+        ),
     }
 
 
@@ -220,17 +230,19 @@ def _picture(release: TablesRelease, names: tuple[str, ...], numbers: Document) 
         )
         for cell in np.ndindex(*values.shape)
     ]
-    what = "estimates" if numbers["count"] is None else "printed counts"
+    number = release.description.magnitude
+    printed, unit = ("counts", " people") if number is None else ("sums", "")
+    what = "estimates" if numbers["count"] is None else f"printed {printed}"
     widest = f"{np.max(high - low):,.0f}"
-    bars = f", bars {LEVEL} intervals; the widest is {widest} people wide" if known else ""
+    bars = f", bars {LEVEL} intervals; the widest is {widest}{unit} wide" if known else ""
     marked = " Hollow diamonds are exact: they follow from published figures."
     return Picture(
         interval_rows(rows),
         f"Values of {table_words(release.schema, names)}"
         f"{f' with {LEVEL} intervals' if known else ''}, {len(rows)} cells; the numbers are in the "
         "table below.",
-        f"People: points are {what}{bars}.{marked if exact.any() else ''} The axis need "
-        "not start at zero.",
+        f"{'People' if number is None else number.column}: points are {what}{bars}."
+        f"{marked if exact.any() else ''} The axis need not start at zero.",
     )
 
 
@@ -247,30 +259,59 @@ def _maps(release: TablesRelease, names: tuple[str, ...], numbers: Document) -> 
     return maps_of(release.schema, names, values, low, high, LEVEL)
 
 
+def _summed_columns(release: TablesRelease, names: tuple[str, ...]) -> list[list[str]]:
+    """Of sums: the heading of printed ones, and people and means where figures tell people."""
+    if release.description.magnitude is None:
+        return [["count"]]
+    if release.people(*names) is None:
+        return [["sum"]]
+    found = release.means(names, FILE_LEVEL).to_pydict()
+    rows = zip(*(found[name] for name in MEANS), strict=True)
+    told = [
+        [f"{n:,}", "-" if not n else f"{mean:,.2f}", "-" if not n else f"{low:,.2f} to {high:,.2f}"]
+        for n, mean, low, high in rows
+    ]
+    return [["sum", "people (exact)", "mean", f"{LEVEL} interval of the mean"], *told]
+
+
 def table_rows(
-    schema: Schema, names: Sequence[str], numbers: Mapping[str, Any], file: str
+    schema: Schema,
+    names: Sequence[str],
+    numbers: Mapping[str, Any],
+    file: str,
+    summed: Sequence[Sequence[str]] = (("count",),),
 ) -> PageTable:
-    """One row per cell: labels, printed count if there is one, estimate and interval if known."""
+    """One row per cell: labels, printed count if there is one, estimate and interval if known.
+
+    `summed`: the heading of printed counts and those of further columns, and their rows.
+    """
     levels = [schema.shown_levels(name) for name in names]
     counts, estimates, low, high, exact = (numbers[key] for key in COLUMNS)
     rows = []
     shape = np.shape(counts if estimates is None else estimates)
-    for cell in islice(np.ndindex(*shape), LARGEST_TABLE):
+    for at, cell in enumerate(islice(np.ndindex(*shape), LARGEST_TABLE)):
         labels = [shown[i] for shown, i in zip(levels, cell, strict=True)]
-        printed = [] if counts is None else [f"{int(counts[cell]):,}"]
+        printed = [] if counts is None else [_amount(counts[cell])]
         estimate = [] if estimates is None else [_estimate(estimates[cell])]
         interval = []
         if low is not None:
-            ends = f"{int(low[cell]):,} to {int(high[cell]):,}"
+            ends = f"{_amount(low[cell])} to {_amount(high[cell])}"
             interval = ["exact" if exact[cell] else ends]
-        rows.append([*labels, *printed, *estimate, *interval])
+        further = summed[1 + at] if len(summed) > 1 else []
+        rows.append([*labels, *printed, *estimate, *interval, *further])
     columns = [
         *(PageColumn(schema.shown(name)) for name in names),
-        *([] if counts is None else [PageColumn("count", number=True)]),
+        *([] if counts is None else [PageColumn(summed[0][0], number=True)]),
         *([] if estimates is None else [PageColumn("estimate", number=True)]),
         *([] if low is None else [PageColumn(f"{LEVEL} interval", number=True)]),
+        *(PageColumn(heading, number=True) for heading in summed[0][1:]),
     ]
     return folded_table(columns, rows, schema.size(tuple(names)), file)
+
+
+def _amount(value: Any) -> str:
+    """A printed count or sum: whole, or with two decimals where steps are not whole."""
+    return f"{value:,.2f}" if isinstance(value, np.floating) else f"{int(value):,}"
 
 
 def _estimate(value: Any) -> str:
@@ -361,6 +402,8 @@ def _fit(release: TablesRelease) -> str:
     estimator = release.estimator
     if not isinstance(estimator, OneTable) or not release.has_errors or release.counts[0] is None:
         return ""
+    if release.description.magnitude is not None:
+        return "fitted so that sums add up, none is negative, and all are multiples of the step"
     if estimator.order is None:
         return "moved to the nearest whole, nonnegative counts with the same published sums"
     tables = ", then ".join(" × ".join(names) or "total" for names in estimator.fitted_tables)
@@ -434,11 +477,11 @@ def _parameters(release: TablesRelease) -> Facts:
     drawn = release.only
     description = drawn.description
     rows: Facts = [("Per person (the promise)", _loss_words(release))]
-    scale, names = description.scale, drawn.table
+    scale, most = description.scale, largest_change(description, drawn.adjacency)
+    steps = "" if description.magnitude is None else ", in steps"
+    moved = f"{number(most.value)}{steps} ({most.footing})"
     if description.norm == "l1":
         rows.append(("Per cell (the noise)", f"eps_cell = {_exactly(scale)}"))
-        most = drawn.adjacency.l1(names)
-        moved = f"{number(most.value)} ({most.footing})"
         rows.append(("Most that a compared pair differs by", f"{moved}, summed over all cells"))
         rows.append(("How they go together", _arithmetic(drawn)))
     elif description.norm in _OTHER_NORMS:
@@ -448,8 +491,6 @@ def _parameters(release: TablesRelease) -> Facts:
         rows.append(
             ("Per cell (the noise)", f"sigma = {sigma:.6g} (sigma squared = {number(scale)})")
         )
-        most = drawn.adjacency.l2_squared(names)
-        moved = f"{number(most.value)} ({most.footing})"
         rows.append(
             ("Most that a compared pair differs by", f"{moved}, sum of squares over all cells")
         )
@@ -460,23 +501,16 @@ def _parameters(release: TablesRelease) -> Facts:
 
 
 def _arithmetic(drawn: DrawnTable) -> str:
-    """From the parameters of l1 noise to the promise, one product for each level of sums."""
-    description, adjacency = drawn.description, drawn.adjacency
-    products, total, who = [], Fraction(0), f"per {adjacency.unit_noun}"
-    for names, eps in description.terms:
-        most = adjacency.l1(names).value
-        what = "cell" if names == drawn.table else f"sum by {', '.join(names) or 'nothing'}"
-        products.append(f"{number(eps)} per {what} × {number(most)}")
-        total += eps * most
-    words = f"{' + '.join(products)} = {number(total)}"
+    """From the parameters of l1 noise to the promise."""
+    description, who = drawn.description, f"per {drawn.adjacency.unit_noun}"
+    most = largest_change(description, drawn.adjacency).value
+    total = description.rate * most
+    words = f"{number(description.rate)} per cell × {number(most)} = {number(total)}"
     if description.nonnegative:
         price = drawn.mechanism.price  # type: ignore[attr-defined]
         spent = number(total + price.value)
         what = description.signs_and_bounds
         return f"{words}, plus {number(price.value)} for {what} = {spent} {who}"
-    together = adjacency.joint_l1(description.terms).value
-    if together < total:
-        return f"{words} at most; no pair differs that much at once: {number(together)} {who}"
     return f"{words} {who}"
 
 

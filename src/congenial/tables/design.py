@@ -318,9 +318,16 @@ class Design:
 
     @cached_property
     def scales(self) -> tuple[Fraction | None, ...]:
-        """The noise's parameter for each table: sigma^2, or eps; None where nothing is drawn."""
-        invert = self.law == "gaussian"
-        return tuple((1 / p if invert else p) if p else None for p in self.parameters)
+        """The noise's parameter for each table: sigma^2, or eps; None where nothing is drawn.
+
+        Parameters are in the units of the types; noise is in steps of the number, for sums.
+        """
+        square = self.law == "gaussian"
+        units = self.types.units or (1,) * len(self.parameters)
+        return tuple(
+            None if not p else unit**2 / p if square else p / unit
+            for p, unit in zip(self.parameters, units, strict=True)
+        )
 
     def measurements(self, figures: Figures) -> Measurements:
         """The tables with the precision of their noise given exact figures."""

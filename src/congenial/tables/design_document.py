@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from congenial.figures.figures import Figures
 from congenial.figures.restricted_figures import summed_out
 from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
+from congenial.privacy.descriptions import TablesDescription
 from congenial.tables.aims import LargestRatio, Objective, PowerMean
 from congenial.tables.design import NO_CERTIFICATE, Design
 from congenial.tables.information import Information
@@ -124,21 +124,21 @@ class DesignChecks:
     gap: bool
 
 
-def recheck(
-    told: Mapping[str, Any], workload: Workload, adjacency: Adjacency, drawn: Sequence[Fraction]
-) -> DesignChecks:
-    """Work out a design anew; `drawn` are the parameters of the noise, 0 where none was drawn."""
+def recheck(told: TablesDescription, workload: Workload, adjacency: Adjacency) -> DesignChecks:
+    """Work out a design anew, and compare it with the noise that was drawn."""
     try:
-        return _recheck(told, workload, adjacency, drawn)
+        return _recheck(told, workload, adjacency)
     except (CongenialError, ArithmeticError, KeyError, TypeError, ValueError, IndexError):
         return DesignChecks(False, False, False)
 
 
 def _recheck(
-    told: Mapping[str, Any], workload: Workload, adjacency: Adjacency, drawn: Sequence[Fraction]
+    description: TablesDescription, workload: Workload, adjacency: Adjacency
 ) -> DesignChecks:
-    types, law = difference_types(adjacency, workload), told["law"]
-    model = variance_model(workload, adjacency.figures, types)
+    told, numbers = description.design, [description.magnitude] * len(workload.tables)
+    types, law = difference_types(adjacency, workload, numbers), told["law"]
+    model = variance_model(workload, description.support, types)
+    scales = {one.table: one.scale for one in description.measured}
     read = Design(
         workload,
         types,
@@ -152,7 +152,9 @@ def _recheck(
     )
     same = document(read, model, told["aim"])
     return DesignChecks(
-        read.parameters == tuple(drawn) and read.feasible(),
+        read.scales == tuple(map(scales.get, workload.tables))
+        and read.family == description.family
+        and read.feasible(),
         repr(same["types"]) == repr(told["types"]) and _nothing_else(told, same),
         _gap(read, model) and _variances(read, model),
     )

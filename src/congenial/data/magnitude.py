@@ -1,0 +1,152 @@
+"""A number that is summed (cost, payroll, hours, a weight): its column, public bounds and step.
+
+Every person's number is cut to the bounds and rounded to a multiple of the step before it is
+summed, so that one person changes a sum by a known amount and sums are whole numbers of steps. The
+bounds are multiples of the step, and so is 0: a cell of nobody has the sum 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from congenial.data.attribute import check_name
+from congenial.data.rational import Number, exact, written
+from congenial.errors import SchemaError
+
+MOST_STEPS = 2**40  # from 0 to a bound: sums of 4 million people fit into 62 bits
+
+
+@dataclass(frozen=True)
+class Magnitude:
+    """The number in `column`, cut to [`low`, `high`] and rounded to multiples of `step`.
+
+    `missing`: what a person without a number counts as; None: such data are refused.
+
+    >>> cost = Magnitude.of("cost", [0, 50_000], 10)
+    >>> cost.lowest, cost.highest
+    (0, 5000)
+    >>> cost.words
+    "each person's cost is cut to 0 to 50000 and rounded to a multiple of 10 before it is summed"
+    """
+
+    column: str
+    low: Number
+    high: Number
+    step: Number = 1
+    missing: Number | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.column, "summed column")
+        if self.step <= 0:
+            raise SchemaError(
+                f"sum of {self.column!r}: step = {written(self.step)} is not positive.",
+                remedy="Give what sums are rounded to, such as step = 10.",
+            )
+        if not self.low < self.high:
+            equal = self.low == self.high
+            raise SchemaError(
+                f"sum of {self.column!r}: between = [{written(self.low)}, {written(self.high)}] is "
+                f"{'a single number' if equal else 'in the wrong order'}.",
+                remedy="If everybody has this number, the sum is a count times it."
+                if equal
+                else "Give the smaller number first.",
+            )
+        stated = [("between", self.low), ("between", self.high)]
+        if self.missing is not None:
+            stated.append(("missing", self.missing))
+        for key, number in stated:
+            self._refuse_off_grid(key, number)
+        if self.missing is not None and not self.low <= self.missing <= self.high:
+            raise SchemaError(
+                f"sum of {self.column!r}: missing = {written(self.missing)} is not within between.",
+                remedy="Widen between, or count people without a number as another one.",
+            )
+        if max(abs(self.lowest), abs(self.highest)) > MOST_STEPS:
+            raise SchemaError(
+                f"sum of {self.column!r}: between reaches more than 2^40 steps from 0.",
+                remedy="Use a larger step.",
+            )
+
+    def _refuse_off_grid(self, key: str, number: Number) -> None:
+        if number % self.step:
+            raise SchemaError(
+                f"sum of {self.column!r}: {key} names {written(number)}, which is not a multiple "
+                f"of step = {written(self.step)}.",
+                remedy="Use multiples of the step.",
+            )
+
+    @classmethod
+    def of(cls, column: str, between: Any, step: Any = 1, missing: Any = None) -> Magnitude:
+        """The number with bounds and step as a plan writes them."""
+        if not isinstance(between, list | tuple) or len(between) != 2:
+            raise SchemaError(
+                f"sum of {column!r}: between is not a pair of numbers.",
+                remedy="Give the lowest and the highest, such as between = [0, 50000].",
+            )
+        low, high = (exact(end, "between") for end in between)
+        absent = None if missing is None else exact(missing, "missing")
+        return cls(column, low, high, exact(step, "step"), absent)
+
+    @property
+    def lowest(self) -> int:
+        """The lower bound in steps."""
+        return int(self.low / self.step)
+
+    @property
+    def highest(self) -> int:
+        """The upper bound in steps."""
+        return int(self.high / self.step)
+
+    @property
+    def words(self) -> str:
+        """What happens to the number before it is summed, as a clause."""
+        between = f"{written(self.low)} to {written(self.high)}"
+        absent = "" if self.missing is None else f"; without one it is {written(self.missing)}"
+        return (
+            f"each person's {self.column} is cut to {between} and rounded to a multiple of "
+            f"{written(self.step)} before it is summed{absent}"
+        )
+
+    @property
+    def whole(self) -> bool:
+        """Whether all multiples of the step are whole numbers."""
+        return self.step.denominator == 1
+
+    def shown(self, steps: Any) -> Any:
+        """Numbers of steps in the units of the column: whole where these are whole numbers, others
+        to 12 digits, so that they are the same once they were read back.
+        """
+        values = np.asarray(steps)
+        if np.issubdtype(values.dtype, np.integer):
+            whole = values * self.step.numerator
+            return whole if self.whole else whole / self.step.denominator
+        return _digits(values * self.step.numerator / self.step.denominator)
+
+    def steps(self, shown: Any) -> Any:
+        """Inverse of `shown` for whole numbers of steps."""
+        values = np.asarray(shown)
+        if np.issubdtype(values.dtype, np.integer):
+            return values // int(self.step)
+        return np.rint(values * self.step.denominator / self.step.numerator).astype(np.int64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        missing = {} if self.missing is None else {"missing": written(self.missing)}
+        between = [written(self.low), written(self.high)]
+        return {"column": self.column, "between": between, "step": written(self.step), **missing}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Magnitude:
+        """Inverse of `to_dict`."""
+        return cls.of(data["column"], data["between"], data["step"], data.get("missing"))
+
+
+def _digits(values: Any) -> Any:
+    """The nearest numbers with 12 digits, each as the double that is nearest to it."""
+    size = np.floor(np.log10(np.where(values == 0, 1, np.abs(values))))
+    up, down = 10.0 ** np.maximum(11 - size, 0), 10.0 ** np.maximum(size - 11, 0)
+    return np.rint(values * up / down) / up * down

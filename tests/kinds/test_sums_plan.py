@@ -1,0 +1,259 @@
+"""Sums of a number by table: from a plan to a verified bundle, by the commands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import congenial
+from congenial import Guarantee, Schema, SemiAdjacent, Table, margin, publish, total
+from congenial.data.magnitude import Magnitude
+from congenial.data.table import SumsTable
+from congenial.errors import GuaranteeError
+from congenial.kinds import tables_verification
+from congenial.ledger.ledger import Ledger
+from congenial.mechanisms.tables_calibration import calibrate_tables
+from congenial.privacy.composition import joint_loss
+from congenial.sampling.randomness import SeededRandomness
+from tests.commands import refused, run, write_plan
+from tests.kinds.several_tables_plan import failed, forged
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
+ALPHA = 1e-6
+WARDS = ("surgery", "medicine", "maternity")
+PLAN = """
+[data]
+source = "stays.csv"
+[schema]
+ward = { levels = ["surgery", "medicine", "maternity"] }
+sex = { levels = ["f", "m"] }
+[publish]
+"Admissions" = { total = true, by = ["ward"] }
+[[release]]
+name = "cost"
+tables = [["ward", "sex"], ["ward"], []]
+sum = "cost"
+between = [0, 5000]
+step = 10
+rho = 0.5
+[budget]
+rho = 4
+"""
+
+
+def hospital(folder: Path, *changes: tuple[str, str], people: int = 600) -> Path:
+    """A plan with made-up stays beside it, some of them dearer than the bound."""
+    rng = np.random.default_rng(8)
+    rows = zip(rng.integers(0, 3, people), rng.integers(0, 2, people), rng.pareto(1.2, people),
+               strict=True)  # fmt: skip
+    lines = [f"{WARDS[w]},{'fm'[s]},{300 * (1 + v):.2f}" for w, s, v in rows]
+    (folder / "stays.csv").write_text("\n".join(["ward,sex,cost", *lines]) + "\n")
+    return write_plan(folder, PLAN, *changes)
+
+
+def truth(folder: Path, low: float, high: float) -> np.ndarray:
+    """Sums by ward of the cut numbers, without rounding."""
+    rows = [line.split(",") for line in (folder / "stays.csv").read_text().split("\n")[1:-1]]
+    sums = dict.fromkeys(WARDS, 0.0)
+    for ward, _, cost in rows:
+        sums[ward] += min(max(float(cost), low), high)
+    return np.array(list(sums.values()))
+
+
+def test_from_a_plan_to_a_verified_bundle(tmp_path):
+    path = hospital(tmp_path)
+    shown = run("check", path)
+    assert "sums of cost" in shown
+    assert "of the largest number" in shown
+    run("publish", path)
+    run("release", path)
+    bundle = tmp_path / "bundles" / "cost"
+    assert "All checks passed" in run("verify", bundle)
+    release = congenial.read(bundle)
+    frames = [release.to_pandas(*names) for names in release.tables[:2]]
+    assert list(frames[1].columns) == [
+        "ward", "sum", "estimate", "sd", "low", "high", "sum_as_drawn"]  # fmt: skip
+    for frame in frames:
+        assert (frame["sum"] >= 0).all()
+        assert not (frame["sum"] % 10).any()
+        assert ((frame["low"] <= frame["sum"]) & (frame["sum"] <= frame["high"])).all()
+    by_ward = frames[0].groupby("ward", sort=False)["sum"].sum()
+    assert by_ward.tolist() == frames[1]["sum"].tolist()
+    assert frames[1]["sum"].sum() == release.margin()
+    off = frames[1]["estimate"] - truth(tmp_path, 0, 5000)
+    assert (abs(off) < 6 * frames[1]["sd"]).all()
+    promise = release.guarantee.explain()
+    assert "each person's cost is cut to 0 to 5000 and rounded to a multiple of 10" in promise
+    assert "counts as the bound" in promise
+    assert release.count("ward = 'surgery'") == frames[1]["sum"][0]
+    interval = release.interval("ward = 'surgery'", 0.9)
+    assert (interval.low, interval.high) == (frames[1]["low"][0], frames[1]["high"][0])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [('tables = [["ward", "sex"], ["ward"], []]', 'table = ["ward"]')],
+        [("between = [0, 5000]", "between = [-50.5, 100.25]"), ("step = 10", "step = 0.25")],
+        [("rho = 0.5", "epsilon = 1"), ("\nrho = 4", "\nepsilon = 4")],
+        [("rho = 0.5", 'rho = 0.5\nnonnegative = "no"')],
+        [('"Admissions" = { total = true, by = ["ward"] }', "")],
+    ],
+)
+def test_other_forms_of_the_release(tmp_path, changes):
+    path = hospital(tmp_path, *changes)
+    run("publish", path)
+    run("release", path)
+    assert "All checks passed" in run("verify", tmp_path / "bundles" / "cost")
+    assert run("check", path, "--full")
+
+
+def test_what_is_changed_in_a_bundle_is_noticed(tmp_path):
+    """Digests included: wider bounds than the noise is for, and a sum that was not drawn."""
+    path = hospital(tmp_path)
+    run("publish", path)
+    run("release", path)
+    release = congenial.read(tmp_path / "bundles" / "cost")
+    wide = Magnitude.of("cost", [0, 50000], 10)
+    laws = tuple(replace(one, magnitude=wide) for one in release.description.measured)
+    changed = replace(release.description, measured=laws)
+    found = failed(forged(release, description=changed), tmp_path / "wide")
+    assert "the promise follows from the description" in found
+    sums = (release.counts[0] + 1, *release.counts[1:])
+    assert tables_verification.COUNTED in failed(forged(release, counts=sums), tmp_path / "more")
+    assert not failed(forged(release), tmp_path / "same")
+
+
+def test_counts_and_sums_are_one_supremum_in_the_ledger(tmp_path):
+    """Both at once lose more than either, and no more than both added."""
+    counts = '[[release]]\nname = "people"\ntable = ["ward", "sex"]\nrho = 0.5\n[budget]'
+    path = hospital(tmp_path, ("[budget]", counts))
+    run("publish", path)
+    run("release", path)
+    spent = Ledger.open(tmp_path / "ledger.sqlite").spent()
+    assert Fraction(1, 2) < spent.rho <= 1
+
+
+def test_a_sum_and_a_count_under_one_promise():
+    """The joint loss is what enumeration in tests/pairs/test_sums.py says; here it is wired."""
+    schema = Schema.from_dict({"ward": {"levels": list(WARDS)}, "sex": {"levels": ["f", "m"]}})
+    pairs = SemiAdjacent(publish(Table(schema, schema.names, np.full((3, 2), 9)), total()))
+    target = Guarantee.zero_concentrated("1/2", under=pairs)
+    cost = Magnitude.of("cost", [0, 5000], 10)
+    sums = calibrate_tables(target, [["ward", "sex"], ["ward"]], magnitude=cost)
+    people = calibrate_tables(target, [["ward", "sex"]])
+    both = joint_loss([sums.description, people.description], pairs)
+    assert joint_loss([sums.description], pairs).rho <= Fraction(1, 2)
+    assert Fraction(9, 10) < both.rho <= 1
+    again = type(sums.description).from_dict(schema, sums.description.to_dict())
+    assert again == sums.description
+
+
+def test_later_figures_about_counts_keep_a_finite_loss():
+    schema = Schema.from_dict({"ward": {"levels": list(WARDS)}, "sex": {"levels": ["f", "m"]}})
+    table = Table(schema, schema.names, np.full((3, 2), 9))
+    before = SemiAdjacent(publish(table, total()))
+    made = calibrate_tables(
+        Guarantee.zero_concentrated("1/2", under=before),
+        [["ward", "sex"]],
+        magnitude=Magnitude.of("cost", [0, 5000], 10),
+    )
+    after = SemiAdjacent(publish(table, total(), margin("ward")))
+    assert joint_loss([made.description], after).rho == 2  # a* = 2: four times
+    everything = SemiAdjacent(publish(table, total(), margin("ward", "sex")))
+    assert joint_loss([made.description], everything).rho == 1  # nobody leaves a cell
+
+
+def test_figures_about_the_number_are_refused():
+    schema = Schema.from_dict({"ward": {"levels": list(WARDS)}, "cost": {"edges": [0, 10, 99]}})
+    pairs = SemiAdjacent(publish(Table(schema, schema.names, np.full((3, 2), 9)), total(by="cost")))
+    with pytest.raises(GuaranteeError, match="whose sums are protected"):
+        calibrate_tables(
+            Guarantee.pure(1, under=pairs), [["ward"]], magnitude=Magnitude.of("cost", [0, 99])
+        )
+
+
+REFUSED = {
+    "a text": (('sum = "cost"', "sum = 7"), "sum"),
+    "no bounds": (("between = [0, 5000]", ""), "between"),
+    "wrong order": (("between = [0, 5000]", "between = [5000, 0]"), "wrong order"),
+    "off the grid": (("between = [0, 5000]", "between = [0, 5005]"), "not a multiple of step"),
+    "no step": (("step = 10", "step = 0"), "positive"),
+    "not finite": (("between = [0, 5000]", "between = [0, inf]"), "not a finite number"),
+    "by parts": (("step = 10", 'step = 10\nparts = "ward"'), "parts does not go with sum"),
+    "accuracy": (("rho = 0.5", "accuracy = [\"cell within 5 at 90%\"]"), "accuracy does not go"),
+    "another law": (("rho = 0.5", "mu = 1"), "mu does not go with sum"),
+    "negative": (
+        ("between = [0, 5000]", 'between = [-10, 5000]\nnonnegative = "project"'), "below 0"),
+    "missing beyond": (("step = 10", "step = 10\nmissing = 9000"), "not within between"),
+    "bounds alone": (('sum = "cost"', ""), "goes with sum"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_plans_that_cannot_be_meant(tmp_path, name):
+    change, words = REFUSED[name]
+    assert words in refused(hospital(tmp_path, change))
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [("much", "text that is not a number"), ("inf", "infinite"), ("", "missing = 0")],
+)
+def test_numbers_that_cannot_be_summed(tmp_path, cell, words):
+    path = hospital(tmp_path)
+    run("publish", path)
+    stays = tmp_path / "stays.csv"
+    stays.write_text(stays.read_text().replace("\nsurgery,", "\nsurgery,", 1))
+    lines = stays.read_text().split("\n")
+    lines[5] = ",".join([*lines[5].split(",")[:2], cell])
+    stays.write_text("\n".join(lines))
+    said = refused(path, "release", code=3)
+    assert words in said
+    assert "much" not in said
+    assert not (tmp_path / "bundles" / "cost").exists()
+
+
+def test_everybody_beyond_the_bounds(tmp_path):
+    """All numbers are cut: the release is drawn, and nothing says so."""
+    path = hospital(tmp_path, ("between = [0, 5000]", "between = [0, 100]"))
+    run("publish", path)
+    run("release", path)
+    release = congenial.read(tmp_path / "bundles" / "cost")
+    found = release.interval("ward in ('surgery', 'medicine', 'maternity')", 0.9)
+    assert abs(found.estimate - 600 * 100) < 6 * release.deviation("")
+
+
+def coverage(factor: float, draws: int = 400) -> int:
+    """How many of `draws` 90 % intervals of one sum cover it, with noise of `factor` times."""
+    schema = Schema.from_dict({"ward": {"levels": list(WARDS)}})
+    pairs = SemiAdjacent(publish(Table(schema, ["ward"], [90, 80, 70]), total(by="ward")))
+    cost = Magnitude.of("cost", [-40, 5000], 10)
+    made = calibrate_tables(Guarantee.pure(1, under=pairs), [["ward"]], magnitude=cost)
+    law, inside = made.mechanisms[0], 0
+    reach = made.estimator.reach(("ward",), 0.9)[0]
+    for value in law.noise(SeededRandomness(77), draws).reshape(draws, -1)[:, 0]:
+        inside += abs(value) * factor <= reach
+    return int(inside)
+
+
+def test_intervals_of_sums_cover():
+    """Binomial bounds at ALPHA = 1e-6 for coverage of .9; 20 % more noise is noticed half as
+    surely, twice as much for sure.
+    """
+    from scipy.stats import binom
+
+    assert binom.ppf(ALPHA, 400, 0.9) <= coverage(1.0)
+    assert coverage(1.0) <= binom.ppf(1 - ALPHA, 400, 0.902)
+    assert coverage(2.0) < binom.ppf(ALPHA, 400, 0.9)
+
+
+def test_sums_of_negative_numbers_have_signs():
+    schema = Schema.from_dict({"ward": {"levels": list(WARDS)}})
+    table = SumsTable(schema, ["ward"], [-500, 3, 0])
+    assert table.marginal([]).counts == -497
