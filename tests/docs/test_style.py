@@ -16,12 +16,10 @@ import pytest
 
 from tests.docs.pages import DOCS, PAGES, ROOT
 
-WAITING_MESSAGES = 3  # phrases in messages and templates of src
-
 PHRASES = re.compile(
     r"\b(?:told|mend(?:s|ed|ing)?|shall|dearest|strangers?)\b"
     r"|\bthat (?:is|are) no\b(?! longer| more than)"
-    r"|\b(?:changes?|changed|moves?|moved) along(?! (?:a|an|the|one|which|each|every|it)\b)"
+    r"|\b(?:changes?|changed|moves?|moved) along(?! (?:(?:a|an|the|one|which|each|every|it)\b|\{))"
     r"|\bas (?:it is|they are|the plan) reads?\b"
     r"|\bthe way:"
     r"|\bnothing else than\b"
@@ -94,7 +92,7 @@ def message_offenders() -> list[str]:
         if file.suffix == ".py":
             texts = list(messages(file.read_text(encoding="utf-8")))
         elif file.suffix in (".html", ".txt", ".js", ".jinja"):
-            texts = [file.read_text(encoding="utf-8")]
+            texts = [re.sub(r"\{[{%].*?[%}]\}", "", file.read_text(encoding="utf-8"))]
         else:
             continue
         found += [f"{file.relative_to(ROOT)}: {one}" for text in texts for one in phrases_of(text)]
@@ -112,16 +110,12 @@ def test_a_page_has_no_phrase_that_may_not_come_back(page: Path) -> None:
     assert page_offenders([page]) == []
 
 
-def at_most(found: list[str], most: int) -> None:
-    assert len(found) <= most, "\n".join([f"{len(found)}, at most {most}:", *found])
-
-
 def test_readme_tutorials_and_how_tos_have_no_such_phrase_either() -> None:
     assert page_offenders(OTHERS) == []
 
 
-def test_phrases_in_messages_only_shrink() -> None:
-    at_most(message_offenders(), WAITING_MESSAGES)
+def test_no_message_and_no_template_has_such_a_phrase() -> None:
+    assert message_offenders() == []
 
 
 @pytest.mark.parametrize("page", READERS, ids=lambda page: page.stem)

@@ -180,7 +180,7 @@ def example52(study: Study) -> dict[str, Any]:  # noqa: ARG001
             "most 1.",
             "The mandate fixes the answer, 5: the conditioned law is a point, loses nothing among "
             "conforming databases, and gamma = -1 as printed. Which of the ten numbers of ones is "
-            "true is not in the release at all; that it is one of them, the mandate told.",
+            "true is not in the release at all; that it is one of them follows from the mandate.",
         ],
     }
 
