@@ -11,7 +11,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -45,10 +45,6 @@ class Example:
     at: tuple[int, ...] = ()
     meant: str | None = None  # the level it probably stands for
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
-        return {"value": self.value, "rows": self.rows, "at": list(self.at), "meant": self.meant}
-
 
 @dataclass(frozen=True)
 class DataProblem:
@@ -66,19 +62,6 @@ class DataProblem:
     pattern: str = ""
     distinct: int = 0
     examples: tuple[Example, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
-        return {
-            "kind": self.kind,
-            "column": self.column,
-            "rows": self.rows,
-            "words": self.words,
-            "pattern": self.pattern,
-            "remedy": self.remedy,
-            "distinct": self.distinct,
-            "examples": [example.to_dict() for example in self.examples],
-        }
 
 
 @dataclass(frozen=True)
@@ -120,7 +103,7 @@ class DataCheck:
         return {
             "rows": self.rows,
             "fits": self.fits,
-            "problems": [line.to_dict() for line in self.problems],
+            "problems": [asdict(problem) for problem in self.problems],
             "lines": [
                 {"section": line.section, "line": str(line), "shows_values": line.shows_values}
                 for line in self.lines

@@ -1,16 +1,18 @@
-"""Exact numbers: from the text of strangers (plans, bundles, options of a command), and as text."""
+"""Exact numbers: from text from outside (plans, bundles, options of a command), and as text."""
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Integral, Real
 
 from congenial.errors import SchemaError
 
 Number = int | Fraction
 
 LARGEST = 10**300  # numbers stay within reach of double precision; so do their inverses
+LONGEST = 10**60  # the largest denominator of a number that somebody wrote in a schema
 MAX_DIGITS = 4000  # below the limit Python itself sets for reading whole numbers
 
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9_]+)")
@@ -53,10 +55,12 @@ def exact(value: object, where: str) -> Number:
     if type(value) is int and -(2**63) < value < 2**63:
         return value  # the common case, quickly: there may be millions of edges
     try:
-        number = _fraction(value)
-    except (ValueError, ArithmeticError):  # decimal's and fractions' own errors are among these
+        number = as_written(value)
+    except (ValueError, ArithmeticError):
         number = None
-    if number is None or abs(number) >= 2**63:
+    computed = isinstance(value, Fraction)  # which may have any number of digits
+    long = number is not None and not computed and number.denominator > LONGEST
+    if number is None or abs(number) >= 2**63 or long:
         raise SchemaError(
             f"{where}: {str(value)[:40]!r} is not a finite number below 2^63.",
             remedy="Write a whole number or a decimal.",
@@ -64,19 +68,22 @@ def exact(value: object, where: str) -> Number:
     return number.numerator if number.denominator == 1 else number
 
 
-def _fraction(value: object) -> Fraction | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, (int, Fraction)):
-        return Fraction(value)
-    if isinstance(value, (float, Decimal, str)):
-        text = repr(value) if isinstance(value, float) else str(value)
-        top, *bottom = text.split("/")
-        # A long text or a large exponent would make an astronomically large integer.
-        if len(text) > 60 or abs(Decimal(top).adjusted()) > 60:
-            return None
-        return Fraction(text) if bottom else Fraction(Decimal(top))
-    return None
+def as_written(value: object) -> Fraction:
+    """A number of any type, or its text, exactly; a float is the decimal it prints, not its binary
+    neighbour. ValueError, OverflowError or ZeroDivisionError for what is no such number.
+
+    >>> as_written(0.1), as_written("1/3")
+    (Fraction(1, 10), Fraction(1, 3))
+    """
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return Fraction(int(value))
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return fraction(repr(float(value)))
+    if isinstance(value, str | Decimal):
+        return fraction(value)
+    raise ValueError("this is not a number")
 
 
 def written(number: Number) -> str:

@@ -16,7 +16,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -43,7 +42,7 @@ from congenial.data.arguments import (
     optional,
 )
 from congenial.data.attribute import check_name
-from congenial.data.rational import LARGEST, exact, fraction
+from congenial.data.rational import LARGEST, as_written, exact
 from congenial.errors import GuaranteeError, StructureError
 
 Floats = npt.NDArray[np.float64]
@@ -289,15 +288,8 @@ def probability(value: object, name: str) -> Fraction:
 
 def rational(value: object) -> Fraction:
     """Read a number exactly; a float is the decimal it prints, not its binary neighbour."""
-    if isinstance(value, float | np.floating):
-        value = repr(float(value))
-    elif isinstance(value, np.integer):
-        value = int(value)
     try:
-        if isinstance(value, Fraction | int) and not isinstance(value, bool):
-            return Fraction(value)  # masses worked out exactly may have any number of digits
-        if isinstance(value, str | Decimal):
-            return fraction(value)
+        return as_written(value)
     except (ValueError, ZeroDivisionError, OverflowError):
         pass
     raise GuaranteeError(f"{value!r} is not a number.", remedy='Give a Fraction or "1/3".')
