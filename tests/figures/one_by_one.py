@@ -4,6 +4,8 @@ one matrix at a time, and blocks from fundamental circuits.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -61,3 +63,41 @@ def areas(rng, number):
         matrix[at[0] : at[0] + len(one), at[1] : at[1] + one.shape[1]] = one
         at = (at[0] + len(one), at[1] + one.shape[1])
     return matrix[rng.permutation(rows)][:, rng.permutation(columns)]
+
+
+@dataclass
+class Lattice:
+    """A lattice grown by generators, kept in echelon form."""
+
+    size: int
+    rows: dict[int, list[int]] = field(default_factory=dict)  # pivot column -> row
+
+    def add(self, vectors: Iterable[Sequence[int]]) -> Lattice:
+        """Add generators, in place."""
+        for vector in vectors:
+            self._insert([int(v) for v in vector])
+        return self
+
+    def _insert(self, vector: list[int]) -> None:
+        for column in range(self.size):
+            if not vector[column]:
+                continue
+            row = self.rows.get(column)
+            if row is None:
+                self.rows[column] = vector
+                return
+            while vector[column]:  # Euclid on the two rows
+                times = row[column] // vector[column]
+                row, vector = vector, [a - times * b for a, b in zip(row, vector, strict=True)]
+            self.rows[column] = row
+
+    def __contains__(self, vector: Sequence[int]) -> bool:
+        left = [int(v) for v in vector]
+        for column in range(self.size):
+            if left[column]:
+                row = self.rows.get(column)
+                if row is None or left[column] % row[column]:
+                    return False
+                times = left[column] // row[column]
+                left = [a - times * b for a, b in zip(left, row, strict=True)]
+        return True

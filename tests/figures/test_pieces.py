@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from congenial.figures.figures import Figures
-from congenial.figures.integers import Lattice, kernel, missing
+from congenial.figures.integers import hermite, kernel, missing
 from congenial.figures.people import merged
 from congenial.figures.statements import at_most, count, linear, margin, total
 from congenial.pairs.a_star import graver, hardest_cover
 from congenial.pairs.universe import Universe
+from tests.figures.one_by_one import Lattice
 from tests.pairs.brute import table_of
 from tests.pairs.universes import TWO, levels
 
@@ -146,13 +147,16 @@ def test_kernel_is_the_whole_lattice(rows):
 def test_lattice_membership_and_missing_forms_agree(rows):
     size = len(rows[0])
     grown = Lattice(size).add(rows)
-    forms = missing([list(r) for r in rows], np.eye(size, dtype=np.int64))
+    forms = missing(np.array(rows), np.eye(size, dtype=np.int64))
     for vector in product(range(-2, 3), repeat=min(size, 3)):
         u = np.array([*vector, *[1] * (size - len(vector))])
         values = [(int(f.weights @ u), f.modulus) for f in forms]
         outside = any(v % m if m else v for v, m in values)
         assert (u.tolist() in grown) == (not outside)
-    assert Lattice(size).add(reversed(rows)).measure == grown.measure
+    form = hermite(np.array(rows))
+    assert np.array_equal(hermite(np.array(rows[::-1])), form)
+    assert all(row in grown for row in form.tolist())
+    assert all(row in Lattice(size).add(form.tolist()) for row in rows)
 
 
 # ---- lists of tables ---------------------------------------------------------------------------

@@ -1,17 +1,15 @@
 """Exact linear algebra over fractions and whole numbers: echelon forms, kernels, lattices.
 
-Dense elimination is python-flint's. Figures on many thousands of merged cells are eliminated
-sparsely. Whole kernels and lattices are for small matrices (tens of columns) and are reduced in an
-order that is fixed here, since noise is drawn along their bases. What structure large figures have
-is `lattice`'s business.
+Dense elimination and Hermite forms are python-flint's. Figures on many thousands of merged cells
+are eliminated sparsely. Whole kernels and lattices are for small matrices (tens of columns). What
+structure large figures have is `lattice`'s business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from fractions import Fraction
-from math import lcm, prod
+from math import lcm
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +19,6 @@ import scipy.sparse as sp
 from congenial.errors import StructureError
 
 Ints = npt.NDArray[np.int64]
-Matrix = list[list[int]]
 Row = dict[int, Fraction]
 
 LARGEST_ELIMINATION = 20_000_000  # entries touched by exact sparse elimination
@@ -128,6 +125,23 @@ def rational_solution(matrix: sp.csr_matrix, values: Ints) -> list[Fraction]:
     return x
 
 
+def hermite(rows: Ints) -> Ints:
+    """Hermite normal form of the lattice that whole vectors generate, without zero rows.
+
+    It is the same for any generators of a lattice, so two lattices are equal if their forms are.
+
+    >>> hermite(np.array([[2, 4], [3, 5], [5, 9]])).tolist()
+    [[1, 1], [0, 2]]
+    """
+    from flint import fmpz_mat
+
+    if not rows.size:
+        return np.zeros((0, rows.shape[1]), dtype=np.int64)
+    form = fmpz_mat(rows.tolist()).hnf()
+    whole = np.array([[int(v) for v in row] for row in form.tolist()], dtype=np.int64)
+    return whole[np.any(whole, axis=1)]
+
+
 class IntegerKernel(NamedTuple):
     """Basis of { u whole : matrix u = 0 } (rows), and `coordinates @ u` for a u in it."""
 
@@ -138,93 +152,25 @@ class IntegerKernel(NamedTuple):
 def kernel(matrix: Ints) -> IntegerKernel:
     """All whole solutions of matrix u = 0, not only those of some rational basis.
 
-    Columns are reduced by unimodular steps until the matrix is in echelon form; the steps that
-    ended in a zero column are the basis.
+    The Hermite form of [M' | I] is [U M' | U] with U unimodular: rows of U that make M' vanish are
+    a basis of the solutions, and the same columns of the inverse of U give coordinates in it. The
+    form is unique, so noise that is drawn along the basis is the same everywhere.
 
     >>> kernel(np.array([[4, 3, 1], [1, 1, 1]])).basis.tolist()
     [[2, -3, 1]]
     """
-    size = matrix.shape[1]
-    # One row per original column: what is left of it, how it was made, and the inverse's column.
-    columns = [[int(v) for v in column] for column in matrix.T]
-    made = [[int(i == j) for j in range(size)] for i in range(size)]
-    inverse = [[int(i == j) for j in range(size)] for i in range(size)]
-    done = 0
-    for row in range(matrix.shape[0]):
-        while True:
-            left = [k for k in range(done, size) if columns[k][row]]
-            if len(left) <= 1:
-                break
-            small = min(left, key=lambda k: abs(columns[k][row]))
-            for k in left:
-                if k != small:
-                    times = columns[k][row] // columns[small][row]
-                    columns[k] = _minus(columns[k], times, columns[small])
-                    made[k] = _minus(made[k], times, made[small])
-                    inverse[small] = _minus(inverse[small], -times, inverse[k])
-        if left:
-            for rows in (columns, made, inverse):
-                rows[done], rows[left[0]] = rows[left[0]], rows[done]
-            done += 1
-    basis = np.array(made[done:], dtype=np.int64).reshape(-1, size)
-    signs = np.where(basis[np.arange(len(basis)), (basis != 0).argmax(axis=1)] < 0, -1, 1)
-    signs = signs.reshape(-1, 1)
-    return IntegerKernel(
-        basis * signs, np.array(inverse[done:], dtype=np.int64).reshape(-1, size) * signs
-    )
+    from flint import fmpz_mat
 
-
-def _minus(row: list[int], times: int, other: list[int]) -> list[int]:
-    return [a - times * b for a, b in zip(row, other, strict=True)]
-
-
-@dataclass
-class Lattice:
-    """A lattice grown by generators, kept in echelon form."""
-
-    size: int
-    rows: dict[int, list[int]] = field(default_factory=dict)  # pivot column -> row
-
-    def add(self, vectors: Iterable[Sequence[int]]) -> Lattice:
-        """Add generators, in place."""
-        for vector in vectors:
-            self._insert([int(v) for v in vector])
-        return self
-
-    def _insert(self, vector: list[int]) -> None:
-        for column in range(self.size):
-            if not vector[column]:
-                continue
-            row = self.rows.get(column)
-            if row is None:
-                self.rows[column] = vector
-                return
-            while vector[column]:  # Euclid on the two rows
-                times = row[column] // vector[column]
-                row, vector = vector, _minus(row, times, vector)
-            self.rows[column] = row
-
-    def __contains__(self, vector: Sequence[int]) -> bool:
-        left = [int(v) for v in vector]
-        for column in range(self.size):
-            if left[column]:
-                row = self.rows.get(column)
-                if row is None or left[column] % row[column]:
-                    return False
-                left = _minus(left, left[column] // row[column], row)
-        return True
-
-    @property
-    def rank(self) -> int:
-        """Dimension."""
-        return len(self.rows)
-
-    @property
-    def measure(self) -> tuple[int, int]:
-        """Dimension and density: of two lattices of which one contains the other, both are equal
-        exactly if the lattices are.
-        """
-        return self.rank, abs(prod(row[column] for column, row in self.rows.items()))
+    figures, size = matrix.shape
+    if not size:
+        none = np.zeros((0, 0), dtype=np.int64)
+        return IntegerKernel(none, none)
+    form = hermite(np.hstack([matrix.T.astype(np.int64), np.identity(size, dtype=np.int64)]))
+    rank = int(np.count_nonzero(form[:, :figures].any(axis=1)))
+    steps = form[:, figures:]
+    inverse = fmpz_mat(steps.tolist()).inv().tolist()
+    whole = np.array([[int(v.p) for v in row] for row in inverse], dtype=np.int64)
+    return IntegerKernel(steps[rank:], whole[:, rank:].T)
 
 
 class Missing(NamedTuple):
@@ -234,52 +180,25 @@ class Missing(NamedTuple):
     modulus: int
 
 
-def missing(generators: Matrix, coordinates: Ints) -> list[Missing]:
+def missing(generators: Ints, coordinates: Ints) -> list[Missing]:
     """Forms that tell which u lie outside the lattice of some generators; empty if none does.
 
-    `generators` are in the coordinates of a kernel of dimension d; the forms apply to u itself.
-    From the diagonal (Smith) form of the generators.
+    `generators` are in the coordinates of a kernel; the forms apply to u itself. A vector c is in a
+    lattice of Hermite form H with pivot columns P if it is orthogonal to the kernel of H, and if
+    c_P H_P^-1 is whole: column k of that inverse, times its common denominator, is a form with this
+    denominator as its modulus.
     """
-    dimension = len(coordinates)
-    rows = [list(row) for row in generators]
-    # Columns are changed by unimodular steps; column k of the steps is the k-th linear form.
-    forms = [[int(i == j) for j in range(dimension)] for i in range(dimension)]
-    divisors: list[int] = []
-    for at in range(dimension):
-        pivot = _clear(rows, forms, at)
-        divisors.append(abs(pivot))
-    return [
-        Missing(np.array(forms[k], dtype=np.int64) @ coordinates, divisor)
-        for k, divisor in enumerate(divisors)
-        if divisor != 1
-    ]
+    from flint import fmpz_mat
 
-
-def _clear(rows: Matrix, forms: Matrix, at: int) -> int:
-    """Bring the smallest entry to (at, at), clear its row and column; return it, 0 if all are."""
-    while True:
-        left = [
-            (abs(rows[i][j]), i, j)
-            for i in range(at, len(rows))
-            for j in range(at, len(forms))
-            if rows[i][j]
-        ]
-        if not left:
-            return 0
-        _, i, j = min(left)
-        rows[at], rows[i] = rows[i], rows[at]
-        for row in rows:
-            row[at], row[j] = row[j], row[at]
-        forms[at], forms[j] = forms[j], forms[at]
-        pivot = rows[at][at]
-        for i in range(at + 1, len(rows)):
-            rows[i] = _minus(rows[i], rows[i][at] // pivot, rows[at])
-        for j in range(at + 1, len(forms)):
-            times = rows[at][j] // pivot
-            for row in rows:
-                row[j] -= times * row[at]
-            forms[j] = _minus(forms[j], times, forms[at])
-        if not any(rows[i][at] for i in range(at + 1, len(rows))) and not any(
-            rows[at][j] for j in range(at + 1, len(forms))
-        ):
-            return pivot
+    form = hermite(generators)
+    pivots = (form != 0).argmax(axis=1)
+    forms = [(row, 0) for row in kernel(form).basis]
+    square = form[:, pivots]
+    inverse = fmpz_mat(square.tolist()).inv().tolist() if len(pivots) else []
+    for column in zip(*inverse, strict=True):
+        modulus = lcm(*(int(v.q) for v in column))
+        if modulus > 1:
+            weights = np.zeros(len(coordinates), dtype=np.int64)
+            weights[pivots] = [int(v * modulus) for v in column]
+            forms.append((weights, modulus))
+    return [Missing(weights @ coordinates, modulus) for weights, modulus in forms]

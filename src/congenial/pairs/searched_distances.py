@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from congenial.figures.integers import Lattice, Missing, kernel, missing
+from congenial.figures.integers import Missing, hermite, kernel, missing
 from congenial.figures.lattice import Ints
 from congenial.figures.people import Merged
 
@@ -132,24 +132,13 @@ class ListedDistances:
 
     @cached_property
     def _generating_norm(self) -> int:
-        size = self.tables.shape[1]
         sums = self.tables.sum(axis=1)
-        whole, differences = Lattice(size), []
-        for people in np.unique(sums):
-            same = self.tables[sums == people]
-            whole.add(same - same[0])
-            for k in range(1, len(same)):
-                differences.append(np.unique(same[k:] - same[:-k], axis=0))
-        if not differences:
-            return 0
-        unique = np.unique(np.concatenate(differences), axis=0)
-        norms = np.abs(unique).sum(axis=1)
-        grown = Lattice(size)
-        for norm in np.unique(norms):
-            grown.add(unique[norms == norm])
-            if grown.measure == whole.measure:
-                return int(norm)
-        raise AssertionError("all differences generate what they generate")
+        same = [self.tables[sums == people] for people in np.unique(sums)]
+        whole = [some - some[0] for some in same]
+        differences = [
+            np.unique(some[k:] - some[:-k], axis=0) for some in same for k in range(1, len(some))
+        ]
+        return _generating_norm(whole, differences, self.tables.shape[1])
 
     def components(self, a: int) -> int:
         """Parts into which conforming tables fall when those at most `a` records apart are joined.
@@ -191,19 +180,26 @@ class ListedDistances:
         size = self.tables.shape[1]
         if not size:
             return 1
-        whole = Lattice(size).add(self.tables - self.tables[0])
-        unique = np.unique(
-            np.concatenate([self.tables - z for z in self.tables]).reshape(-1, size), axis=0
-        )
-        norms = np.abs(unique).sum(axis=1)
-        single = np.abs(unique[norms == 1]).any(axis=0)  # atoms that one row may enter alone
+        differences = [self.tables - z for z in self.tables]
+        unique = np.concatenate(differences)
+        ones = unique[np.abs(unique).sum(axis=1) == 1]
+        single = ones.any(axis=0)  # atoms that one row may enter alone
         least = 2 if np.any(self.several & self.possible & ~single) else 1
-        grown = Lattice(size)
-        for norm in np.unique(norms):
-            grown.add(unique[norms == norm])
-            if grown.measure == whole.measure:
-                return max(least, int(norm))
-        raise AssertionError("all differences generate what they generate")
+        return max(least, _generating_norm(differences[:1], differences, size))
+
+
+def _generating_norm(whole: list[Ints], differences: list[Ints], size: int) -> int:
+    """Least norm such that differences up to it generate the lattice of `whole`."""
+    none = np.zeros((0, size), dtype=np.int64)
+    aim, grown = hermite(np.concatenate([none, *whole])), none
+    unique = np.unique(np.concatenate([none, *differences]), axis=0)
+    norms = np.abs(unique).sum(axis=1)
+    for norm in np.unique(norms):
+        grown = hermite(np.concatenate([grown, unique[norms == norm]]))
+        if np.array_equal(grown, aim):
+            return int(norm)
+    assert not len(aim), "all differences generate what they generate"
+    return 0
 
 
 # ---- integer programme --------------------------------------------------------------------------
@@ -401,18 +397,17 @@ def generating_distance(of: Merged) -> int:
     The shortest difference outside what is generated so far is added until none is left.
     """
     whole = kernel(of.with_sum.toarray())
-    grown, found, a = Lattice(len(whole.basis)), list[list[int]](), 0
+    generated, a = np.zeros((0, len(whole.basis)), dtype=np.int64), 0
     while True:
-        forms = missing(found, whole.coordinates)
+        forms = missing(generated, whole.coordinates)
         moves = [move for form in forms if (move := _outside(of, form)) is not None]
         if not moves:
             return a
         shortest = min(moves, key=lambda move: int(np.abs(move).sum()))
-        coordinates = [int(v) for v in whole.coordinates @ shortest]
-        if coordinates in grown:
+        grown = hermite(np.vstack([generated, whole.coordinates @ shortest]))
+        if np.array_equal(grown, generated):
             raise GaveUp  # the solver's tolerance was too wide
-        grown.add([coordinates])
-        found.append(coordinates)
+        generated = grown
         a = max(a, int(np.abs(shortest).sum()) // 2)
 
 

@@ -28,7 +28,7 @@ from congenial.errors import StructureError
 from congenial.figures import lattice
 from congenial.figures.cells import Cells
 from congenial.figures.figures import Figures
-from congenial.figures.integers import Lattice
+from congenial.figures.integers import hermite
 from congenial.figures.lattice import Ints
 from congenial.figures.statements import Statement, total
 from congenial.pairs.adjacency import Adjacency, SemiAdjacent
@@ -63,7 +63,8 @@ class Hull:
     @cached_property
     def _axes(self) -> list[int]:
         """Coordinates that determine the others in the span of the points."""
-        return sorted(Lattice(self.dimension).add(self.points.T @ self.points).rows)
+        form = hermite(self.points.T @ self.points)
+        return [int(pivot) for pivot in (form != 0).argmax(axis=1)]
 
     @property
     def rank(self) -> int:
