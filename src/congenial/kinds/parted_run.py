@@ -3,7 +3,7 @@
 Each step (`check_part`, `draw_part`, `finish_part`) reads and writes files of a private folder and
 nothing else, so that any runner (`part_runners`) may call it, in any order, on any machine that
 sees the folder, and again after a crash: a step whose file is there and whole is not done twice,
-and a draw that is repeated takes the same words (`keyed_randomness`). Files are synced, with the
+and a draw that is repeated takes the same words (`KeyedRandomness`). Files are synced, with the
 folder that names them, before a step ends. `drawing_by_parts` says when each of them is called.
 
     counts/part=K/    CONFIDENTIAL counts of part K: cell, n; only cells with somebody

@@ -6,9 +6,9 @@ so the law is exact: H = 0. In a row the values are tried in the order centre, +
 
 `Intervals`: h_i is 1 on lo_i .. hi_i and falls by exp(-rate) per step outside. One column of a
 table around its true value is of this kind (lo = hi = s, rate = eps_cell), and so are the last two
-columns given what the others leave (`margin_counts`), hence 2 x c tables.
+columns given what the others leave (below), hence 2 x c tables.
 
-Nonnegative tables with given margins by divide and conquer (the law of `margin_counts`).
+Nonnegative tables with given margins by divide and conquer.
 
 **Divide and conquer.** Let columns be independent, each with weight a^||x - s_j||_1 given its sum;
 the target is their law given the row sums. Drawn are the first row given its sum, then the other

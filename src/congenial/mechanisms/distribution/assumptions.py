@@ -3,7 +3,7 @@
 Tests on what `fit_pairs` sampled: Jarque and Bera per statistic, Mardia's skewness and kurtosis for
 the vector, Box's M for equal covariances, with a Bonferroni rule over all of them; and histograms,
 sampled shares beside the fitted curve. Passing a test does not make the assumption true; what a
-violation costs is in `diagnostics`.
+violation costs is in `model_checks`.
 """
 
 from __future__ import annotations
