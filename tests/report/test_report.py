@@ -22,8 +22,8 @@ from congenial.report import pictures
 from congenial.report import render as render_module
 from congenial.report.accuracy import error_rows
 from congenial.report.page import amount
+from congenial.report.release_page import example_condition
 from congenial.report.tables_report import MOST_MARGINS, MOST_ROWS, render
-from congenial.report.usage_section import example_condition
 from congenial.sampling.randomness import SeededRandomness, SystemRandomness
 from tests.publication.reading import Reader, words
 

@@ -15,12 +15,9 @@ from congenial.mechanisms.wasserstein.given_public_release import VALUES, Values
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
 from congenial.privacy.tradeoff import Pure
-from congenial.report.exact_section import exact_section
 from congenial.report.interval_rows import IntervalRow, interval_rows
 from congenial.report.page import PageColumn, PageTable, Picture, folded_table
-from congenial.report.release_page import Facts, promise_facts
-from congenial.report.render import page
-from congenial.report.usage_section import python_lines
+from congenial.report.release_page import Facts, release_page
 from congenial.transport.delta_z import meaning
 
 MOST_CELLS = 40  # that can be labelled one under the other
@@ -79,19 +76,16 @@ class GivenPublicReport:
     def render(self, release: ValuesRelease, promise: str) -> str:
         """The report as one HTML document; `promise` is the paragraph printed at release time."""
         tradeoff = release.guarantee.tradeoff
-        return page(
+        return release_page(
             "given_public.html",
+            release,
+            promise,
             basis=None if self.earlier is None else self.earlier.to_dict(),
-            release=release,
-            promise=promise,
-            exact=exact_section(release),
             picture=self._picture(release),
             counts=self._counts(release),
             belief=meaning(tradeoff.eps) if isinstance(tradeoff, Pure) else "",
-            promise_facts=promise_facts(release.guarantee),
             persons=self.persons,
             law=self._law(release),
-            code=python_lines(release),
         )
 
     def _counts(self, release: ValuesRelease) -> PageTable:

@@ -20,9 +20,7 @@ from congenial.mechanisms.released import FILE_LEVEL
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.law_curves import LawCurve, law_curves
 from congenial.report.page import PageColumn, PageTable, Picture, table
-from congenial.report.release_page import promise_facts
-from congenial.report.render import page
-from congenial.report.usage_section import python_lines
+from congenial.report.release_page import promise_facts, release_page
 
 _NUMBER = re.compile(r"\d[\d.]*(?:e[+-]?\d+)?")
 CAPTION = (
@@ -81,11 +79,11 @@ class StatisticsReport:
         """The report as one HTML document; `promise` is the paragraph printed at release time."""
         origin = release.guarantee.adjacency.origin.words  # type: ignore[attr-defined]
         more = [("Error of the fit", self.fit)] if self.fit else []
-        return page(
+        return release_page(
             "statistics.html",
+            release,
+            promise,
             basis=self.to_dict(),
-            release=release,
-            promise=promise,
             values=_values(release),
             promise_facts=promise_facts(release.guarantee, *more),
             persons=self.persons,
@@ -95,7 +93,6 @@ class StatisticsReport:
             diagnosis=self.diagnosis,
             several=len(self.tried) > 1,
             tried=table(TRIED, self.tried),
-            code=python_lines(release),
         )
 
 

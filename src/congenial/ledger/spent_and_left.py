@@ -8,7 +8,9 @@ states what was promised then; where less holds now, the text is outdated.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import NamedTuple
 
 from congenial.errors import LedgerError
@@ -18,6 +20,8 @@ from congenial.ledger.refusals import ended
 from congenial.ledger.repair import doubt
 from congenial.ledger.state import Entry, LedgerState
 from congenial.privacy.composition import Loss, added
+from congenial.privacy.numbers import times_in_100
+from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentrated
 
 
 class Preview(NamedTuple):
@@ -119,6 +123,57 @@ def account(state: LedgerState, for_what: str = "") -> str:
     if budget is None:
         return f"{amount(spent)}{for_what}{beside(spent)}{footing(state)}"
     return f"{budget.amount(spent)}{for_what} of {budget.words}{beside(spent)}{footing(state)}"
+
+
+_AMOUNT = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+_ONE_AMOUNT = re.compile(
+    rf"(?:(?P<rho>rho)|epsilon) = (?P<value>{_AMOUNT})(?: at delta = (?P<delta>{_AMOUNT}))?"
+)
+
+
+def is_account(text: str, counted: str = "") -> bool:
+    """Whether a text has the form of `account`; `counted` is what the pairs of a promise say.
+
+    What was spent when a release was made is known to its ledger alone; that it is an amount and
+    nothing else can be seen.
+
+    >>> is_account("epsilon = 1.5 of epsilon = 4"), is_account("little. Trust us")
+    (True, False)
+    """
+    reason = re.escape(" (Gaussian noise has no pure epsilon: the budget needs a delta)")
+    plain = rf"(?:epsilon = {_AMOUNT}(?: and rho = {_AMOUNT})?|rho = {_AMOUNT})"
+    spent = rf"{plain}(?: at delta = {_AMOUNT}|(?:, with windows)?(?:{reason})?)"
+    budget = rf"(?:epsilon = {_AMOUNT}(?: at delta = {_AMOUNT})?|rho = {_AMOUNT})"
+    silent = (
+        "(?:, beside 1 release that promises nothing about persons"
+        r"|, beside \d+ releases that promise nothing about persons)?"
+    )
+    weak = r"(?:; (?:1 release|\d+ releases) drawn by an uncertified chain, so not proved)?"
+    form = rf"{spent}(?:{re.escape(counted)})?(?: of {budget})?{silent}{weak}"
+    return re.fullmatch(form, text) is not None
+
+
+def guess_after_all(account: str) -> str:
+    """What an account means for the guess that a promise bounds, after all releases it counts.
+
+    Empty where it is not one amount. Amounts are printed rounded up, so the bound holds.
+
+    >>> guess_after_all("epsilon = 1.5 of epsilon = 4")
+    'After seeing all releases so far, the same person would guess right at most 82 times in 100.'
+    """
+    amount, _, budget = account.partition(" of ")
+    match, whole = _ONE_AMOUNT.fullmatch(amount), _ONE_AMOUNT.fullmatch(budget)
+    if match is None or (budget and whole is None):
+        return ""
+    value, delta = Fraction(match["value"]), match["delta"]
+    tradeoff: Tradeoff = ZeroConcentrated(value) if match["rho"] else Pure(value)
+    if delta:
+        tradeoff = Approximate(value, float(delta))
+    times = times_in_100((1 + tradeoff.total_variation) / 2)
+    return (
+        "After seeing all releases so far, the same person would guess right at most "
+        f"{times} times in 100."
+    )
 
 
 def left(state: LedgerState) -> str:

@@ -39,7 +39,10 @@ BASIS_WORDS: dict[Basis, str] = {
 IDEALISED = "real numbers are drawn without rounding (numerics are idealised)"
 ROUNDED = ", and values are rounded afterwards, which is free"
 STATED_DELTA = 1e-9
-ALWAYS_OPEN = ("the exact figures themselves and what follows from them", "facts about groups")
+ALWAYS_OPEN = (
+    "the exact figures themselves and what follows from them",
+    "facts about groups, such as how many people of a village smoke",
+)
 
 
 @dataclass(frozen=True)
@@ -354,7 +357,7 @@ class Guarantee:
             "tradeoff": self.tradeoff.to_dict(),
             "basis": self.basis,
             "assumptions": list(self.assumptions),
-            "not_covered": list(self.not_covered),
+            "not_covered": list(self.left_open),
             "citation": self.citation,
             "stated_delta": self.stated_delta,
         }
@@ -362,15 +365,18 @@ class Guarantee:
     @classmethod
     def from_dict(cls, figures: Any, data: dict[str, Any]) -> Guarantee:
         """Inverse of `to_dict`, given the figures (with their schema) written beside it."""
-        return cls(
+        guarantee = cls(
             read_pairs(figures, data["adjacency"]),
             Tradeoff.from_dict(data["tradeoff"]),
             data["basis"],
             tuple(data["assumptions"]),
-            tuple(data["not_covered"]),
+            (),
             data["citation"],
             data["stated_delta"],
         )
+        always = guarantee.left_open
+        own = tuple(words for words in data["not_covered"] if words not in always)
+        return replace(guarantee, not_covered=own)
 
 
 def _capital(text: str) -> str:

@@ -15,6 +15,8 @@ from congenial._version import __version__
 from congenial.data.text_files import is_formula, rows_csv
 from congenial.figures.figures import Figures
 from congenial.mechanisms.released import Released
+from congenial.privacy.guarantee import Guarantee
+from congenial.report.release_page import in_short
 
 PUBLISHED_COLUMNS = ("figure", "for", "value", "because", "relation")
 RELATIONS = {"=": "exactly", ">=": "at least", "<=": "at most"}  # in published.csv
@@ -63,12 +65,13 @@ def readme(release: Released, promise: str) -> str:
     about = release.schema.about
     title = f"{about.title} ({release.name})" if about.title else release.name
     told = "".join(f"{name}: {what}\n" for name, what in about.told)
-    in_short = "\n".join(f"{name}: {what}" for name, what in release.guarantee.in_short.items())
+    sentences = [*in_short(release.guarantee, promise), ("How strong", strength(release.guarantee))]
+    promised = "\n".join(f"{name}: {what}" for name, what in sentences)
     return f"""{warning}{title}
 {"=" * len(title)}
 {told}
 What is promised
-{in_short}
+{promised}
 
 In full
 {promise}
@@ -104,7 +107,11 @@ def _columns_note(release: Released) -> str:
     if release.kind != "tables" or not there:
         return ""
     lines = "\n".join(_file_line(f"  {name}", COLUMNS[name]) for name in there)
-    note = "An interval covers the noise that protects people, not errors in collecting the data."
+    note = (
+        "An interval covers the noise that protects people, not errors in collecting the data. If "
+        "another\nrelease of these data shows the same table, its numbers differ, because its "
+        "noise does: quote one\nof the two throughout, the one with the narrower intervals."
+    )
     return f"\nColumns\n{lines}\n{note}\n"
 
 
@@ -130,6 +137,22 @@ def _csv_note(release: Released) -> str:
     )
 
 
+def strength(guarantee: Guarantee) -> str:
+    """The number of a promise, and how to read it."""
+    return (
+        f"{guarantee.tradeoff.words} {guarantee.adjacency.subject}. The smaller this number, the "
+        "stronger the protection. Several releases about the same people count together."
+    )
+
+
+def _abstract(release: Released) -> str:
+    """What was released and what is promised, in short, and the papers behind it."""
+    guarantee = release.guarantee
+    promised = (f"{name}: {sentence}" for name, sentence in guarantee.in_short.items())
+    source = f" Method: {guarantee.citation}." if guarantee.citation else ""
+    return " ".join(promised) + source
+
+
 def citation(release: Released) -> str:
     """CITATION.cff."""
     about = release.schema.about
@@ -137,7 +160,6 @@ def citation(release: Released) -> str:
 message: If you use this release, please cite it and the software that protected it.
 title: {json.dumps(f"{about.title or release.name}: protected {release.kind}")}
 type: dataset
-version: {json.dumps(f"congenial {__version__}")}
 authors:
   - name: {json.dumps(about.agency) if about.agency else "The publisher of this folder"}
 references:
@@ -146,5 +168,5 @@ references:
     version: {json.dumps(__version__)}
     authors:
       - name: The Congenial developers
-abstract: {json.dumps(release.guarantee.citation)}
+abstract: {json.dumps(_abstract(release))}
 """

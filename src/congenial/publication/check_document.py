@@ -53,6 +53,7 @@ def of_check(
     adjacency = plan.adjacency(figures)
     near = neighbourhood(adjacency)
     people = figures.known_total
+    releases = list(_releases(result, people, progress))
     return {
         "figures": [
             {
@@ -84,7 +85,8 @@ def of_check(
         "basis": result.basis,
         "worst_case": result.worst_case,
         "want": want,
-        "releases": list(_releases(result, people, progress)),
+        "releases": releases,
+        "shown_twice": _shown_twice(releases),
         "supposed": _supposed(result, suppose) if suppose else None,
         "already_released": list(result.made),
         "budget": _budget(result),
@@ -139,6 +141,21 @@ def _accuracy(release: Document, people: int | None) -> Iterator[Document]:
             "level": row.get("level"),
             "share": share,
         }
+
+
+def _shown_twice(releases: Sequence[Document]) -> list[Document]:
+    """Tables that several releases show, each with its own noise, and the one to quote."""
+    margins: dict[str, dict[str, float]] = {}
+    for release in releases:
+        written = {" x ".join(row["table"]) or "total" for row in release.get("tables", ())}
+        for row in release["accuracy"]:
+            if row["what"] in written and row["standard_deviation"]:
+                margins.setdefault(row["what"], {})[release["name"]] = row["standard_deviation"]
+    return [
+        {"what": what, "releases": list(of), "quote": min(of, key=of.__getitem__)}
+        for what, of in margins.items()
+        if len(of) > 1
+    ]
 
 
 def _apart(adjacency: Adjacency) -> int:

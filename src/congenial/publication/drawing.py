@@ -27,6 +27,7 @@ from congenial.errors import (
 )
 from congenial.kinds.kind import Offer
 from congenial.ledger.ledger import Ledger
+from congenial.ledger.spent_and_left import guess_after_all
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication import bundle
 from congenial.publication.claim import Claim, claimed, nothing_drawn, refuse_kept, room_for
@@ -99,8 +100,12 @@ def promised(release: Any, guarantee: Guarantee) -> Any:
 
 
 def promise_of(guarantee: Guarantee, ledger: Ledger) -> str:
-    """The promise in words, with what is spent now."""
-    return guarantee.explain(ledger.account(guarantee.adjacency.counted))
+    """The promise in words, with what is spent now and what all releases together promise."""
+    pairs = guarantee.adjacency
+    account = ledger.account(pairs.counted)
+    once = guarantee.explain(account)
+    together = pairs.guesser and pairs.same(ledger.adjacency) and guess_after_all(account)
+    return f"{once} {together}" if together else once
 
 
 @contextmanager

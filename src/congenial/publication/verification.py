@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,6 +23,7 @@ from congenial.data.text_files import same_csv
 from congenial.errors import BundleError, CongenialError
 from congenial.kinds.kind import Check, Tell
 from congenial.kinds.registry import by_name
+from congenial.ledger.spent_and_left import guess_after_all, is_account
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication.bundle import (
     COMMON,
@@ -44,8 +44,6 @@ from congenial.publication.rerender import nothing_else, states
 from congenial.publication.signature import LARGEST_KEY, SIGNATURE, check, public_keys
 from congenial.sampling.randomness import KeyedRandomness, SystemRandomness
 
-_AMOUNT = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
-_REASONS = ("Gaussian noise has no pure epsilon: the budget needs a delta",)
 EXACT: Mapping[str, float] = {}  # no column of a file may be off
 ADDED = "nothing was added"
 DIGESTS = "comparing files with their digests"
@@ -278,9 +276,16 @@ def _as_read(told: Mapping[str, Any], read: Mapping[str, Any]) -> bool:
 
 
 def _in_words(told: str, promised: Guarantee) -> bool:
-    """The paragraph, and nothing after it but what was spent."""
-    paragraph, counted = promised.explain(), promised.adjacency.counted
-    return told.startswith(paragraph) and is_account(told[len(paragraph) :], counted)
+    """The paragraph, and nothing after it but what was spent, by this and by all releases."""
+    paragraph, pairs = promised.explain(), promised.adjacency
+    after = told[len(paragraph) :]
+    if not told.startswith(paragraph) or not after:
+        return told == paragraph
+    account, stop, together = after.removeprefix(" Spent: ").partition(". ")
+    if not is_account(account if stop else account.removesuffix("."), pairs.counted):
+        return False
+    once = promised.explain(account if stop else account.removesuffix("."))
+    return told in (once, f"{once} {guess_after_all(account)}" if together else once)
 
 
 def _own_files(index: Mapping[str, Any], release: Any) -> bool:
@@ -332,26 +337,3 @@ def _manifest(index: Mapping[str, Any]) -> dict[str, str]:
             remedy="Do not use this bundle; get it from its publisher.",
         )
     return {name: str(value) for name, value in files.items()}
-
-
-def is_account(text: str, counted: str = "") -> bool:
-    """Whether a text is empty or what `Ledger.account` says, as a sentence; `counted` is what the
-    pairs of the promise say about it.
-
-    What was spent when a release was made is known to its ledger alone; that it is an amount and
-    nothing else can be seen.
-
-    >>> is_account(" Spent: epsilon = 1.5 of epsilon = 4."), is_account(" Spent: little. Trust us.")
-    (True, False)
-    """
-    plain = rf"(?:epsilon = {_AMOUNT}(?: and rho = {_AMOUNT})?|rho = {_AMOUNT})"
-    reasons = "|".join(map(re.escape, _REASONS))
-    spent = rf"{plain}(?: at delta = {_AMOUNT}|(?:, with windows)?(?: \((?:{reasons})\))?)"
-    budget = rf"(?:epsilon = {_AMOUNT}(?: at delta = {_AMOUNT})?|rho = {_AMOUNT})"
-    silent = (
-        "(?:, beside 1 release that promises nothing about persons"
-        r"|, beside \d+ releases that promise nothing about persons)?"
-    )
-    weak = r"(?:; (?:1 release|\d+ releases) drawn by an uncertified chain, so not proved)?"
-    form = rf"(?: Spent: {spent}(?:{re.escape(counted)})?(?: of {budget})?{silent}{weak}\.)?"
-    return re.fullmatch(form, text) is not None

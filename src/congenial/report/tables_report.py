@@ -40,14 +40,14 @@ from congenial.report.page import (
     folded_table,
     table,
 )
-from congenial.report.release_page import Facts, release_page
-from congenial.report.usage_section import example_condition, literal
+from congenial.report.release_page import Facts, example_condition, literal, release_page
 
 Document = dict[str, Any]
 ENDS = ("low", "high")
 ENDS_OF_EXACT = (*ENDS, "exact")
 COLUMNS = ("count", "estimate", *ENDS_OF_EXACT)
 MOST_ROWS = 40  # cells of a table that are drawn
+MOST_FIGURES = 4  # that the first sentence names
 MOST_MARGINS = 3  # axes of one table whose sums are shown too
 LEVEL = f"{FILE_LEVEL:.0%}"
 CONDITIONED = (
@@ -159,10 +159,10 @@ def _rests(release: TablesRelease) -> str:
         return ""
     if release.estimator.deviations(release.tables[0]).basis == "simulated":
         return (
-            "They are simulated from the law of the noise, which is public, wherever that law is "
+            "The intervals are simulated from the public law of the noise wherever that law is "
             "not tabulated; half-widths are then upper confidence bounds."
         )
-    return f"Their coverage is exact: {EXACT_LAW.removeprefix('exact: ')}."
+    return f"The coverage of the intervals is exact: {EXACT_LAW.removeprefix('exact: ')}."
 
 
 def _margins(release: TablesRelease) -> list[Document]:
@@ -362,9 +362,13 @@ def _worst(release: TablesRelease | PartedRelease) -> list[tuple[str, float]]:
 
 
 def _agreeing(release: TablesRelease | PartedRelease) -> str:
-    """How many published figures the table agrees with, in words; empty where it keeps none."""
-    figures = sum(v.size for v in release.published.values or () if v is not None)
-    return counted(figures, "figure") if figures and release.description.support.equalities else ""
+    """The published figures that the tables agree with, in words; empty where they keep none."""
+    figures = [s for s in release.published.told if s.relation == "="]
+    if not figures or not release.description.support.equalities:
+        return ""
+    named = [f"{s.label} by {', '.join(s.by)}" if s.by else s.label for s in figures]
+    more = [f"{len(named) - MOST_FIGURES} more"] if len(named) > MOST_FIGURES else []
+    return "; ".join([*named[:MOST_FIGURES], *more])
 
 
 # ---- the law of the noise --------------------------------------------------------------------
@@ -554,7 +558,7 @@ def _errors(release: TablesRelease) -> PageTable | None:
         PageColumn("sum"),
         PageColumn("how many", number=True),
         PageColumn("standard deviation", number=True),
-        PageColumn("within, at 95%", number=True),
+        PageColumn(f"within, at {LEVEL}", number=True),
     ]
     return table(
         columns,

@@ -74,11 +74,10 @@ def promise(
     warning = None if ordinary is None else below_ordinary(bound, ordinary)
     if warning:
         assumed.append(warning)
-    open_ = tuple(dict.fromkeys([LEAKAGE, *pairs.not_covered]))
     basis: Basis = bound.basis
     if chain:
         basis = max(basis, "uncertified chain", key=BASES.index)
-    return Guarantee(pairs, Pure(epsilon), basis, tuple(assumed), open_, CITATION)
+    return Guarantee(pairs, Pure(epsilon), basis, tuple(assumed), (LEAKAGE,), CITATION)
 
 
 def person_promise(description: RecordDescription, figures: Figures) -> Guarantee | None:
