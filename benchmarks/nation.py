@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from congenial.publication import workflow
-from congenial.publication.demo_nation import write_nation
+from congenial.publication.demo_population import write_nation
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
 

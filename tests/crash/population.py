@@ -23,8 +23,7 @@ from congenial.ledger.ledger import Ledger
 from congenial.ledger.stores.store import Event
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.publication import bundle, drawing, workflow
-from congenial.publication.drawing import Offer
-from congenial.publication.finish import finish
+from congenial.publication.drawing import Offer, finish
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
 from congenial.report.render import stated

@@ -15,7 +15,7 @@ import pytest
 
 from congenial.errors import BundleError, CongenialError
 from congenial.ledger.ledger import Reservation
-from congenial.publication import bundle, claim, finish
+from congenial.publication import bundle, claim, drawing
 from congenial.report.render import stated
 from tests.children import start
 from tests.crash.population import EACH, Population
@@ -152,7 +152,7 @@ def test_a_disk_that_fills_after_the_draw(
     kept = population.folder / "bundles" / ".late.drawn"
     assert kept.stat().st_mode & 0o777 == 0o600
     spent = population.ledger.spent()
-    (done,) = finish.finish(population.ledger, kept.parent, lambda _, words: stated(words))
+    (done,) = drawing.finish(population.ledger, kept.parent, lambda _, words: stated(words))
     assert (done.name, population.draws, population.ledger.spent()) == ("late", 2, spent)
     assert not kept.exists()
     assert population.judge() == []

@@ -15,8 +15,8 @@ import httpx
 import pytest
 from starlette.types import ASGIApp
 
+from congenial.desk.access import DeskSettings
 from congenial.desk.desk_app import build
-from congenial.desk.desk_settings import DeskSettings
 from congenial.desk.server import listen, server_of
 from congenial.desk.visit import DeskPage
 

@@ -20,7 +20,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from congenial.data.advance import Advance
-from congenial.desk.desk_settings import DeskSettings
+from congenial.desk.access import DeskSettings
 from congenial.desk.server import link
 from congenial.errors import PlanError
 from congenial.publication.plan import Plan
@@ -343,7 +343,7 @@ def test_job_and_bundle_are_accessible(desk: Served, monkeypatch: pytest.MonkeyP
         raise PlanError("the sea is rough.", remedy="Wait.")
 
     with monkeypatch.context() as patched:
-        patched.setattr("congenial.desk.publication_screen.workflow.publish", slow)
+        patched.setattr("congenial.desk.screens.workflow.publish", slow)
         desk.go("/plan/plan.toml/release")
         page.get_by_label("I know that exact figures").check()
         page.get_by_role("button", name="Publish the figures").click()

@@ -14,7 +14,7 @@ from congenial.data.advance import Advance
 from congenial.desk.jobs import MOST_PAGES, Job, Jobs
 from congenial.desk.plan_editor import form_of
 from congenial.desk.price_screen import _less
-from congenial.desk.rendering import render
+from congenial.desk.visit import render
 from congenial.desk.workspace import text_digest
 from congenial.errors import PlanError
 from congenial.ledger.ledger import Ledger

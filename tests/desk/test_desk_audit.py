@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from congenial.publication.check_document import examine
+from congenial.publication.check_document import examine, review_html
 from congenial.publication.plan import Plan
-from congenial.publication.review_page import review_html
 from congenial.publication.table_audit import AUDITS, AuditEffort, attack_plan, audit_results
 from tests.desk.desks import PLAN, Visitor, entered
 from tests.desk.test_desk import AtOwnDesk, a_ledger, wait
@@ -23,7 +22,7 @@ def digest(folder: Path) -> dict[str, str]:
 
 
 def attack(visitor: Visitor, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    monkeypatch.setattr("congenial.desk.review_screen.table_audit.AuditEffort", lambda _: FEW)
+    monkeypatch.setattr("congenial.desk.screens.table_audit.AuditEffort", lambda _: FEW)
     return wait(visitor, visitor.post("/plan/plan.toml/audit", digest(folder)))
 
 

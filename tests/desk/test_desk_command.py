@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from congenial.desk.desk_settings import DeskSettings
+from congenial.desk.access import DeskSettings
 from congenial.desk.jobs import Jobs
 from congenial.desk.server import listen, serve
 from tests.children import start

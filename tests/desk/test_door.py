@@ -20,9 +20,8 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from congenial.desk.access import HEADERS
+from congenial.desk.access import HEADERS, LARGEST_REQUEST, DeskSettings
 from congenial.desk.desk_app import SCREENS
-from congenial.desk.desk_settings import LARGEST_REQUEST, DeskSettings
 from congenial.desk.visit import DeskPage
 from tests.desk.desks import (
     MARKER,
@@ -208,7 +207,7 @@ def test_an_unforeseen_error_says_only_its_type(
     def fail(*_: object) -> None:
         raise ValueError(MARKER)
 
-    monkeypatch.setattr("congenial.desk.publication_screen.ledger_document", fail)
+    monkeypatch.setattr("congenial.desk.screens.ledger_document", fail)
     monkeypatch.setattr("congenial.desk.visit.open_ledger", lambda *_, **__: fail())
     answer = me.get("/plan/plan.toml/budget")
     assert (answer.status_code, answer.text) == (500, "Unexpected error: ValueError.\n")

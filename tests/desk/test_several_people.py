@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from congenial.desk.access import DeskSettings
 from congenial.desk.desk_app import SCREENS
-from congenial.desk.desk_settings import DeskSettings
 from congenial.desk.workspace import PlanConflictError, save, text_digest
 from congenial.errors import PlanError
 from congenial.ledger.ledger import Ledger
@@ -94,7 +94,7 @@ def test_a_plan_is_published_once_at_a_time(folder: Path, monkeypatch: pytest.Mo
         begun.append(1)
         go.wait(30)
 
-    monkeypatch.setattr("congenial.desk.publication_screen.workflow.publish", slow)
+    monkeypatch.setattr("congenial.desk.screens.workflow.publish", slow)
     me = entered(folder)
     fields = {"sure": "publish", "digest": Plan.load(folder / "plan.toml").digest}
     assert me.post("/plan/plan.toml/publish", fields).status_code == 303

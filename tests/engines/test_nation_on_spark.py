@@ -19,7 +19,7 @@ from congenial.kinds import parted_run
 from congenial.ledger.ledger import Ledger
 from congenial.publication import bundle as bundles
 from congenial.publication import workflow
-from congenial.publication.demo_nation import write_nation
+from congenial.publication.demo_population import write_nation
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
 from congenial.sampling.randomness import SeededRandomness

@@ -13,8 +13,7 @@ from congenial.errors import CongenialError, DataError
 from congenial.papers import catalogue, item
 from congenial.papers.item import Item, Study
 from congenial.report import charts, pictures
-from congenial.report.charts import KINDS, chart
-from congenial.report.law_charts import LAW_KINDS
+from congenial.report.charts import KINDS, LAW_KINDS, chart
 
 RESULT = {
     "paper": "congenial-dp",

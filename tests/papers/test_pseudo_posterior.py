@@ -14,7 +14,7 @@ from congenial.papers import catalogue
 from congenial.papers.item import Study
 from congenial.papers.pseudo_posterior import ITEMS, broken, fits, resampling, simulation
 from congenial.papers.pseudo_posterior.expenditure import LEVELS, Sample
-from congenial.report import chart_axes
+from congenial.report import charts
 from congenial.synthesis.local import LABEL, estimate, min_max, risks, truncated
 from congenial.synthesis.mixture import MixtureRegression
 from congenial.synthesis.mixture.parameters import Parameters
@@ -185,7 +185,7 @@ def test_one_synthesizer_has_one_colour_in_every_figure(shared):
         found = catalogue.run(PAPER, name, study)["chart"]
         at = found["data"]["columns"].index(found["by"])
         points = [{"by": row[at]} for row in found["data"]["rows"]]
-        scale = chart_axes.colour(found, points)["color"].to_dict()["scale"]
+        scale = charts.colour(found, points)["color"].to_dict()["scale"]
         for series, hue in zip(scale["domain"], scale["range"], strict=True):
             assert hues.setdefault(series, hue) == hue, series
     assert len(set(hues.values())) == len(hues) == 6

@@ -13,7 +13,7 @@ import pytest
 from markupsafe import escape
 
 from congenial import verify
-from congenial.kinds import statistics_document
+from congenial.kinds import statistics as statistics_kind
 from congenial.kinds.given_public_document import CAPTIONS
 from congenial.report.render import basis_of
 from tests.kinds.test_given_public_plan import COUNTIES
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("quick_promises")
 PICTURE = "data:image/svg+xml;base64,PHN2Zy8+"
 FIGURE = re.compile(r"<figure>.*?</figure>\n", re.DOTALL)
 IMAGE = re.compile(r'(?<=src=")data:image/svg[^"]+')
-CAPTION = {"sums": CAPTIONS[0], "prior": CAPTIONS[1], "statistics": statistics_document.CAPTION}
+CAPTION = {"sums": CAPTIONS[0], "prior": CAPTIONS[1], "statistics": statistics_kind.CAPTION}
 
 
 def figure(caption: str, address: str = PICTURE) -> str:

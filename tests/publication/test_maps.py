@@ -14,7 +14,7 @@ import pytest
 from congenial import read
 from congenial.errors import PlanError, SchemaError
 from congenial.publication.plan import Plan
-from congenial.report.choropleth import BLUES, NOTHING, ORANGES
+from congenial.report.map_section import BLUES, NOTHING, ORANGES
 from tests.commands import run, write_plan
 from tests.data.test_map_shapes import collection, feature, moved
 from tests.plain_reports import plain_reports

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from congenial.publication.check_document import examine
+from congenial.publication.check_document import examine, questions
 from congenial.publication.check_document import words as check_words
 from congenial.publication.plan import DIGEST_OF, Plan
-from congenial.publication.review_page import questions
 from congenial.report.page import PageTable
 from congenial.report.words import Paragraph
 from tests.commands import run, write_plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from congenial.report import chart_axes
+from congenial.report import charts
 from congenial.report.charts import chart
 
 POINTS = [{"x": x, "y": x / 2, "by": n} for x in (0.0, 0.05, 0.4) for n in (2, 10)]
@@ -10,18 +10,18 @@ SPEC = {"kind": "line", "x": "gap", "y": "error", "by": "people"}
 
 
 def test_labels_of_numbers_do_not_touch():
-    axis = chart_axes.x_axis(SPEC, POINTS).to_dict()["axis"]
+    axis = charts.x_axis(SPEC, POINTS).to_dict()["axis"]
     assert axis == {"labelOverlap": "greedy", "labelSeparation": 4}
 
 
 def test_a_legend_of_numbers_has_a_title_and_one_of_names_none():
     named = [{**p, "by": f"method {p['by']}"} for p in POINTS]
     titles = [
-        chart_axes.colour(SPEC, points)["color"].to_dict()["legend"]["title"]
+        charts.colour(SPEC, points)["color"].to_dict()["legend"]["title"]
         for points in (POINTS, named)
     ]
     assert titles == ["people", None]
-    entitled = chart_axes.colour({**SPEC, "by_title": "n people"}, POINTS)
+    entitled = charts.colour({**SPEC, "by_title": "n people"}, POINTS)
     assert entitled["color"].to_dict()["legend"]["title"] == "n people"
 
 

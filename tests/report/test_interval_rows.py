@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import congenial
-from congenial.report.interval_rows import IntervalRow, interval_rows
-from congenial.report.svg import ticks
+from congenial.report.svg import IntervalRow, interval_rows, ticks
 from congenial.report.tables_report import MOST_ROWS, render
 from tests.commands import run
 from tests.kinds.several_tables_plan import written

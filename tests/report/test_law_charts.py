@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from congenial.report import pictures
-from congenial.report.charts import chart
-from congenial.report.law_charts import LAW_KINDS
+from congenial.report.charts import LAW_KINDS, chart
 
 pytestmark = pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
 

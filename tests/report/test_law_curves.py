@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from congenial.report.law_curves import WIDTH, LawCurve, law_curves
-from congenial.report.svg import LETTER
+from congenial.report.svg import LETTER, WIDTH, LawCurve, law_curves
 from tests.report.test_interval_rows import drawn
 
 LABELS = ("the share of records with ward = 'oncology' & more is 0.25", "a third")

@@ -152,7 +152,7 @@ def _write(
     from congenial.cli.audit_pictures import FOR_CURATOR, laws_chart, save
     from congenial.mechanisms.distribution.assumptions import histograms
     from congenial.papers import catalogue
-    from congenial.publication.private import private_file, private_folder
+    from congenial.publication.bundle import private_file, private_folder
     from congenial.report import pictures
 
     private_folder(out)

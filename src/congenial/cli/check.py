@@ -10,10 +10,11 @@ import typer
 
 from congenial.cli import output
 from congenial.cli.command_options import Json, PlanFile, with_examples
-from congenial.cli.output import emit, working
+from congenial.cli.output import emit, say, working
 
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
+    from congenial.publication.check_document import PlanComparison
     from congenial.publication.plan import Plan
 
 
@@ -59,7 +60,7 @@ def check(
         result = workflow.check(Plan.load(plan), want, again=again, progress=tell)
         document = of_check(result, want, suppose or [], tell)
         if html is not None:
-            from congenial.publication.review_page import write_review
+            from congenial.publication.check_document import write_review
 
             write_review(result.plan, document, plan, html)
     if as_json:
@@ -86,3 +87,33 @@ def next_command(plan: Plan, path: Path, ledger: Ledger | None) -> str:
     elif done:
         words += [word for name in left for word in ("--name", name)]
     return shlex.join(words)
+
+
+# ---- `congenial compare`: two plans side by side, before any data are read -----------------------
+
+
+@with_examples("congenial compare plan.toml other.toml", "congenial compare a.toml b.toml --json")
+def compare(
+    first: Annotated[Path, typer.Argument(help="A plan file.")],
+    second: Annotated[Path, typer.Argument(help="Another plan file.")],
+    as_json: Json = False,
+) -> None:
+    """Set two plans side by side: exact figures, promise, error.
+
+    Reads no data, except modelling data; spends nothing. A star marks what differs.
+    """
+    with working("checking both plans") as tell:
+        from congenial.publication.check_document import compare_plans
+        from congenial.publication.plan import Plan
+
+        found = compare_plans(Plan.load(first), Plan.load(second), tell)
+    if as_json:
+        emit(found.to_dict())
+        return
+    show(found, (first.name, second.name))
+
+
+def show(found: PlanComparison, names: tuple[str, str]) -> None:
+    """The comparison for people."""
+    first, second = names if names[0] != names[1] else ("first", "second")
+    say("compare.txt", found=found, first=first, second=second)

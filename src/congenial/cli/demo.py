@@ -93,7 +93,7 @@ def _written(out: Path, seed: int, areas: int | None, engine: Engine) -> Path:
         from congenial.publication.demo_population import write_demo
 
         return write_demo(out, seed)
-    from congenial.publication.demo_nation import write_nation
+    from congenial.publication.demo_population import write_nation
 
     return write_nation(out, areas, seed, engine is Engine.SPARK)
 

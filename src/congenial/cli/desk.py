@@ -26,7 +26,7 @@ def desk(
     It needs the extra `desk`: pip install 'congenial[desk]'.
     """
     try:
-        from congenial.desk.desk_settings import DeskSettings
+        from congenial.desk.access import DeskSettings
         from congenial.desk.server import link, listen, serve
     except ModuleNotFoundError:
         raise PlanError(

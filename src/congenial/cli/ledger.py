@@ -83,7 +83,7 @@ def finish(
     as_json: Json = False,
 ) -> None:
     """Write and record the bundles of what was drawn and never finished. Spends nothing."""
-    from congenial.publication.finish import finish as finish_all
+    from congenial.publication.drawing import finish as finish_all
 
     ledger = _open(where)
     folder = Path(where if "://" not in where else ".").parent / "bundles" if out is None else out

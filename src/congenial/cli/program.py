@@ -19,9 +19,8 @@ from typer.core import TyperGroup
 from congenial._version import __version__
 from congenial.cli import ledger
 from congenial.cli.audit import audit
-from congenial.cli.check import check
+from congenial.cli.check import check, compare
 from congenial.cli.command_options import add_to, examples
-from congenial.cli.compare import compare
 from congenial.cli.convert import convert
 from congenial.cli.curve import curve
 from congenial.cli.data import data
@@ -35,10 +34,9 @@ from congenial.cli.init import init, schema
 from congenial.cli.output import complain
 from congenial.cli.publish import publish
 from congenial.cli.reassess import reassess
-from congenial.cli.release import release
+from congenial.cli.release import release, sign
 from congenial.cli.reproduce import reproduce
 from congenial.cli.review import approve, propose
-from congenial.cli.sign import sign
 from congenial.cli.utility import utility
 from congenial.cli.verify import verify
 from congenial.errors import CongenialError, spent_words

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from congenial.figures.statements import Statement
     from congenial.ledger.spent_and_left import Repricing
     from congenial.publication.plan import Plan
-    from congenial.publication.publish_preview import PublishPreview
+    from congenial.publication.workflow import PublishPreview
 
 CONFIDENTIAL = (
     "CONFIDENTIAL until they are published: these figures are computed from the records. Nothing "

@@ -12,46 +12,36 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from congenial.desk import (
-    bundle_screen,
-    data_screen,
-    overview,
-    plan_editor,
-    plan_keys,
-    price_screen,
-    publication_screen,
-    review_screen,
-)
-from congenial.desk.access import Door
-from congenial.desk.desk_settings import DeskSettings
+from congenial.desk import plan_editor, plan_edits, price_screen, screens
+from congenial.desk.access import DeskSettings, Door
 from congenial.desk.visit import Desk, DeskPage
 
 SCREENS = (
-    DeskPage("/", "GET", overview.show_overview),
-    DeskPage("/plans", "POST", overview.make_plan),
-    DeskPage("/plan-keys", "GET", plan_keys.show_keys),
-    DeskPage("/job/{job}", "GET", overview.show_job),
+    DeskPage("/", "GET", screens.show_overview),
+    DeskPage("/plans", "POST", screens.make_plan),
+    DeskPage("/plan-keys", "GET", plan_edits.show_keys),
+    DeskPage("/job/{job}", "GET", screens.show_job),
     DeskPage("/plan/{plan}", "GET", plan_editor.show_plan, "read"),
     DeskPage("/plan/{plan}/check", "POST", plan_editor.check_plan, "read"),
     DeskPage("/plan/{plan}/edit", "POST", plan_editor.edit_plan, "read"),
     DeskPage("/plan/{plan}/save", "POST", plan_editor.save_plan, "propose"),
-    DeskPage("/plan/{plan}/data", "GET", data_screen.show_data, "read"),
-    DeskPage("/plan/{plan}/data/check", "POST", data_screen.check_records, "reserve"),
-    DeskPage("/plan/{plan}/data/fix", "POST", data_screen.fix_plan, "propose"),
+    DeskPage("/plan/{plan}/data", "GET", screens.show_data, "read"),
+    DeskPage("/plan/{plan}/data/check", "POST", screens.check_records, "reserve"),
+    DeskPage("/plan/{plan}/data/fix", "POST", screens.fix_plan, "propose"),
     DeskPage("/plan/{plan}/price", "GET", price_screen.show_price, "read"),
-    DeskPage("/plan/{plan}/review", "GET", review_screen.show_review, "read"),
-    DeskPage("/plan/{plan}/audit", "POST", review_screen.audit_plan, "read"),
-    DeskPage("/plan/{plan}/propose", "POST", review_screen.propose_plan, "propose"),
-    DeskPage("/plan/{plan}/approve", "POST", review_screen.review_plan("approve"), "approve"),
-    DeskPage("/plan/{plan}/refuse", "POST", review_screen.review_plan("refuse"), "refuse"),
-    DeskPage("/plan/{plan}/withdraw", "POST", review_screen.review_plan("withdraw"), "withdraw"),
-    DeskPage("/plan/{plan}/require", "POST", review_screen.require_approval, "require"),
-    DeskPage("/plan/{plan}/release", "GET", publication_screen.show_release, "read"),
-    DeskPage("/plan/{plan}/publish", "POST", publication_screen.publish_figures, "mandates"),
-    DeskPage("/plan/{plan}/draw", "POST", publication_screen.draw_release, "reserve"),
-    DeskPage("/plan/{plan}/budget", "GET", publication_screen.show_budget, "read"),
-    DeskPage("/plan/{plan}/bundle/{release}", "GET", bundle_screen.show_bundle, "read"),
-    DeskPage("/plan/{plan}/bundle/{release}/{file}", "GET", bundle_screen.send_file, "read"),
+    DeskPage("/plan/{plan}/review", "GET", screens.show_review, "read"),
+    DeskPage("/plan/{plan}/audit", "POST", screens.audit_plan, "read"),
+    DeskPage("/plan/{plan}/propose", "POST", screens.propose_plan, "propose"),
+    DeskPage("/plan/{plan}/approve", "POST", screens.review_plan("approve"), "approve"),
+    DeskPage("/plan/{plan}/refuse", "POST", screens.review_plan("refuse"), "refuse"),
+    DeskPage("/plan/{plan}/withdraw", "POST", screens.review_plan("withdraw"), "withdraw"),
+    DeskPage("/plan/{plan}/require", "POST", screens.require_approval, "require"),
+    DeskPage("/plan/{plan}/release", "GET", screens.show_release, "read"),
+    DeskPage("/plan/{plan}/publish", "POST", screens.publish_figures, "mandates"),
+    DeskPage("/plan/{plan}/draw", "POST", screens.draw_release, "reserve"),
+    DeskPage("/plan/{plan}/budget", "GET", screens.show_budget, "read"),
+    DeskPage("/plan/{plan}/bundle/{release}", "GET", screens.show_bundle, "read"),
+    DeskPage("/plan/{plan}/bundle/{release}/{file}", "GET", screens.send_file, "read"),
 )
 
 

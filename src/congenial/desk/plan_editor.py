@@ -9,8 +9,7 @@ from starlette.responses import Response
 
 from congenial.data.predicate import parse
 from congenial.desk import plan_edits
-from congenial.desk.rendering import render, sentence
-from congenial.desk.visit import Visit, as_json
+from congenial.desk.visit import Visit, as_json, render, sentence
 from congenial.desk.workspace import PlanConflictError, changed_lines, save, text_digest
 from congenial.errors import CongenialError, PlanError
 from congenial.kinds.registry import of_section

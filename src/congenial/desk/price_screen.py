@@ -12,7 +12,7 @@ from congenial.desk.visit import NotHereError, Visit
 from congenial.errors import CongenialError
 from congenial.publication.check_document import examine
 from congenial.publication.plan import Plan
-from congenial.report.error_bars import error_bars
+from congenial.report.svg import error_bars
 
 SHOWN = 40  # rows of expected errors of one release
 

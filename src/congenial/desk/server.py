@@ -9,9 +9,8 @@ import socket
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from congenial.desk.access import ENTER
+from congenial.desk.access import ENTER, DeskSettings
 from congenial.desk.desk_app import build
-from congenial.desk.desk_settings import DeskSettings
 from congenial.errors import PlanError
 
 IDLE = 20  # seconds a connection may stay silent after an answer

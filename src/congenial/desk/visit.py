@@ -12,9 +12,10 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 from anyio import to_thread
 from starlette.datastructures import QueryParams
@@ -27,22 +28,57 @@ from starlette.responses import (
     Response,
 )
 
-from congenial.desk.access import Session
-from congenial.desk.desk_settings import (
+from congenial.desk.access import (
     AT_ONCE,
     PATIENCE,
     SLOWEST_ANSWER,
     SLOWEST_WORK,
     DeskSettings,
+    Session,
 )
 from congenial.desk.jobs import Jobs, Tell
-from congenial.desk.rendering import address, render, sentence
 from congenial.desk.workspace import PlanConflictError, Workspace
 from congenial.errors import CongenialError, LedgerError, PlanError
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.roles import Role, allowed, check_role, role_of
+from congenial.privacy.numbers import number
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
+from congenial.report.render import environment
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+@cache
+def _environment() -> Environment:
+    made = environment("congenial.desk", address=address, number=number)
+    made.filters["sentence"] = sentence
+    return made
+
+
+def sentence(words: str) -> str:
+    """Words of an error as a sentence of a page; a key of the plan at their start stays as it is.
+
+    >>> sentence("the plan has no release."), sentence("schema.age: has no levels.")
+    ('The plan has no release.', 'schema.age: has no levels.')
+    """
+    return words[:1].upper() + words[1:] if words.partition(" ")[0].isalpha() else words
+
+
+def address(*parts: str) -> str:
+    """The address of a page: its parts, each made safe for an address.
+
+    >>> address("plan", "a/b.toml", "price")
+    '/plan/a%2Fb.toml/price'
+    """
+    return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def render(template: str, **shown: Any) -> str:
+    """A page from one of the desk's templates."""
+    return _environment().get_template(template).render(shown)
+
 
 # What a page needs: to read, or to add such an event to the ledger; "nothing" has no plan.
 Needs = Literal[

@@ -6,8 +6,13 @@ from typing import Any
 
 from congenial.data.advance import Tell, one_by_one, quiet
 from congenial.data.text_files import neutral, rows_csv
-from congenial.exports.exported_tables import ExportedBundle, ExportedColumn, ExportedTable
-from congenial.exports.file_names import plain_name, unique_names
+from congenial.exports.exported_tables import (
+    ExportedBundle,
+    ExportedColumn,
+    ExportedTable,
+    plain_name,
+    unique_names,
+)
 from congenial.publication.bundle import as_json
 from congenial.publication.bundle_texts import PUBLISHED_COLUMNS, published_rows
 

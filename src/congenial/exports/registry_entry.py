@@ -12,8 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from congenial.data.advance import Tell, quiet
-from congenial.exports.exported_tables import ExportedBundle
-from congenial.exports.file_names import plain_name
+from congenial.exports.exported_tables import ExportedBundle, plain_name
 
 FILL_IN = "FILL IN"
 VARIANTS = {

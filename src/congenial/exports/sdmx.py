@@ -10,8 +10,14 @@ from xml.sax.saxutils import escape, quoteattr
 
 from congenial.data.advance import Tell, one_by_one, quiet
 from congenial.data.text_files import rows_csv
-from congenial.exports.exported_tables import ExportedBundle, ExportedColumn, ExportedTable
-from congenial.exports.file_names import identifier, plain_name, unique_names
+from congenial.exports.exported_tables import (
+    ExportedBundle,
+    ExportedColumn,
+    ExportedTable,
+    identifier,
+    plain_name,
+    unique_names,
+)
 
 AGENCY = "PUBLISHER"
 VERSION = "1.0"

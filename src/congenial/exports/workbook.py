@@ -12,8 +12,7 @@ from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from congenial.data.advance import Tell, one_by_one, quiet
-from congenial.exports.exported_tables import ExportedBundle
-from congenial.exports.file_names import plain_name, unique_names
+from congenial.exports.exported_tables import ExportedBundle, plain_name, unique_names
 from congenial.publication.bundle_texts import PUBLISHED_COLUMNS, published_rows
 
 Cell = object

@@ -23,9 +23,10 @@ from congenial.kinds.kind import (
     Setting,
     Tell,
     exact,
+    further_promise,
     planned,
+    refuse_other_number,
 )
-from congenial.kinds.plan_scenarios import further_promise, refuse_other_number
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient_estimate import (
     EstimateRelease,

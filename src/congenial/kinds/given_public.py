@@ -40,10 +40,11 @@ from congenial.kinds.kind import (
     Setting,
     Tell,
     exact,
+    examine_inference,
+    further_promise,
     planned,
+    refuse_other_number,
 )
-from congenial.kinds.plan_scenarios import further_promise, refuse_other_number
-from congenial.kinds.shared_words import examine_inference
 from congenial.mechanisms.cell_labels import label_names
 from congenial.mechanisms.tables_release import ERRORS
 from congenial.mechanisms.wasserstein.base_measure import (

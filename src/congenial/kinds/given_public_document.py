@@ -15,9 +15,9 @@ from congenial.mechanisms.wasserstein.given_public_release import VALUES, Values
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
 from congenial.privacy.tradeoff import Pure
-from congenial.report.interval_rows import IntervalRow, interval_rows
 from congenial.report.page import PageColumn, PageTable, Picture, folded_table
 from congenial.report.release_page import Facts, release_page
+from congenial.report.svg import IntervalRow, interval_rows
 from congenial.transport.delta_z import meaning
 
 MOST_CELLS = 40  # that can be labelled one under the other

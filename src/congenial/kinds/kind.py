@@ -18,18 +18,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from congenial.data.rational import fraction
 from congenial.data.tabulate import Microdata
-from congenial.errors import BundleError, CongenialError
+from congenial.errors import BundleError, CongenialError, GuaranteeError
+from congenial.figures.figures import Figures
+from congenial.figures.support import support
+from congenial.mechanisms.record_release import RecordRelease
+from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import LIMITED, absurd
 
 if TYPE_CHECKING:
@@ -37,6 +34,7 @@ if TYPE_CHECKING:
     from congenial.data.source import PlannedSource
     from congenial.data.table import Table
     from congenial.figures.figures import Figures
+    from congenial.inference.feasibility import Outlook
     from congenial.ledger.ledger import Ledger
     from congenial.mechanisms.released import Released
     from congenial.pairs.adjacency import Adjacency
@@ -500,3 +498,45 @@ def tabulate(data: Microdata, names: Sequence[str], progress: Tell) -> Table:
     step = "counting the records"
     with data.source.watched(lambda share: progress(Advance(step, share))):
         return data.tabulate(names)
+
+
+# ---- whether `congenial infer` will work on a release, as several kinds say ----------------------
+
+
+def examine_inference(found: Outlook, minutes: float | None = None) -> Document:
+    """Whether `congenial infer` will work, as plain data."""
+    return {
+        "works": found.works,
+        "slow": found.slow,
+        "minutes": None if minutes is None else float(f"{minutes:.2g}"),
+        "why": found.why or None,
+        "remedy": found.remedy or None,
+    }
+
+
+# ---- what both kinds that take `scenarios` share: a table of counts and an  ----------------------
+
+
+def refuse_other_number(figures: Figures, people: int) -> None:
+    """Refuse a number of people other than the published one, once it is published."""
+    if figures.values is None or not figures.equalities:
+        return
+    known = support(figures, ()).totals
+    if known is not None and len(known) == 1 and int(known[0]) != people:
+        raise GuaranteeError(
+            f"scenarios are about {people} people, but {int(known[0])} are published.",
+            remedy="Give the published number.",
+        )
+
+
+def further_promise(release: RecordRelease) -> Guarantee | None:
+    """What the report says about persons besides the promise of the release.
+
+    What a plan assumes about the data is assumed in both.
+    """
+    persons = release.persons
+    if persons is None:
+        return None
+    own = {line for made in release.rebuilt() for line in made.guarantee.assumptions}
+    of_the_plan = tuple(line for line in release.guarantee.assumptions if line not in own)
+    return replace(persons, assumptions=(*persons.assumptions, *of_the_plan))

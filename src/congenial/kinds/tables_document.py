@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from congenial.kinds.kind import Document
-from congenial.kinds.shared_words import examine_inference
+from congenial.kinds.kind import Document, examine_inference
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.mechanisms.released import FILE_LEVEL
 

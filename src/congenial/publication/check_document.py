@@ -5,7 +5,10 @@ as words, for a terminal or a page.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from congenial.data.advance import Advance
 from congenial.errors import GuaranteeError
@@ -13,6 +16,11 @@ from congenial.kinds.kind import Document, Tell
 from congenial.kinds.registry import of_section
 from congenial.publication import workflow
 from congenial.publication.number_of_people import PEOPLE
+from congenial.publication.plan import DIGEST_OF, Plan
+from congenial.publication.table_audit import audit_results
+from congenial.report.page import counted
+from congenial.report.render import page
+from congenial.report.words import Block, Paragraph, blocks, sections
 
 if TYPE_CHECKING:
     from congenial.pairs.adjacency import Adjacency
@@ -216,3 +224,187 @@ def _budget(result: PlanCheck) -> Document:
         "left": budget.left(together),
         "allowed": budget.allows(together),
     }
+
+
+# ---- two plans side by side: exact figures, promise, budget, and errors tab ----------------------
+
+
+@dataclass(frozen=True)
+class InBothPlans:
+    """One thing of both plans: None where a plan has it not."""
+
+    what: str
+    first: str | None
+    second: str | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the plans differ in it."""
+        return self.first != self.second
+
+
+@dataclass(frozen=True)
+class ErrorInBothPlans:
+    """Expected standard deviation of one table's counts under both plans."""
+
+    release: str
+    what: str
+    first: float | None
+    second: float | None
+
+    @property
+    def ratio(self) -> float | None:
+        """Second over first, where both are known and the first is not exact."""
+        if self.first is None or self.second is None or not self.first:
+            return None
+        return self.second / self.first
+
+
+@dataclass(frozen=True)
+class PlanComparison:
+    """Both plans, checked: what is published, promised, spent and to be expected."""
+
+    figures: tuple[InBothPlans, ...]
+    promises: tuple[InBothPlans, ...]
+    budget: tuple[InBothPlans, ...]
+    errors: tuple[ErrorInBothPlans, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        plain = asdict(self)
+        for row, one in zip(plain["errors"], self.errors, strict=True):
+            row["ratio"] = one.ratio
+        return plain
+
+
+def compare_plans(first: Plan, second: Plan, progress: Tell = lambda _: None) -> PlanComparison:
+    """Check both plans and set them side by side. Reads no data; spends nothing."""
+    checked = (workflow.check(plan, again=True, progress=progress) for plan in (first, second))
+    return compare_documents(*(of_check(one, None, (), progress) for one in checked))
+
+
+def compare_documents(first: Document, second: Document) -> PlanComparison:
+    """The same from two checks as plain data."""
+    return PlanComparison(
+        _beside(_figures(first), _figures(second)),
+        _beside(_promises(first), _promises(second)),
+        _beside(_budget_rows(first), _budget_rows(second)),
+        _errors(first, second),
+    )
+
+
+def _beside(first: dict[str, str], second: dict[str, str]) -> tuple[InBothPlans, ...]:
+    return tuple(
+        InBothPlans(what, first.get(what), second.get(what))
+        for what in dict.fromkeys((*first, *second))
+    )
+
+
+def _figures(document: Document) -> dict[str, str]:
+    found = {}
+    for one in document["figures"]:
+        by = f"by {', '.join(one['by'])}" if one["by"] else "in all"
+        bound = one["bound"] or ""
+        found[one["label"]] = bound or f"{by}: {counted(one['figures'] or 1, 'figure')}"
+    return found
+
+
+def _promises(document: Document) -> dict[str, str]:
+    named = {
+        f"release '{one['name']}'": one["per_person"] or "nothing about individual people"
+        for one in document["releases"]
+    }
+    apart = f"{document['adjacency']['records']}"
+    return named | {"records that may differ": apart}
+
+
+def _budget_rows(document: Document) -> dict[str, str]:
+    budget = document["budget"]
+    return {name: str(budget[name]) for name in ("limit", "spent", "asked", "left")}
+
+
+def _errors(first: Document, second: Document) -> tuple[ErrorInBothPlans, ...]:
+    mine, theirs = (_deviations(one) for one in (first, second))
+    return tuple(
+        ErrorInBothPlans(*key, mine.get(key), theirs.get(key))
+        for key in dict.fromkeys((*mine, *theirs))
+    )
+
+
+def _deviations(document: Document) -> dict[tuple[str, str], float]:
+    return {
+        (release["name"], row["what"]): row["standard_deviation"]
+        for release in document["releases"]
+        for row in release["accuracy"]
+    }
+
+
+# ---- a plan as one self-contained page, to send to a reviewer before anythi ----------------------
+
+
+Facts = tuple[tuple[str, str], ...]
+Sections = list[tuple[str, list[Block]]]
+
+
+@dataclass(frozen=True)
+class ReviewContent:
+    """What the page shows: the check in short and in full, questions, attacks, and the plan."""
+
+    title: str
+    basis: str
+    from_records: bool
+    in_short: Sections
+    questions: tuple[str, ...]
+    attacks: Facts
+    sections: Sections
+    identity: Facts
+    text: str
+
+
+def review(plan: Plan, document: Document, text: str, name: str) -> ReviewContent:
+    """The page's content: a checked plan, its check as plain data, its text and the file's name."""
+    return ReviewContent(
+        plan.schema.about.title or name,
+        document["basis"],
+        any(isinstance(getattr(one, "modelling", None), Fraction) for one in plan.release),
+        sections(words(document)),
+        questions(plan, document),
+        tuple((one.name, one.told) for one in audit_results(plan)),
+        sections(words(document, full=True)),
+        (
+            ("File", name),
+            (DIGEST_OF, plan.digest),
+            *((f"SHA-256 of {one}", digest) for one, digest in plan.file_digests.items()),
+        ),
+        text,
+    )
+
+
+def questions(plan: Plan, document: Document) -> tuple[str, ...]:
+    """What a reviewer should ask of this plan."""
+    figures = document["figures"]
+    asked = blocks(
+        "review_questions.txt",
+        check=document,
+        checked_unit=plan.unit.checked,
+        no_ground=[one["label"] for one in figures if not one["because"]],
+        many=[one["label"] for one in figures if one["figures"] > 1],
+        weak=[one["name"] for one in document["releases"] if not _by_theorem(one)],
+    )
+    return tuple(block.text for block in asked if isinstance(block, Paragraph))
+
+
+def review_html(plan: Plan, document: Document, text: str, name: str) -> str:
+    """The review as one HTML document."""
+    return page("review.html", review=review(plan, document, text, name))
+
+
+def write_review(plan: Plan, document: Document, plan_file: Path, out: Path) -> None:
+    """Write the page of the plan in a file."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    made = review_html(plan, document, Plan.read(plan_file), plan_file.name)
+    out.write_text(made, encoding="utf-8")
+
+
+def _by_theorem(release: Document) -> bool:
+    return str(release["guarantee"]["basis"]).startswith("theorem")

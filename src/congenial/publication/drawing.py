@@ -26,11 +26,19 @@ from congenial.errors import (
     SpentNote,
 )
 from congenial.kinds.kind import Offer
-from congenial.ledger.ledger import Ledger
+from congenial.ledger.ledger import Ledger, Reservation
 from congenial.ledger.spent_and_left import guess_after_all
+from congenial.ledger.state import Entry
 from congenial.privacy.guarantee import Guarantee
-from congenial.publication import bundle
-from congenial.publication.claim import Claim, claimed, nothing_drawn, refuse_kept, room_for
+from congenial.publication import bundle, rerender
+from congenial.publication.claim import (
+    Claim,
+    claimed,
+    nothing_drawn,
+    refuse_kept,
+    room_for,
+    unpacked,
+)
 from congenial.publication.plan import Plan
 
 
@@ -231,3 +239,74 @@ def _obey(number: int, usual: Any) -> None:
     if usual is signal.SIG_DFL:
         raise SystemExit(128 + number)
     signal.raise_signal(number)
+
+
+# ---- finish releases that were drawn, and so are paid for, and whose bundle ----------------------
+
+
+Report = Callable[[Any, str], str]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A release that has its bundle and its record now."""
+
+    name: str
+    folder: Path
+    digest: str
+
+
+def finish(ledger: Ledger, folder: Path, report: Report = rerender.report) -> list[Finished]:
+    """Finish every release whose drawn values are kept in `folder`; spends nothing.
+
+    What was given up in the ledger is refused: its record can no longer be made.
+    """
+    done = []
+    for kept in sorted(folder.glob(".*.drawn")):
+        place = kept.with_name(kept.name.removeprefix(".").removesuffix(".drawn"))
+        with claimed(place) as claim:
+            if claim.kept.exists():  # another run may have finished it meanwhile
+                done.append(_finished(ledger, claim, report))
+    return done
+
+
+def _finished(ledger: Ledger, claim: Claim, report: Report) -> Finished:
+    release, drawn = unpacked(claim.kept)
+    entry = _entry(ledger, release, claim)
+    with after_draw(drawn.name, drawn.guarantee, claim):
+        digest = entry.bundle_digest
+        if entry.status == "drawn":
+            digest = _written(ledger, claim, drawn, report)
+            Reservation(ledger, release).commit(digest)
+    claim.done()
+    return Finished(drawn.name, claim.folder, digest)
+
+
+def _entry(ledger: Ledger, release: str, claim: Claim) -> Entry:
+    entry = ledger.find(release)
+    if entry is None or entry.status not in ("drawn", "committed"):
+        status = "is not in this ledger" if entry is None else f"is {entry.status} in the ledger"
+        raise BundleError(
+            f"what is saved in '{claim.kept}' {status}, so it cannot be recorded as published.",
+            remedy="Name the ledger in which it was drawn. Delete the file if the release was "
+            "given up.",
+        )
+    return entry
+
+
+def _written(ledger: Ledger, claim: Claim, drawn: Any, report: Report) -> str:
+    """The digest of the bundle, which is written unless it is there already."""
+    if claim.folder.exists():
+        there = bundle.read_index(claim.folder).get("files", {})
+        files = {name: bundle.sha256(text) for name, text in bundle.drawn_files(drawn).items()}
+        if any(there.get(name) != digest for name, digest in files.items()):
+            raise BundleError(
+                f"'{claim.folder}' contains other files.",
+                remedy="Move it away, then finish again.",
+            )
+        return bundle.sha256(bundle.read_bytes(claim.folder / bundle.INDEX))
+    words = promise_of(drawn.guarantee, ledger)
+    page = report(drawn, words)
+    prepared = bundle.write(drawn, claim.folder, words, page, claim.partial)
+    prepared.publish()
+    return prepared.digest

@@ -280,7 +280,7 @@ class Plan(Section):
     @cached_property
     def file_digests(self) -> dict[str, str]:
         """SHA-256 of the files that the plan names besides its data, by name."""
-        from congenial.publication.plan_files import file_digests
+        from congenial.publication.plan_sections import file_digests
 
         return file_digests(self._plain(), self.folder)
 

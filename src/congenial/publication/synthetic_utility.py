@@ -17,9 +17,8 @@ from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, PlanError
 from congenial.kinds.registry import of_section
 from congenial.publication import workflow
-from congenial.publication.bundle import read
+from congenial.publication.bundle import private_file, private_folder, read
 from congenial.publication.plan import Plan
-from congenial.publication.private import private_file, private_folder
 from congenial.report import utility_page
 from congenial.synthesis import utility_documents
 from congenial.synthesis.certified import Synthesizer

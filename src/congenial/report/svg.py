@@ -7,12 +7,15 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
+from itertools import chain
 from textwrap import wrap
 
 BLUE, INK, GREY, LINE = "#0072b2", "#1c2530", "#5b6673", "#e6eaee"
 COLOURS = (BLUE, "#d55e00", "#009e73", "#cc79a7", "#9aa5b1")  # colour-blind readers tell them apart
 FONT, LETTER, ROW = 13, 8, 20  # pixels: of letters, the width of one in wide fonts, a line of text
+WIDTH = 390  # pixels of a picture
 KEY = 36  # where the words of a legend begin
 MOST_TICKS = 5  # beside the first
 
@@ -103,3 +106,166 @@ def _number(value: float) -> str:
     ('20,000', '0.25', '-3', '2e-05')
     """
     return f"{value:,.10g}"
+
+
+# ---- a picture of errors: one bar per table, its length the logarithm of th ----------------------
+
+
+BAR_ROW, BAR = 40, 16
+NUMBERS = 90  # room for a number behind the longest bar
+
+
+def error_bars(rows: Sequence[tuple[str, float]]) -> str:
+    """Bars for positive numbers, as the address of an `img`; 0 is said to be exact."""
+    largest = max((value for _, value in rows), default=0.0)
+    drawn = []
+    for at, (label, value) in enumerate(rows):
+        y = BAR_ROW * at
+        length = (WIDTH - NUMBERS) * _share(value, largest)
+        number = f"{value:,.2f}" if value else "exact"
+        drawn += [
+            words(0, y + 14, short(label, WIDTH)),
+            f'<rect x="0" y="{y + 19}" width="{length:.1f}" height="{BAR}" fill="{BLUE}"/>',
+            words(length + (LETTER - 1) * bool(length), y + 32, number, GREY),
+        ]
+    return address(WIDTH, BAR_ROW * len(rows) + 4, drawn)
+
+
+def _share(value: float, largest: float) -> float:
+    """log(1 + value), relative to the largest."""
+    return math.log1p(value) / math.log1p(largest) if largest > 0 else 0.0
+
+
+# ---- a picture of gaussian laws: a panel for each statistic, and in it, for ----------------------
+
+
+PANEL, PLOT = 172, 120
+POINTS, REACH = 81, 3.2  # of a curve: points, and standard deviations to either side
+DASHED = ' stroke-dasharray="5 4"'
+
+
+@dataclass(frozen=True)
+class LawCurve:
+    """A statistic in one scenario: its mean, its standard deviation as fitted and with noise."""
+
+    scenario: str
+    mean: float
+    fitted: float
+    noisy: float
+
+
+def law_curves(panels: Sequence[tuple[str, Sequence[LawCurve]]]) -> str:
+    """The picture as the address of an `img`: for each statistic its name and its curves."""
+    scenarios = list(dict.fromkeys(curve.scenario for _, curves in panels for curve in curves))
+    colours = {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(scenarios)}
+    drawn = list(
+        chain.from_iterable(
+            _panel(PANEL * at, name, curves, colours) for at, (name, curves) in enumerate(panels)
+        )
+    )
+    keys = [(colours[name], "", name) for name in scenarios]
+    keys += [(INK, "", "as fitted"), (INK, DASHED, "with noise")]
+    marks = [
+        (f'<path d="M0 0h28" stroke="{colour}" stroke-width="2"{dash}/>', said)
+        for colour, dash, said in keys
+    ]
+    end, below = legend(PANEL * len(panels) + 4, WIDTH, marks)
+    return address(WIDTH, end, [*drawn, *below])
+
+
+def _panel(top: float, name: str, curves: Sequence[LawCurve], colours: dict[str, str]) -> list[str]:
+    """One statistic: its name, the axis of its values, and its curves; densities begin at 0."""
+    ends = [curve.mean + side * REACH * curve.noisy for curve in curves for side in (-1, 1)]
+    values = ticks(min(ends), max(ends))
+    start, width = values[0], (values[-1] - values[0]) or 1.0
+    least = min(min(curve.fitted, curve.noisy) for curve in curves)  # highest where it is narrowest
+    plot, bottom, edge = top + 24, top + 24 + PLOT, room(values)
+    drawn = [words(0, top + 14, short(name, WIDTH)), axis(values, edge, WIDTH - edge, plot, bottom)]
+    for curve in curves:
+        for deviation, dash in ((curve.fitted, ""), (curve.noisy, DASHED)):
+            places = []
+            for at in range(POINTS):
+                z = REACH * (2 * at / (POINTS - 1) - 1)
+                share = (curve.mean + z * deviation - start) / width
+                height = least / deviation * math.exp(-z * z / 2)
+                x = edge + share * (WIDTH - 2 * edge)
+                places.append(f"{x:.1f} {bottom - (PLOT - 4) * height:.1f}")
+            drawn.append(
+                f'<path d="M{"L".join(places)}" fill="none" stroke="{colours[curve.scenario]}" '
+                f'stroke-width="1.8"{dash}/>'
+            )
+    return drawn
+
+
+# ---- a picture of values: one row per cell, a point for its value, a bar fo ----------------------
+
+
+LABELS, FOOT = 180, 26
+
+
+@dataclass(frozen=True)
+class IntervalRow:
+    """A value and its interval; `low` = `high` where there is none. Exact: figures tell it.
+
+    `before`: what was public before, where something was.
+    """
+
+    label: str
+    value: float
+    low: float
+    high: float
+    exact: bool = False
+    before: float | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest number that is drawn."""
+        drawn = [self.low, self.high, self.value]
+        drawn += [] if self.before is None else [self.before]
+        return min(drawn), max(drawn)
+
+
+def interval_rows(rows: Sequence[IntervalRow], point: str = "", diamond: str = "") -> str:
+    """The picture as the address of an `img`; exact values are hollow diamonds.
+
+    `point`, `diamond`: what these marks are, for a legend below.
+    """
+    lows, highs = zip(*(row.ends for row in rows), strict=True)
+    low, high = min(lows), max(highs)
+    low = 0 if 0 < low < 0.6 * high else low  # the axis begins at 0 where that costs little room
+    values = ticks(low, high, least=1)
+    bottom = ROW * len(rows) + 6
+    left = min(LABELS, 30 + LETTER * max(len(row.label) for row in rows))
+    right = WIDTH - room(values)
+
+    def across(value: float) -> float:
+        return left + (value - values[0]) / (values[-1] - values[0]) * (right - left)
+
+    drawn = [axis(values, left, right, 0, bottom)]
+    for at, row in enumerate(rows):
+        y = ROW * at + 12
+        drawn.append(words(left - 12, y + 4, short(row.label, LABELS - 12), anchor="end"))
+        if row.before is not None:
+            drawn.append(_diamond(across(row.before), y))
+        drawn.append(_mark(row, across(row.value), (across(row.low), across(row.high)), y))
+    marks = ((_point(14, 0), point), (_diamond(14, 0), diamond))
+    end, below = legend(bottom + FOOT, WIDTH, [(mark, said) for mark, said in marks if said])
+    return address(WIDTH, end, [*drawn, *below])
+
+
+def _mark(row: IntervalRow, x: float, ends: tuple[float, float], y: float) -> str:
+    """A point on its bar, or a hollow diamond."""
+    if row.exact:
+        return _diamond(x, y)
+    low, high = (f"{end:.1f}" for end in ends)
+    path = f"M{low} {y:.0f}H{high}M{low} {y - 4:.0f}v8M{high} {y - 4:.0f}v8"
+    bar = f'<path d="{path}" stroke="{BLUE}" stroke-width="1.6"/>' if low != high else ""
+    return bar + _point(x, y)
+
+
+def _point(x: float, y: float) -> str:
+    return f'<circle cx="{x:.1f}" cy="{y:.0f}" r="3.4" fill="{BLUE}"/>'
+
+
+def _diamond(x: float, y: float) -> str:
+    return f'<path d="M{x - 5:.1f} {y:.0f}l5 -5l5 5l-5 5z" fill="white" stroke="{INK}"/>'

@@ -29,8 +29,6 @@ from congenial.privacy.guarantee import BASIS_WORDS
 from congenial.privacy.numbers import number, small
 from congenial.privacy.tradeoff import Pure
 from congenial.report.accuracy import error_rows
-from congenial.report.error_bars import error_bars
-from congenial.report.interval_rows import IntervalRow, interval_rows
 from congenial.report.page import (
     LARGEST_TABLE,
     PageColumn,
@@ -41,6 +39,7 @@ from congenial.report.page import (
     table,
 )
 from congenial.report.release_page import Facts, example_condition, literal, release_page
+from congenial.report.svg import IntervalRow, error_bars, interval_rows
 
 Document = dict[str, Any]
 ENDS = ("low", "high")

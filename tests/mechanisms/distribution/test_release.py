@@ -18,7 +18,7 @@ from congenial.data.vector_statistics import Statistic, Statistics, Vector
 from congenial.errors import BundleError, DataError, InferenceError
 from congenial.figures.figures import Figures
 from congenial.inference import estimate
-from congenial.kinds.statistics_document import StatisticsReport
+from congenial.kinds.statistics import StatisticsReport
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.persons import person_promise
