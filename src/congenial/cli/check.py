@@ -1,4 +1,4 @@
-"""`congenial check`: what a plan would promise and how accurate it would be, before a release."""
+"""`congenial check` and `compare`: what plans would promise and how accurate they would be."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def next_command(plan: Plan, path: Path, ledger: Ledger | None) -> str:
     return shlex.join(words)
 
 
-# ---- `congenial compare`: two plans side by side, before any data are read -----------------------
+# ---- compare -------------------------------------------------------------------------------------
 
 
 @with_examples("congenial compare plan.toml other.toml", "congenial compare a.toml b.toml --json")

@@ -1,4 +1,4 @@
-"""`congenial release`: draw the protected tables; the only command that spends privacy."""
+"""`congenial release` draws, the only command that spends privacy; `congenial sign` signs."""
 
 from __future__ import annotations
 

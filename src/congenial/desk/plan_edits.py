@@ -1,7 +1,7 @@
 """Edits of a plan from the fields of a form. Comments, order and layout of its text stay.
 
 tomlkit keeps the text as a tree, and an edit changes one node of it. Which keys there are and what
-they may hold is the plan model's to say (`plan_keys.typed`, `plan_problems.refuse_section`). The
+they may hold is the plan model's to say (`typed`, `plan_problems.refuse_section`). The
 new text is read again: it must say what the tree says, or nothing is changed.
 """
 
@@ -407,7 +407,7 @@ def _without_note(text: str, start: str) -> str:
     )
 
 
-# ---- which keys a section of a plan takes and what they hold, from the json ----------------------
+# ---- keys of a plan, from its JSON schema --------------------------------------------------------
 
 
 def show_keys(visit: Visit) -> Response:  # noqa: ARG001 - the same for everybody

@@ -1,4 +1,9 @@
-"""Publishing the exact figures and drawing releases, as jobs with progress; the budget."""
+"""The screens of the desk but for the plan's form and its price: the first page, a bundle, the
+figures and releases of a plan, the budget, the check of the records, the review.
+
+What the records hold is confidential: how many rows, which values and which rows stand in a private
+folder on the desk's machine, and no page shows them.
+"""
 
 from __future__ import annotations
 
@@ -248,7 +253,7 @@ def show_budget(visit: Visit) -> Response:
     )
 
 
-# ---- the check of the records: which columns have which problem, and where  ----------------------
+# ---- the check of the records --------------------------------------------------------------------
 
 
 EXAMPLES = 20  # values of each problem, in the private folder only
@@ -327,7 +332,7 @@ def check_records(visit: Visit) -> Response:
     return start_job(visit, "Checking the records", work, address("plan", visit.key, "data"))
 
 
-# ---- review: what changed since the last approved plan, what is promised, a ----------------------
+# ---- review --------------------------------------------------------------------------------------
 
 
 USUAL = 200_000  # draws of each pair of neighbours

@@ -500,7 +500,7 @@ def tabulate(data: Microdata, names: Sequence[str], progress: Tell) -> Table:
         return data.tabulate(names)
 
 
-# ---- whether `congenial infer` will work on a release, as several kinds say ----------------------
+# ---- what several kinds say alike ----------------------------------------------------------------
 
 
 def examine_inference(found: Outlook, minutes: float | None = None) -> Document:
@@ -512,9 +512,6 @@ def examine_inference(found: Outlook, minutes: float | None = None) -> Document:
         "why": found.why or None,
         "remedy": found.remedy or None,
     }
-
-
-# ---- what both kinds that take `scenarios` share: a table of counts and an  ----------------------
 
 
 def refuse_other_number(figures: Figures, people: int) -> None:

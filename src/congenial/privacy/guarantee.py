@@ -150,7 +150,7 @@ class Guarantee:
             and self.basis == other.basis
             and self.citation == other.citation
             and set(other.assumptions) <= set(self.assumptions)
-            and set(other.not_covered) <= set(self.not_covered)
+            and set(other.left_open) <= set(self.left_open)
         )
 
     def compose(self, other: Guarantee) -> Guarantee:

@@ -407,7 +407,7 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-# ---- folders for confidential numbers: only their owner may look inside, an ----------------------
+# ---- folders for confidential numbers, never inside a bundle -------------------------------------
 
 
 def private_folder(folder: Path) -> Path:

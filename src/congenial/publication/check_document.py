@@ -1,5 +1,5 @@
 """The check of a plan as plain data, which `congenial check --json` prints and the desk shows, and
-as words, for a terminal or a page.
+as words, for a terminal or a page; two plans compared, and the page for a reviewer.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def _budget(result: PlanCheck) -> Document:
     }
 
 
-# ---- two plans side by side: exact figures, promise, budget, and errors tab ----------------------
+# ---- two plans side by side ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -339,7 +339,7 @@ def _deviations(document: Document) -> dict[tuple[str, str], float]:
     }
 
 
-# ---- a plan as one self-contained page, to send to a reviewer before anythi ----------------------
+# ---- the page for a reviewer ---------------------------------------------------------------------
 
 
 Facts = tuple[tuple[str, str], ...]

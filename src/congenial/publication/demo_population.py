@@ -1,4 +1,4 @@
-"""The demo population: about 300,000 invented people in 24 counties of 3 states.
+"""Made-up people: about 300,000 in 24 counties of 3 states, or a nation of any size.
 
 Drawn with NumPy's PCG64 generator from a fixed seed, so that everybody sees the same people. That
 generator makes the *people*; it has no part in protecting them, which takes the operating system's
@@ -151,7 +151,7 @@ def _share_of_men(age: NDArray[np.int64]) -> NDArray[np.float64]:
     return share
 
 
-# ---- a made-up nation of any size: blocks in groups, tracts, counties and s ----------------------
+# ---- a made-up nation of any size ----------------------------------------------------------------
 
 
 LEVELS = ("block", "group", "tract", "county", "state")

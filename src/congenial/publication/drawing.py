@@ -241,7 +241,7 @@ def _obey(number: int, usual: Any) -> None:
     signal.raise_signal(number)
 
 
-# ---- finish releases that were drawn, and so are paid for, and whose bundle ----------------------
+# ---- releases that were drawn and never finished -------------------------------------------------
 
 
 Report = Callable[[Any, str], str]

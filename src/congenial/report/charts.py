@@ -1,4 +1,8 @@
-"""Pictures of results, drawn with Altair and rendered offline like those of a release."""
+"""Pictures of results, drawn with Altair and rendered offline like those of a release.
+
+`chart` takes a result with its specification. Each kind of drawing takes the specification and the
+points (one dictionary per row, with the plain names of `FIELDS`) and has no title and no panels.
+"""
 
 from __future__ import annotations
 

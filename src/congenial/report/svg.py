@@ -1,5 +1,7 @@
-"""What pictures drawn by hand share. Without any library a page that `verify` writes again is the
-same to the letter, pictures included; as an image an SVG can run no script and load nothing.
+"""Pictures drawn by hand: errors, laws, values with their intervals.
+
+Without any library a page that `verify` writes again is the same to the letter, pictures included;
+as an image an SVG can run no script and load nothing.
 """
 
 from __future__ import annotations
@@ -108,7 +110,7 @@ def _number(value: float) -> str:
     return f"{value:,.10g}"
 
 
-# ---- a picture of errors: one bar per table, its length the logarithm of th ----------------------
+# ---- errors: a bar for each table ----------------------------------------------------------------
 
 
 BAR_ROW, BAR = 40, 16
@@ -136,7 +138,7 @@ def _share(value: float, largest: float) -> float:
     return math.log1p(value) / math.log1p(largest) if largest > 0 else 0.0
 
 
-# ---- a picture of gaussian laws: a panel for each statistic, and in it, for ----------------------
+# ---- Gaussian laws: a panel for each statistic ---------------------------------------------------
 
 
 PANEL, PLOT = 172, 120
@@ -197,7 +199,7 @@ def _panel(top: float, name: str, curves: Sequence[LawCurve], colours: dict[str,
     return drawn
 
 
-# ---- a picture of values: one row per cell, a point for its value, a bar fo ----------------------
+# ---- values: a point, its interval, a hollow diamond for what is exact ---------------------------
 
 
 LABELS, FOOT = 180, 26

@@ -63,7 +63,7 @@ def told(made: DistributionMechanism, said: Guarantee) -> bool:
         and said.basis == made.basis
         and said.citation in (made.citation, made.citation + MORE_NOISE)
         and set(made.certain) <= set(said.assumptions)
-        and set(made.not_covered) <= set(said.not_covered)
+        and set(made.not_covered) <= set(said.left_open)
         and all(any(line.startswith(figure) for line in said.assumptions) for figure in figures)
     )
 
