@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from congenial.cli.command_options import Json, with_examples
-from congenial.cli.output import Document, emit, say, working
+from congenial.cli.output import Document, answer, emit, say, working
 from congenial.errors import PlanError
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from congenial.publication.plan import Plan
     from congenial.sampling.randomness import Randomness
 
+FOR_CURATOR = "CONFIDENTIAL: computed from the modelling data, for the curator only."
 _ENDS = ("value", "low", "high")
 BROKEN = 1  # the attack does better than the promise allows
 
@@ -59,22 +60,29 @@ def audit(
     modelling data with --property; spends nothing. Exit code 1 if an attack does better than the
     promise allows.
     """
+    from congenial.publication.plan import Plan
+
     if whole:
         with working("attacking"):
-            from congenial.publication.plan import Plan
-
             document = attack(Plan.load(source), repetitions, out, seed)
-        emit(document) if as_json else show(document)
-        broken = any(one["violated"] for one in document["attacks"])
+        emit(document) if as_json else _show_property(document)
+        attacks = document["attacks"]
     else:
-        from congenial.cli import audit_tables
-        from congenial.publication.table_audit import AuditEffort
+        with working("choosing pairs of datasets to attack") as progress:
+            from congenial.publication import table_audit
 
-        effort = AuditEffort(draws, pairs, delta, seed)
-        document = audit_tables.attack(source, tuple(name or ()), effort, out)
-        emit(document) if as_json else audit_tables.show(document)
-        broken = any(one["violated"] for one in document["audits"])
-    if broken:
+            effort = table_audit.AuditEffort(draws, pairs, delta, seed)
+            names = tuple(name or ())
+            if source.is_dir():
+                attacks = table_audit.attack_bundle(source, effort, names, progress)
+            else:
+                attacks = table_audit.attack_plan(Plan.load(source), effort, names, progress)
+        document = {"audits": attacks}
+        if out is not None:
+            written = [path for one in attacks for path in table_audit.write_with_picture(one, out)]
+            document["files"] = [str(path) for path in written]
+        answer("audit.txt", as_json, audit=document)
+    if any(found["violated"] for found in attacks):
         raise typer.Exit(BROKEN)
 
 
@@ -149,11 +157,9 @@ def _write(
     found: StatisticsCheck, attacks: list[Document], out: Path, seed: int | None
 ) -> list[str]:
     """CONFIDENTIAL: the attack and the assumptions, as JSON, CSV and pictures."""
-    from congenial.cli.audit_pictures import FOR_CURATOR, laws_chart, save
     from congenial.mechanisms.distribution.assumptions import histograms
     from congenial.papers import catalogue
     from congenial.publication.bundle import private_file, private_folder
-    from congenial.report import pictures
 
     private_folder(out)
     name = found.section.name
@@ -182,20 +188,27 @@ def _write(
     }
     assumed = {
         "title": f"Distributions assumed by '{name}'",
-        "source": f"{FOR_CURATOR} Sampled statistics and the fitted distributions",
+        "source": f"{FOR_CURATOR} Bars: sampled statistics; lines: the fitted distributions.",
         "item": "assumptions",
         **histograms(found.fit),
+        "chart": {
+            "kind": "histogram",
+            "x": "from",
+            "x2": "to",
+            "y": "sampled density",
+            "line": "Gaussian density",
+            "by": "scenario",
+            "facet": "statistic",
+            "x_free": True,
+            "y_free": True,
+        },
     }
     shared = {"paper": name, "seed": seed}
     written = [path for one in (inference, assumed) for path in catalogue.write(one | shared, out)]
-    if pictures.available():
-        drawn = laws_chart(str(assumed["title"]), assumed["rows"])
-        written += save(drawn, out, f"{name}-assumptions")
     return [str(private_file(path)) for path in written]
 
 
-def show(document: Document) -> None:
-    """The attack for people."""
+def _show_property(document: Document) -> None:
     from congenial.privacy.numbers import percent
 
     say(

@@ -145,6 +145,61 @@ def write_audit(one: Document, folder: Path) -> Path:
     return path
 
 
+def write_with_picture(one: Document, folder: Path) -> list[Path]:
+    """The result as JSON, and the trade-off curve as pictures where these can be drawn."""
+    from congenial.report import pictures
+
+    written = [write_audit(one, folder)]
+    if pictures.available() and one["curve"]["rows"]:
+        drawn = _trade_off_chart(one)
+        for ending in ("svg", "png"):
+            written.append(written[0].with_suffix(f".{ending}"))
+            options = {"scale_factor": 2} if ending == "png" else {}
+            drawn.save(str(written[-1]), format=ending, **options)
+    return written
+
+
+def _trade_off_chart(one: Document) -> Any:
+    """The measured trade-off function with its band, over the promised one."""
+    from congenial.report.pictures import BLUE, INK, altair, chart_of, styled
+
+    alt = altair()
+    keys = ("alpha", "promised", "measured", "low", "high")
+    rows = [dict(zip(keys, row, strict=True)) for row in one["curve"]["rows"]]
+    promise = "the promise: no test can be below this line"
+    attacked = "the attack, estimated: the promise is broken only if the whole 95 % band is below"
+    lines = [
+        {"alpha": row["alpha"], "f": row[key], "which": which}
+        for row in rows
+        for key, which in (("promised", promise), ("measured", attacked))
+    ]
+    scale = alt.Scale(domain=[0, 1])
+    x = alt.X("alpha:Q", title=one["curve"]["columns"][0], scale=scale, axis=alt.Axis(tickCount=5))
+    y = alt.Y("f:Q", title="type II error", scale=scale, axis=alt.Axis(tickCount=5))
+    colour = alt.Color(
+        "which:N",
+        scale=alt.Scale(domain=[promise, attacked], range=[INK, BLUE]),
+        legend=alt.Legend(title=None, orient="bottom", columns=1, labelLimit=480),
+    )
+    band = (
+        chart_of(rows)
+        .mark_area(opacity=0.25, color=BLUE)
+        .encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q")
+    )
+    curves = chart_of(lines).mark_line(strokeWidth=1.6)
+    drawn = alt.layer(band, curves.encode(x=x, y=y, color=colour))
+    title = alt.Title(
+        f"{one['name']}: distinguishing two datasets",
+        subtitle=[
+            f"{one['mechanism']}, {one['promised']}; {one['draws']:,} draws of each pair.",
+            "Type I error: the first dataset is taken for the second; type II error: the reverse.",
+        ],
+        anchor="start",
+        offset=12,
+    )
+    return styled(drawn.properties(width=360, height=360, title=title))
+
+
 @dataclass(frozen=True)
 class AuditResult:
     """What the last attack on one release of a plan found, for its reviewer."""

@@ -23,7 +23,8 @@ from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.persons import person_promise
 from congenial.mechanisms.distribution.rebuild_statistics import rebuild
-from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
+from congenial.mechanisms.distribution.statistics_release import ENOUGH, StatisticsRelease
+from congenial.mechanisms.distribution.target import Target
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.stated_laws import GaussianLaw
@@ -57,6 +58,22 @@ def test_a_question_about_a_table_is_refused_with_what_can_be_asked():
     release = calibrated().release(Vector(QUERY.names, [2.03, 44], 100), SeededRandomness(1))
     with pytest.raises(InferenceError, match=r"age.*statistics\.csv and in release\.interval"):
         estimate(release, "count(sex = 'f')")
+
+
+def test_noise_is_enough_where_the_stated_laws_need_none():
+    """Fitted laws may be within delta of each other, and noise was built for refits besides. Laws
+    that need noise still refuse less of it.
+    """
+    noise = VectorNoise.laplace(np.eye(1), 3.7)
+    query = Statistics(SCHEMA, (Statistic.mean("age"),))
+    for means, deviation, enough in (((45.634, 45.635), 2.8, True), ((0.0, 8.0), 0.1, False)):
+        laws = [GaussianLaw.of(f"{mean}", [mean], [[deviation]]) for mean in means]
+        pairs = DistributionPairs.given(query, laws)
+        source = "distribution-privacy, Theorem 3.2"
+        target = Target(1, 0.001)
+        made = DistributionMechanism("approximate_wasserstein", pairs, noise, target, source)
+        release = made.release(Vector(query.names, [2.0], 100), SeededRandomness(1))
+        assert release.checks()[ENOUGH] is enough
 
 
 def test_a_mechanism_is_built_again_from_its_promise():

@@ -192,10 +192,13 @@ class StatisticsRelease(RecordRelease):
             request = Request(pairs, Target(promised.eps, delta), assume_equal=equal)
             with suppress(StructureError):  # covariances that differ, where they must not
                 needed.append(KINDS[kind.mechanism].build(request, float(promised.eps)))
-        enough = any(
-            name.rank == self.noise.rank
-            and bool((name.scales <= self.noise.scales * (1 + 1e-9)).all())
-            for name in needed
+        enough = any(  # where no noise is needed (built for refits, it was), any is enough
+            not noise.rank
+            or (
+                noise.rank == self.noise.rank
+                and bool((noise.scales <= self.noise.scales * (1 + 1e-9)).all())
+            )
+            for noise in needed
         )
         return enough or (bool(KINDS[kind.mechanism].needs) and self._reaches_means())
 
