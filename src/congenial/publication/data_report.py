@@ -12,6 +12,7 @@ from typing import Any
 
 from congenial.data.data_check import check_data
 from congenial.data.data_problems import DataCheck
+from congenial.data.text_files import rows_csv
 from congenial.publication.bundle import private_file, private_folder
 from congenial.publication.plan import Plan
 
