@@ -119,6 +119,14 @@ def test_the_index_and_the_navigation_list_every_page() -> None:
     assert sorted(placed) == sorted(names)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_a_table_has_a_header(page: Path) -> None:
+    """A blank line inside a table leaves rows that no site shows as a table."""
+    for part in page.read_text().split("\n\n"):
+        rows = part.strip().splitlines()
+        assert not rows[0].startswith("| ") or set(rows[1]) <= set("|-: "), rows[0]
+
+
 GUIDES = sorted([*(DOCS / "tutorial").glob("*.md"), *(DOCS / "how-to").glob("*.md")])
 
 
