@@ -88,7 +88,7 @@ EVERYBODY_KNOWN = {
 def test_words_say_that_nothing_is_left_and_a_release_is_refused(name):
     pairs = SemiAdjacent(EVERYBODY_KNOWN[name])
     assert pairs.a_star.words.startswith("0 (exact, by ")
-    assert pairs.words.endswith("there is only one, so nothing is left to protect")
+    assert pairs.words.endswith("so nothing but numbers that are summed is left to protect")
     assert neighbourhood(pairs) == "destroyed"
     assert pairs.nothing_left
     for mechanism in ("auto", "congenial_counts"):

@@ -146,8 +146,8 @@ def guesser_in_words(records: int) -> str:
 def no_pairs_in_words(figures: Figures) -> str:
     """The same where a* = 0."""
     return (
-        f"datasets that agree with {_agree_with(figures)}: there is only one, so nothing is left "
-        "to protect"
+        f"datasets that agree with {_agree_with(figures)} and differ in one person's record; "
+        "only one table of counts agrees, so nothing but numbers that are summed is left to protect"
     )
 
 
