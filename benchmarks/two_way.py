@@ -10,8 +10,6 @@ import time
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from congenial.sampling import (
     DiscreteGaussian,
     DoubleGeometric,
@@ -20,7 +18,6 @@ from congenial.sampling import (
     SystemRandomness,
 )
 from congenial.sampling.lattice_gaussian import GroupedGaussian, TwoWayGaussian
-from congenial.sampling.two_way_counts import TwoWayCounts
 from congenial.sampling.two_way_noise import TwoWayNoise
 
 EPS = Fraction(1, 4)
@@ -80,33 +77,7 @@ def noise_rows(randomness: Randomness) -> list[dict[str, Any]]:
     return rows
 
 
-def tables() -> list[tuple[str, Any, int]]:
-    rng = np.random.default_rng(20)
-    return [
-        ("2 x 50, mean 20", rng.poisson(20, (2, 50)), 200),
-        ("3 x 8, mean 5", rng.poisson(5, (3, 8)), 200),
-        ("6 x 7, mean 20", rng.poisson(20, (6, 7)), 200),
-        ("10 x 10, mean 2", rng.poisson(2, (10, 10)), 40),
-        ("10 x 10, mean 20", rng.poisson(20, (10, 10)), 40),
-        ("10 x 10, mean 200", rng.poisson(200, (10, 10)), 20),
-        ("10 x 10, skewed, mean 24", rng.negative_binomial(0.5, 0.02, (10, 10)), 10),
-    ]
-
-
-def counts_rows(randomness: Randomness) -> list[dict[str, Any]]:
-    """Exact draws, and unsigned noise given the same margins for comparison."""
-    rows = []
-    for what, s, n in tables():
-        sampler = TwoWayCounts(s, EPS)
-        ours = rate(sampler, randomness, n)
-        unsigned = rate(TwoWayNoise(s.shape, EPS), randomness, 20)
-        label = f"{what} ({sampler.way})"
-        rows.append(row("double geometric, m >= 0", label, ours, ratio=unsigned / ours))
-    return rows
-
-
 SMALLEST = {"GAUSSIANS": (((2, 3), Fraction(4), 5),), "GROUPED": 20, "NOISES": (((2, 3), 5),)}
-SMALLEST |= {"tables": lambda: [("2 x 3", np.array([[1, 2, 0], [3, 1, 2]]), 5)]}
 
 
 def run() -> list[dict[str, Any]]:
@@ -114,7 +85,7 @@ def run() -> list[dict[str, Any]]:
     being unconditioned noise, or double geometric noise given the same sums.
     """
     randomness = SystemRandomness()
-    return [*gaussian_rows(randomness), *noise_rows(randomness), *counts_rows(randomness)]
+    return [*gaussian_rows(randomness), *noise_rows(randomness)]
 
 
 def main() -> None:

@@ -33,7 +33,6 @@ from congenial.sampling.law import IntegerLaw
 from congenial.sampling.norm_given_sums import NoiseNorm, NormGivenSums
 from congenial.sampling.proposed_noise import ProposedNoise
 from congenial.sampling.tree_of_sums import BoundedSum, NestedSums, NoisyCells, TreeOfSums
-from congenial.sampling.two_way_counts import TwoWayCounts
 from congenial.sampling.two_way_noise import TwoWayNoise
 from tests.sampling.levels import noise_at_levels
 
@@ -51,7 +50,6 @@ def one_way_margins(*shape: int) -> Any:
 CUBE = one_way_margins(2, 2, 2)
 FOUR = np.array([2, 0, 3, 3])
 COUNTS = np.array([[2, 0, 1], [1, 3, 0]])
-WIDE = np.array([[1, 0, 2, 0], [0, 1, 0, 1], [1, 1, 0, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
 NESTED = [BoundedSum(np.array([0, 1]), 1, 3), BoundedSum(np.array([0, 1, 2]), -FAR, 5)]
 
 Values = Any
@@ -234,12 +232,12 @@ def law_cases() -> list[LawCase]:
         _case("two groups", GroupedGaussian, (labels, SIGMA2), _two_groups, _l2),
         _case("2 x 4", TwoWayNoise, ((2, 4), EPS), lambda: _two_way(2, 4, 5), _l1),
         _case("3 x 2", TwoWayGaussian, ((3, 2), SIGMA2), lambda: _two_way(3, 2, 6), _l2),
-        _case("2 x 3", TwoWayCounts, (COUNTS, EPS), lambda: _with_margins(COUNTS),
-              lambda m: _l1(m - COUNTS)),
-        _case("5 x 4", TwoWayCounts, (WIDE, EPS), lambda: _with_margins(WIDE),
-              lambda m: _l1(m - WIDE)),
         _case("crossing", CrossingGroups, ([0, 1, 2, 3], [0] * 4, MARGINS, CELL, None), _crossed,
               _l1),
+        _case("2 x 3 counts", CrossingGroups,
+              (np.arange(6), COUNTS.reshape(-1), one_way_margins(2, 3), CELL),
+              lambda: _with_margins(COUNTS).reshape(-1, 6),
+              lambda m: _l1(m - COUNTS.reshape(-1))),
         _case("one-way margins of 2 x 2 x 2", ProposedNoise, (np.arange(8), CUBE, EPS),
               lambda: _one_way(7), _l1),
         _case("3 x 4, one equation left to chance", ProposedNoise,

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import congenial as cg
-from congenial.errors import StructureError
 from congenial.figures.limits import conforming_tables
 from congenial.figures.statements import at_least, at_most, count, margin, total
 from congenial.inference import (
@@ -80,18 +79,6 @@ def test_what_is_said_is_what_happens(name):
     if found.slow:
         assert found.why
         assert expected_minutes(law) > 0
-
-
-def test_tables_whose_density_has_no_normaliser_are_refused_beforehand():
-    schema = cg.Schema.from_dict(
-        {"g": {"levels": list("pqrs")}, "x": {"levels": ["a", "b", "c", "d", "e"]}}
-    )
-    table = cg.Table(schema, ["g", "x"], 9 + np.arange(20).reshape(4, 5))
-    under = cg.SemiAdjacent(cg.publish(table, margin("g"), margin("x")))
-    law = cg.calibrate("congenial_counts", cg.Guarantee.pure(3, under=under))
-    assert not outlook(law).works
-    with pytest.raises(StructureError, match="normaliser"):
-        law.log_density(table.counts, table)
 
 
 def test_before_figures_are_published_structure_alone_decides():

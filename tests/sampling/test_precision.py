@@ -7,14 +7,13 @@ import threading
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
 import pytest
 from flint import arb, ctx
 
 import congenial
 from congenial.sampling.exact_decisions import below, pick, working_precision
+from congenial.sampling.grouped_noise import log_normaliser
 from congenial.sampling.randomness import SeededRandomness
-from congenial.sampling.two_way_counts import Intervals
 from congenial.sampling.two_way_noise import TwoWayNoise, profile_ball
 
 ROOT = Path(congenial.__file__).parent
@@ -54,18 +53,12 @@ def test_the_scan_sees_each_way_to_set_it(source):
     assert sets_precision(source) == [1]
 
 
-def far_out() -> float:
-    """log Z of a law whose weights doubles cannot hold, so that balls are asked."""
-    zeros, caps = np.zeros(2, dtype=np.int64), np.full(2, 700)
-    return Intervals(zeros, zeros, caps, 1400, Fraction(1)).log_Z
-
-
 WORK = {
     "below": lambda: below(1, 2, lambda: (arb(3) / 4).log(), SeededRandomness(SEED)),
     "pick": lambda: pick(2, 2, lambda: [arb(1), arb(1)], SeededRandomness(SEED)),
     "profile_ball": lambda: profile_ball.__wrapped__(3, 2, Fraction(1, 7), 53),
     "three rows": lambda: TwoWayNoise((3, 4), Fraction(1, 3)).draw(SeededRandomness(SEED)),
-    "given a sum": far_out,
+    "group sums": lambda: log_normaliser.__wrapped__(4, Fraction(1, 7)),
 }
 
 

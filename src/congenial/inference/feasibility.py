@@ -29,7 +29,6 @@ from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.plain import PlainContinuous
 from congenial.mechanisms.wasserstein.base_measure import Base
 from congenial.privacy.descriptions import TablesDescription
-from congenial.sampling.conditioned import ConditionedCounts
 from congenial.sampling.tree_of_sums import nested_sums
 
 Way = Literal["cells", "levels", "counts", "listed", "density", "none"]
@@ -95,13 +94,6 @@ def _of_counts(mechanism: CongenialCounts, model: str) -> Outlook:
         return Outlook("counts", model=model)
     if conforming_tables(description.support, description.table) is not None:
         return Outlook("listed", model=model)
-    if any(ConditionedCounts.is_wide(tie, known) for tie in known.ties):
-        return Outlook(
-            "none",
-            "the normaliser of counts given both margins of four or more rows and columns is not "
-            "worked out",
-            PROJECT,
-        )
     if not _connected(mechanism):
         told = known.totals is not None or not known.groups
         return Outlook(

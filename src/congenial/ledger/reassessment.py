@@ -22,7 +22,6 @@ from congenial.figures.statements import Statement
 from congenial.ledger.state import Entry
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, Supremum
-from congenial.privacy.columns_error import with_sampler_error
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.descriptions import AnyDescription, RecordDescription
 from congenial.privacy.guarantee import Guarantee
@@ -222,7 +221,7 @@ def _priced(
         adjacency = robust
     bare = [release for release in releases if isinstance(release, Tradeoff)]
     promises = [by_distance(promise, adjacency.records) for promise in bare]
-    loss = joint_loss([with_sampler_error(law) for law in laws], adjacency)
+    loss = joint_loss(laws, adjacency)
     parts = [loss.tradeoff, *promises] if laws else promises
     records = adjacency.a_star
     return PresentPromise(records, reduce(Tradeoff.tensor, parts), loss.exact and records.exact)

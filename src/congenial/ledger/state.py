@@ -124,13 +124,7 @@ class LedgerState:
         return self.price([entry.description for entry in self.counted])
 
     def price(self, descriptions: Sequence[AnyDescription]) -> Loss:
-        """Joint loss of some releases over the current universe.
-
-        What a sampler is off by counts where a stored description leaves it out, too.
-        """
-        from congenial.privacy.columns_error import with_sampler_error
-
-        descriptions = [with_sampler_error(description) for description in descriptions]
+        """Joint loss of some releases over the current universe."""
         return joint_loss(descriptions, self.adjacency)
 
     def with_release(self, description: AnyDescription) -> Loss:

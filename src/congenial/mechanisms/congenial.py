@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.table import Table
+from congenial.errors import StructureError
 from congenial.figures.lattice import Ints
 from congenial.figures.limits import Limits, conforming_tables, limits
 from congenial.figures.support import LOOSE, Support, support
@@ -213,14 +214,22 @@ class CongenialCounts(Conditioned):
         assert isinstance(target, Pure)
         distance, replaced = int(adjacency.l1(table).value), adjacency.metric == "replace-one"
         given = Conditions.of(adjacency.figures, table, distance, replaced)
-        rate = _on_grid(Fraction(target.eps), given)
-        H = Fraction(ConditionedCounts.public_error(given.support, rate))
-        return rate if not H else _on_grid(Fraction(target.eps) - 2 * H, given)
+        on_grid = Fraction(floor(target.eps * 10**9), 10**9)  # as the ledger rounds it
+        return largest_eps_cell(on_grid, given)
 
-    @property
-    def sampler_error(self) -> Fraction:
-        """H of the sampler the published figures choose."""
-        return Fraction(ConditionedCounts.public_error(self.support, self.description.rate))
+    def refuse_unfit(self) -> None:
+        """Refuse both margins of a table with four or more rows and columns, by structure alone."""
+        for tie in self.support.ties:
+            alone = bool(np.all(self.support.sizes[tie.groups] == 1))
+            if alone and tie.shape is not None and len(tie.shape) == 2 and min(tie.shape) > 3:
+                rows, columns = tie.shape
+                raise StructureError(
+                    f"both margins of a {rows} x {columns} table are published: counts given that "
+                    "none is negative are drawn for at most three rows or columns.",
+                    remedy="Use nonnegative = 'project': counts are fitted to the draw, for free.",
+                )
+
+    sampler_error = Fraction(0)
 
     @property
     def sampler(self) -> str:
@@ -284,11 +293,6 @@ class CongenialCounts(Conditioned):
         if not self.limits.hold(truth.reshape(-1)):  # no such table can have been released from
             return np.full(flat.shape[:-1], -np.inf)[()]
         return self.given(truth).log_density(flat)
-
-
-def _on_grid(epsilon: Fraction, given: Conditions) -> Fraction:
-    """The largest eps per cell for this loss, on the grid of 10^-9 that the ledger rounds it to."""
-    return largest_eps_cell(Fraction(floor(epsilon * 10**9), 10**9), given)
 
 
 @register

@@ -27,7 +27,6 @@ from congenial.sampling.lattice_gaussian import GroupedGaussian, TwoWayGaussian
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.proposed_noise import ProposedNoise
 from congenial.sampling.tree_of_sums import BoundedSum, TreeOfSums
-from congenial.sampling.two_way_counts import TwoWayCounts
 from congenial.sampling.two_way_noise import TwoWayNoise
 
 
@@ -117,13 +116,6 @@ OPTIONS = (
         "both margins of two-way tables: Gaussian noise on the lattice of such tables",
         lambda part: part.signed and part.shape is not None and not part.geometric,
         lambda part: TwoWayGaussian(part.shape, part.cell.sigma2),
-    ),
-    Option(
-        TwoWayCounts,
-        "counts given both margins of tables with four or more rows and columns: one table at a "
-        "time, by its margins",
-        lambda part: not part.signed and part.shape is not None,
-        lambda part: TwoWayCounts(part.centre, part.cell.eps),
     ),
     Option(
         TreeOfSums,

@@ -21,13 +21,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from congenial.errors import StructureError
 from congenial.figures.lattice import connected, equal_lines
 from congenial.figures.limits import FAR, Limits, no_limits
 from congenial.figures.support import LOOSE, Support, Tie
-from congenial.privacy.columns_error import counts_error, is_wide
 from congenial.sampling.choice import ChosenLaw, TablePart, choose, reason
 from congenial.sampling.discrete import CellLaw
 from congenial.sampling.elimination import CrossingGroups
@@ -299,11 +297,11 @@ class ConditionedCounts(IntegerLaw):
 
     limits: bounds that m keeps too, as s does. listed: all tables m, where they are known, for
     densities that have no other normaliser. The law, its normaliser and the time a draw takes
-    depend on s. H (`log_ratio_error`) is 0 but for large two-way tables of which a margin
-    is empty.
+    depend on s.
     """
 
     log_Z: ClassVar[float | None] = None
+    log_ratio_error = 0.0
 
     def __init__(
         self,
@@ -319,110 +317,56 @@ class ConditionedCounts(IntegerLaw):
         self._law = cell
         self._limits = no_limits(self._flat.size) if limits is None else limits
         self._loose = np.flatnonzero(self._flat == LOOSE)
-        self._wide = [tie for tie in support.ties if self.is_wide(tie, support)]
-
-    is_wide = staticmethod(is_wide)
-    public_error = staticmethod(counts_error)
-
-    @property
-    def log_ratio_error(self) -> float:
-        """H of one draw of the whole table: parts are independent, so theirs add up."""
-        return sum(table.log_ratio_error for table, _ in self._tables)
 
     @property
     def why(self) -> list[str]:
         """Why each part is drawn as it is, each reason once; by the published figures alone."""
-        parts = [part for part, _ in self._wide_tables]
-        parts += [] if self._groups_part is None else [self._groups_part]
+        parts = [] if self._groups_part is None else [self._groups_part]
         loose = [WHY_LOOSE] if len(self._loose) else []
-        again = [WHY_AGAIN] if self._met_by_drawing_again().sums else []
+        again = [WHY_AGAIN] if self._limits.sums else []
         return list(dict.fromkeys([*map(reason, parts), *loose, *again]))
 
     @cached_property
-    def _tables(self) -> list[tuple[IntegerLaw, Ints]]:
-        return [(choose(part).law, places) for part, places in self._wide_tables]
-
-    @cached_property
-    def _wide_tables(self) -> list[tuple[TablePart, Ints]]:
-        """Two-way tables too large for elimination, and the cell at each place of them."""
-        found = []
-        for tie in self._wide:
-            assert tie.features is not None
-            assert tie.shape is not None
-            cell = np.array([np.flatnonzero(self._flat == g)[0] for g in tie.groups])
-            places = np.empty(tie.shape, dtype=np.int64)
-            places[tie.features[:, 0], tie.features[:, 1]] = cell
-            shape = (tie.shape[0], tie.shape[1])
-            found.append(
-                (TablePart(self._law, cell, tie.equations, shape, self._centre[places]), places)
-            )
-        return found
-
-    @cached_property
     def _groups(self) -> IntegerLaw | None:
-        """The law of all other groups; None where there are none."""
+        """The law of all groups; None where there are none."""
         return None if self._groups_part is None else choose(self._groups_part).law
 
     @cached_property
     def _groups_part(self) -> TablePart | None:
         support = self._support
-        ties = [tie for tie in support.ties if not self.is_wide(tie, support)]
-        kept = ~support.tied
-        for tie in ties:
-            kept[tie.groups] = True
-        if not np.any(kept):
+        if not support.groups:
             return None
-        number = np.where(kept, np.cumsum(kept) - 1, -1)
-        labels = np.append(number, -1)[np.maximum(self._flat, -1)]
+        labels = np.maximum(self._flat, -1)
         free = labels >= 0  # other cells keep their count here, whatever their bounds
         low = np.where(free, self._limits.low, np.minimum(self._centre, 0))
         high = np.where(free, self._limits.high, FAR) if np.any(self._limits.high < FAR) else None
-        given = TablePart(self._law, labels, None, None, self._centre, low, high, self._nested[0])
-        if not ties:
-            return given
-        equations = [{int(number[g]): 1} for g in np.flatnonzero(~support.tied)]
-        for tie in ties:
+        part = TablePart(self._law, labels, None, None, self._centre, low, high, self._nested[0])
+        if not support.ties:
+            return part
+        equations = [{g: 1} for g in np.flatnonzero(~support.tied).tolist()]
+        for tie in support.ties:
             for row in tie.equations:
-                pairs = zip(number[tie.groups].tolist(), row.tolist(), strict=True)
+                pairs = zip(tie.groups.tolist(), row.tolist(), strict=True)
                 equations.append({g: c for g, c in pairs if c})
-        return replace(given, equations=equations)
+        return replace(part, equations=equations)
 
     @cached_property
     def _nested(self) -> tuple[list[BoundedSum], Ints]:
         """Bounds on sums that the sampler of the groups takes, and their rows among the limits."""
-        tied = any(not self.is_wide(tie, self._support) for tie in self._support.ties)
-        if tied or not self._limits.sums:
+        if self._support.ties or not self._limits.sums:
             return [], np.zeros(0, dtype=np.int64)
         return nested_sums(self._limits, self._support)
 
     @cached_property
     def _kept(self) -> KeptBounds | None:
         """Draws again until bounds hold; None where no bound asks for it."""
-        again = self._met_by_drawing_again()
-        return KeptBounds(self._propose, parts_of(self._support), again) if again.sums else None
-
-    def _met_by_drawing_again(self) -> Limits:
-        """Bounds on sums, and those of single cells that their sampler does not take."""
-        given, cells = self._limits, self._flat.size
-        wide = np.zeros(cells, dtype=bool)
-        for tie in self._wide:
-            wide |= np.isin(self._flat, tie.groups)
-        boxed = np.flatnonzero(wide & ((given.low > 0) | (given.high < FAR)))
-        rows = sp.csr_matrix(
-            (np.ones(len(boxed), np.int64), (np.arange(len(boxed)), boxed)),
-            shape=(len(boxed), cells),
-        )
-        return Limits(
-            given.low,
-            given.high,
-            sp.vstack([given.rows, rows], format="csr"),
-            np.concatenate([given.least, given.low[boxed]]),
-            np.concatenate([given.most, given.high[boxed]]),
-        )
+        if not self._limits.sums:
+            return None
+        return KeptBounds(self._propose, parts_of(self._support), self._limits)
 
     def prepare(self) -> None:
         """Build what drawing needs; StructureError where it is too wide to be built."""
-        _ = self._groups, self._tables, self._kept
+        _ = self._groups, self._kept
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent exact draws, shape (n, cells)."""
@@ -440,8 +384,6 @@ class ConditionedCounts(IntegerLaw):
         m = np.tile(self._centre, (n, 1))
         if self._groups is not None:
             m = self._groups.draw_many(randomness, n)
-        for table, places in self._tables:
-            m[:, places] = table.draw_many(randomness, n)
         if len(self._loose):
             m[:, self._loose] = self._free(randomness, n)
         return m
@@ -467,7 +409,7 @@ class ConditionedCounts(IntegerLaw):
         it out would make densities of different s incomparable.
         """
         m = np.asarray(m, dtype=np.int64)
-        if self._listed is not None and (self._wide or self._limits.sums):
+        if self._listed is not None and self._limits.sums:
             logs = log_weight(self._law, m - self._centre) - self._log_Z_listed
             return np.where(self._among_listed(m), logs, -np.inf)[()]
         law = self._groups
@@ -480,15 +422,11 @@ class ConditionedCounts(IntegerLaw):
             )
         apart = m.copy()
         apart[..., self._loose] = self._centre[self._loose]
-        tables = np.zeros(m.shape[:-1])
-        for table, places in self._tables:
-            tables = tables + table.log_density(m[..., places])
-            apart[..., places] = self._centre[places]
         if self._groups is not None:
             logs = self._groups.log_density(apart)
         else:
             logs = np.where(np.any(apart != self._centre, axis=-1), -np.inf, 0.0)
-        return logs + tables + np.sum(self._log_free(m[..., self._loose]), axis=-1)
+        return logs + np.sum(self._log_free(m[..., self._loose]), axis=-1)
 
     @cached_property
     def _log_Z_listed(self) -> float:
