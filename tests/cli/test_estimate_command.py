@@ -63,7 +63,7 @@ def test_people_see_the_method_and_the_notes(run: Callable[..., Any], finished: 
     )
     assert ran.code == 0
     for words in (
-        "Method: Fieller",
+        "Method: inversion of jointly simulated errors",
         "for all intervals together",
         "an open class",
         "Test: the share of",

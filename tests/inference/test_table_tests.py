@@ -10,9 +10,9 @@ from scipy import stats
 
 import congenial as cg
 from congenial.errors import InferenceError
-from congenial.inference.estimates.asked_tests import carry_out_test
-from congenial.inference.estimates.single_table_estimates import SingleTableEstimates
+from congenial.inference.estimates.cell_estimates import SingleTableEstimates
 from congenial.inference.estimates.table_tests import (
+    carry_out_test,
     equality_test,
     independence_test,
     trend_test,

@@ -13,7 +13,7 @@ import pytest
 import congenial
 from congenial.data.table import select
 from congenial.errors import BundleError, InferenceError, PredicateError, UnansweredError
-from congenial.inference.estimates.cell_estimates import cell_estimates
+from congenial.inference.estimates.combined_estimates import cell_estimates
 from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.tables_release import TablesRelease, by_table, joint_estimator
 from tests.commands import run

@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 import congenial
 from congenial import Figures, Schema, SemiAdjacent, Table, margin, structural_zeros, total
 from congenial.errors import CongenialError, StructureError
-from congenial.inference.estimates.asked_tests import carry_out_test
+from congenial.inference.estimates.table_tests import carry_out_test
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.from_tables.private_quantiles import choose
 from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease

@@ -91,10 +91,10 @@ def estimate(
             )
         tests = []
         if test:
-            from congenial.inference.estimates.asked_columns import has_parts
-            from congenial.inference.estimates.asked_tests import carry_out_test
+            from congenial.inference.estimates.cell_groups import has_parts
             from congenial.inference.estimates.combined_estimates import combined
             from congenial.inference.estimates.estimating import tables_of
+            from congenial.inference.estimates.table_tests import carry_out_test
 
             together = releases[0]
             if len(releases) > 1 or not has_parts(releases):

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from congenial.inference.estimates.cell_estimates import (
         CellEstimates,
         ScaledLaw,
-        cell_estimates,
     )
+    from congenial.inference.estimates.combined_estimates import cell_estimates
     from congenial.inference.estimates.estimating import estimate
     from congenial.inference.estimates.table_tests import (
         TableTest,

@@ -29,13 +29,16 @@ from congenial.inference.estimates.cell_estimates import (
     Floats,
     IndependentTables,
     ScaledLaw,
+    SingleTableEstimates,
     Weights,
 )
-from congenial.inference.estimates.single_table_estimates import SingleTableEstimates
+from congenial.mechanisms.drawn_table import DrawnTable
 from congenial.mechanisms.parted_release import PartedRelease
+from congenial.mechanisms.released import Released
 from congenial.mechanisms.tables_files import said
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.tables.inverse import Inverse
+from congenial.tables.joint_estimator import JointEstimator
 from congenial.tables.linear_estimates import choose_inverse, estimate
 from congenial.tables.measurements import Measurements
 from congenial.tables.tree_inverse import TreeInverse
@@ -44,6 +47,62 @@ SAMPLED = 200  # cells of a table whose variance stands for all
 MANY = 100  # combinations for which it is quicker to estimate from every simulated table of noise
 PASS = 500  # tables of noise at a time
 FAR_APART = 8.0  # standard deviations between two estimates of one sum: not one population
+
+
+def cell_estimates(release: Any) -> CellEstimates:
+    """The cells that a release estimates, with the law of their errors.
+
+    A table: its values as drawn, before anything made them nonnegative, because those are unbiased.
+    Several tables drawn together: their best linear combination. Anything with a method
+    `cell_estimates()`: what that returns. Noise that was simulated for a table is kept with it, so
+    that questions asked one after the other agree. InferenceError where a release has no table
+    whose errors have a public law (statistics, counts given public information).
+
+    >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
+    >>> release = mechanism.release(Table(schema, ["sex"], [90, 110]), SeededRandomness(1))
+    >>> found = cell_estimates(release)
+    >>> found.axes, bool((found.cells == release.drawn[0]).all())
+    (('sex',), True)
+    """
+    if isinstance(release, DrawnTable | TablesRelease | PartedRelease):
+        # Kept with the release, as a cached property would be: simulated noise is used again.
+        if "_cell_estimates" not in vars(release):
+            vars(release)["_cell_estimates"] = _of_tables(release)
+        kept: CellEstimates = vars(release)["_cell_estimates"]
+        return kept
+    offered = getattr(release, "cell_estimates", None)
+    found = offered() if callable(offered) else release
+    if isinstance(found, CellEstimates):
+        return found
+    raise InferenceError(
+        f"a release of kind '{getattr(release, 'kind', type(release).__name__)}' has no table "
+        "with known errors.",
+        remedy=release.instead()
+        if isinstance(release, Released)
+        else "Use a bundle with protected tables.",
+    )
+
+
+def _of_tables(release: DrawnTable | TablesRelease | PartedRelease) -> CellEstimates:
+    """The cells of one table, or of several that were drawn together (above the parts, if any)."""
+    if isinstance(release, DrawnTable):
+        return SingleTableEstimates(release)
+    tables = tuple(SingleTableEstimates(one) for one in release.measured_tables())
+    if not tables:
+        raise InferenceError(
+            f"release '{release.name}' has no table above its parts.",
+            remedy="Ask for one cell with release.interval(condition, part=...).",
+        )
+    if len(tables) == 1:
+        return tables[0]
+    if isinstance(release, PartedRelease):
+        return CombinedEstimates(tables, release=release)
+    estimator = release.estimator
+    assert isinstance(estimator, JointEstimator)  # of several tables
+    precisions = dict(zip(release.tables, estimator.measurements.precisions, strict=True))
+    return CombinedEstimates(tables, tuple(precisions[one.axes] for one in tables), release)
 
 
 def combined(tables: Sequence[CellEstimates], same_population: bool = False) -> CellEstimates:

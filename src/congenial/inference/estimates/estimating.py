@@ -1,7 +1,12 @@
-"""`estimate`: the front door. Questions in, estimates with intervals out."""
+"""`estimate`: the front door. Questions in, estimates with intervals out.
+
+A question is read, its conditions become sums of cells for every group after 'by' (`resolve`), and
+the quantity they make is asked for its intervals.
+"""
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,25 +19,54 @@ import numpy as np
 
 from congenial.data.advance import one_by_one
 from congenial.data.arguments import PATH, expect
-from congenial.errors import InferenceError
+from congenial.data.schema import Schema
+from congenial.data.text_files import original
+from congenial.errors import CongenialError, DataError, InferenceError, SchemaError, some_of
 from congenial.inference.estimates.answers import Estimate, EstimateTable
-from congenial.inference.estimates.arithmetic import refuse_all_unbounded
-from congenial.inference.estimates.asked_columns import (
+from congenial.inference.estimates.cell_estimates import (
+    CellEstimates,
+    Floats,
+    SideBySide,
+)
+from congenial.inference.estimates.cell_groups import (
+    CellGroups,
     answering,
     asked_names,
     first_answer,
     has_parts,
+    ordered,
     table_showing,
 )
-from congenial.inference.estimates.cell_estimates import CellEstimates, cell_estimates
-from congenial.inference.estimates.checked_bootstrap import function_of_table
-from congenial.inference.estimates.combined_estimates import combined, refuse_the_same
-from congenial.inference.estimates.expression_language import EXAMPLE, parse_question
-from congenial.inference.estimates.interval_cover import IntervalCover
-from congenial.inference.estimates.outside_file import Outside
-from congenial.inference.estimates.quantities import Quantity
-from congenial.inference.estimates.resolve import CellGroups, resolve
-from congenial.inference.estimates.side_by_side import SideBySide
+from congenial.inference.estimates.combined_estimates import (
+    cell_estimates,
+    combined,
+    refuse_the_same,
+)
+from congenial.inference.estimates.expression_language import (
+    EXAMPLE,
+    ArithmeticOf,
+    BetweenOf,
+    Constant,
+    CountOf,
+    Expression,
+    IndexOf,
+    QuantileOf,
+    Question,
+    RateOf,
+    ShareOf,
+    parse_question,
+)
+from congenial.inference.estimates.indices import function_of_table, index_quantity
+from congenial.inference.estimates.quantiles import OrderedQuantile
+from congenial.inference.estimates.quantities import (
+    NOT_DETERMINED,
+    CellSums,
+    Ends,
+    IntervalCover,
+    Quantity,
+    Ratio,
+    combine,
+)
 from congenial.mechanisms.released import check_level
 
 What = str | Callable[[Any], Any]
@@ -62,7 +96,7 @@ def estimate(
     >>> table = Table(schema, ["sex", "age"], [[90, 110, 5], [100, 80, 70]])
     >>> share = estimate(mechanism.release(table, SeededRandomness(1)), "share(sex = 'f')")[0]
     >>> bool(share.low < 205 / 455 < share.high), share.method
-    (True, "Fieller's, with the simulated law of the noise")
+    (True, 'inversion of jointly simulated errors')
     """
     check_level(level)
     given = list(releases) if isinstance(releases, list | tuple) else [releases]
@@ -174,15 +208,28 @@ def _refuse_other_groups(sides: list[CellGroups]) -> None:
             )
 
 
+def _refuse_all_unbounded(ends: Ends, text: str) -> None:
+    """Refuse an answer of which no group has a bounded interval."""
+    bounded = np.isfinite(ends.low) | np.isfinite(ends.high)
+    if bounded.any() or not any(ends.notes):
+        return
+    why = next(note for note in ends.notes if note)
+    raise InferenceError(
+        f"'{text}': {why}.",
+        remedy="Ask for a larger group (fewer conditions, a coarser name after 'by'), for the "
+        "count itself, or for a difference instead of a ratio.",
+    )
+
+
 def _answers(asked: Asked, cover: IntervalCover, level: float, jointly: bool) -> list[Estimate]:
     text, quantity, groups = asked
     ends = quantity.ends(cover)
-    refuse_all_unbounded(ends, text)
+    _refuse_all_unbounded(ends, text)
     deviations = quantity.deviations
     return [
         Estimate(
             of=text,
-            value=float(quantity.values[i]),
+            value=math.nan if _undetermined(ends, i) else float(quantity.values[i]),
             low=_end(ends.low[i]),
             high=_end(ends.high[i]),
             level=level,
@@ -196,5 +243,160 @@ def _answers(asked: Asked, cover: IntervalCover, level: float, jointly: bool) ->
     ]
 
 
+def _undetermined(ends: Ends, i: int) -> bool:
+    return ends.notes[i].startswith(NOT_DETERMINED)
+
+
 def _end(value: float) -> float:
     return math.nan if np.isnan(value) else float(value)
+
+
+def resolve(question: Question, tables: Sequence[CellGroups], outside: Outside | None) -> Quantity:
+    """What a question asks of one table, or of two beside each other."""
+    try:
+        return _resolve(question.expression, tables, outside)
+    except CongenialError as error:
+        if question.text in str(error):
+            raise
+        raise type(error)(f"'{question.text}': {error.what}", remedy=error.remedy) from None
+
+
+def _resolve(node: Expression, tables: Sequence[CellGroups], outside: Outside | None) -> Quantity:
+    groups = tables[0]
+    if isinstance(node, BetweenOf):
+        return _between(node, tables, outside)
+    if isinstance(node, ArithmeticOf):
+        left = _resolve(node.left, tables, outside)
+        return combine(node.operator, left, _resolve(node.right, tables, outside))
+    if isinstance(node, Constant):
+        return groups.constant(node.value)
+    if isinstance(node, CountOf):
+        return groups.sums(node.condition)
+    if isinstance(node, ShareOf):
+        return _share(node, groups)
+    if isinstance(node, RateOf):
+        return _rate(node, groups, outside)
+    if isinstance(node, QuantileOf):
+        return _quantile(node, groups)
+    assert isinstance(node, IndexOf)
+    return index_quantity(node, groups)
+
+
+def _share(node: ShareOf, groups: CellGroups) -> Ratio:
+    whole = groups.selected(node.whole)
+    part = groups.rows(whole & groups.selected(node.part), groups.of_cell, groups.count)
+    return Ratio(CellSums.of(groups.source, part), groups.sums(node.whole))
+
+
+def _rate(node: RateOf, groups: CellGroups, outside: Outside | None) -> Quantity:
+    if outside is None:
+        raise InferenceError(
+            f"rate(...) needs the column '{node.column}' of an outside file, and no file is given.",
+            remedy="Give it with --outside FILE (in Python: outside=...).",
+        )
+    people = outside.per_group(node.column, groups.table.schema, groups.by)
+    return groups.sums(node.condition).times(node.per / people)
+
+
+def _between(node: BetweenOf, tables: Sequence[CellGroups], outside: Outside | None) -> Quantity:
+    if len(tables) != 2:
+        raise InferenceError(
+            f"change and growth compare two bundles, but {len(tables)} is given."
+            if len(tables) == 1
+            else f"change and growth compare two bundles, not {len(tables)}.",
+            remedy="Give the earlier bundle first, then the later one.",
+        )
+    before = _resolve(node.inner, tables[:1], outside)
+    after = _resolve(node.inner, tables[1:], outside)
+    if not node.growth:
+        return combine("-", after, before)
+    return combine("-", combine("/", after, before), tables[0].constant(1.0))
+
+
+def _quantile(node: QuantileOf, groups: CellGroups) -> OrderedQuantile:
+    attribute = ordered(node.name, groups)
+    level, count = groups.levels_of(node.name)
+    chosen, bins = groups.selected(node.condition), len(attribute.intervals)
+    rows = groups.rows(
+        chosen & (level < bins), groups.of_cell * count + level, groups.count * count
+    )
+    each = [rows[g * count : g * count + bins] for g in range(groups.count)]
+    return OrderedQuantile(groups.source, each, attribute, node.probability)
+
+
+@dataclass(frozen=True)
+class Outside:
+    """A CSV file: columns named like axes of the schema hold levels, the others hold numbers.
+
+    Its numbers are taken as exact.
+    """
+
+    file: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def read(cls, path: str | Path) -> Outside:
+        """Read the file; refused where it is no CSV file in UTF-8."""
+        try:
+            with Path(path).open(newline="", encoding="utf-8-sig") as file:
+                rows = [tuple(map(original, row)) for row in csv.reader(file, strict=True) if row]
+        except OSError as reason:
+            raise DataError(
+                f"'{path}' cannot be opened: {reason.strerror}.",
+                remedy="Give the path of a CSV file with a header row.",
+            ) from None
+        except (UnicodeDecodeError, csv.Error):
+            raise DataError(
+                f"'{path}' cannot be read as a CSV file in UTF-8.",
+                remedy="Give a file with a header row.",
+            ) from None
+        if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
+            raise DataError(
+                f"'{path}' has no rows, or rows that are not as long as its header.",
+                remedy="Give one row for each group, with a category or number in every column.",
+            )
+        return cls(str(path), rows[0], tuple(rows[1:]))
+
+    def per_group(self, column: str, schema: Schema, by: Sequence[str]) -> Floats:
+        """The column summed over the rows of each group; every group must have a positive sum."""
+        for name in (column, *by):
+            if name not in self.header:
+                raise InferenceError(
+                    f"'{self.file}' has no column '{name}'.",
+                    remedy=f"It has {some_of(self.header)}.",
+                )
+        axes = schema.axes(tuple(by))
+        found = np.zeros(tuple(axis.size for axis in axes))
+        at = [self.header.index(axis.name) for axis in axes]
+        codes = [{level: i for i, level in enumerate(axis.levels)} for axis in axes]
+        for row in self.rows:
+            place = tuple(self._code(code, row[i]) for code, i in zip(codes, at, strict=True))
+            found[place] += self._number(row[self.header.index(column)])
+        if not np.all(found > 0):
+            raise InferenceError(
+                f"'{column}' of '{self.file}' is 0 or missing for some group, so its rate cannot "
+                "be computed.",
+                remedy="Give a positive number for every group after 'by'.",
+            )
+        return found.reshape(-1)
+
+    def _code(self, codes: dict[str, int], level: str) -> int:
+        if level not in codes:
+            raise SchemaError(
+                f"'{self.file}' has the category {level[:80]!r}, which is not in the bundle.",
+                remedy="Use the categories of the bundle's schema.",
+            )
+        return codes[level]
+
+    def _number(self, text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = np.nan
+        if not np.isfinite(number) or number < 0:
+            raise DataError(
+                f"'{self.file}' has {text[:40]!r} where a number of people is expected.",
+                remedy="Write numbers that are 0 or more, with a point for decimals.",
+            )
+        return number

@@ -5,6 +5,12 @@ row (area, level). The statistic is computed from the noisy table, and its law u
 simulation: people drawn with the shares that were estimated, the public noise added, the same
 statistic again. p = (1 + number at least as large) / (draws + 1). An ordinary chi-squared test of
 noisy counts takes noise for a difference.
+
+The command line asks for them in words, such as ``equal(age | county = 'A', county = 'B')``:
+
+test := "independent" "(" name "," name ["|" condition] ")"
+      | "equal" "(" name "|" condition "," condition ")"
+      | "trend" "(" condition "by" name ["|" condition] ")"
 """
 
 from __future__ import annotations
@@ -17,15 +23,23 @@ import scipy.sparse as sp
 
 from congenial.data.arguments import TEXT, takes
 from congenial.errors import InferenceError
-from congenial.inference.estimates.asked_columns import table_showing
 from congenial.inference.estimates.cell_estimates import (
     SEED,
     CellEstimates,
     Floats,
     Weights,
-    cell_estimates,
 )
-from congenial.inference.estimates.resolve import CellGroups
+from congenial.inference.estimates.cell_groups import (
+    CellGroups,
+    first_answer,
+    has_parts,
+    named_columns,
+    ordered,
+    table_showing,
+    tables_showing,
+)
+from congenial.inference.estimates.combined_estimates import cell_estimates
+from congenial.inference.estimates.expression_language import QuestionTokens
 
 TABLES = 1_999  # simulated under the null hypothesis
 
@@ -113,8 +127,6 @@ def trend_test(release: Any, condition: str, name: str, where: str = "") -> Tabl
 
     Scores are the places of the levels, 1, 2, ...
     """
-    from congenial.inference.estimates.resolve import ordered
-
     groups = _all(release, f"trend(... by {name})", (name,), (condition, where))
     bins = len(ordered(name, groups).intervals)
     level, _ = groups.levels_of(name)
@@ -186,3 +198,61 @@ def _trend(tables: Floats, noise: Floats) -> Floats:  # noqa: ARG001 - the same 
     total = np.maximum(people.sum(axis=1, keepdims=True), 1.0)
     share = np.clip(tables[:, 0].sum(axis=1, keepdims=True) / total, 0, 1)
     return np.asarray(np.abs(np.sum(scores * (tables[:, 0] - share * people), axis=1)))
+
+
+EXAMPLE_TEST = (
+    "Write independent(sex, age), equal(age | county = 'A', county = 'B') or "
+    "trend(sex = 'female' by age)."
+)
+
+
+def carry_out_test(release: Any, text: str) -> TableTest:
+    """Carry out the test that a text asks for; of records, on the measured table with the least
+    noise that shows its columns.
+    """
+    tokens = QuestionTokens(text, EXAMPLE_TEST)
+    name = tokens.need("independent, equal or trend", "word", *_TESTS).value.lower()
+    tokens.need("'('", "symbol", "(")
+    test, read, kinds = _TESTS[name]
+    arguments = read(tokens)
+    tokens.need("')'", "symbol", ")")
+    if tokens.peek().kind != "end":
+        tokens.fail("the end")
+    tables = [release]
+    if has_parts([release]):
+        told = [*zip(kinds, arguments, strict=True)]
+        names = [one for kind, one in told if kind == "name"]
+        conditions = [one for kind, one in told if kind == "condition"]
+        columns = named_columns(names, conditions, release.schema)
+        tables = tables_showing(release, columns, text)
+    found: TableTest = first_answer([[one] for one in tables], lambda one: test(*one, *arguments))
+    return found
+
+
+def _two_names(tokens: QuestionTokens) -> tuple[str, ...]:
+    first = tokens.name("an attribute")
+    tokens.need("',' and another attribute", "symbol", ",")
+    return first, tokens.name("another attribute"), tokens.among()
+
+
+def _two_groups(tokens: QuestionTokens) -> tuple[str, ...]:
+    name = tokens.name("an attribute")
+    tokens.need("'|' and two conditions", "symbol", "|")
+    first = tokens.condition()
+    tokens.need("',' and another condition", "symbol", ",")
+    return name, first, tokens.condition()
+
+
+def _along(tokens: QuestionTokens) -> tuple[str, ...]:
+    condition = tokens.condition(until="by")
+    if not condition:
+        raise InferenceError("trend(...) needs a condition.", remedy=EXAMPLE_TEST)
+    tokens.need("'by' and an ordered attribute", "word", "by")
+    return condition, tokens.name("an ordered attribute"), tokens.among()
+
+
+_TESTS: dict[str, tuple[Any, Any, tuple[str, ...]]] = {  # and what its arguments are
+    "independent": (independence_test, _two_names, ("name", "name", "condition")),
+    "equal": (equality_test, _two_groups, ("name", "condition", "condition")),
+    "trend": (trend_test, _along, ("condition", "name", "condition")),
+}

@@ -1,4 +1,4 @@
-"""Which columns a question is about, and which table of a release answers it.
+"""Which columns a question is about, which table of a release answers it, and the cells of groups.
 
 Where none of several tables has the cells of all others, a printed table that shows the question
 answers it: its estimates come from all measured tables together.
@@ -11,13 +11,19 @@ tables that are sums of it: a pair of columns with each of them alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
+from congenial.data.attribute import Attribute
 from congenial.data.predicate import parse
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index, select
 from congenial.errors import CongenialError, InferenceError
-from congenial.inference.estimates.cell_estimates import CellEstimates
+from congenial.inference.estimates.cell_estimates import CellEstimates, Weights
 from congenial.inference.estimates.expression_language import (
     ArithmeticOf,
     BetweenOf,
@@ -25,6 +31,8 @@ from congenial.inference.estimates.expression_language import (
     Question,
     parse_question,
 )
+from congenial.inference.estimates.quantities import CellSums
+from congenial.mechanisms.cell_labels import words_name
 from congenial.mechanisms.tables_files import said
 
 
@@ -147,3 +155,98 @@ def first_answer(choices: Sequence[list[Any]], answer: Any) -> Any:
             if at == len(choices) - 1:
                 raise
     raise AssertionError("no release is given")
+
+
+@dataclass(frozen=True)
+class CellGroups:
+    """The cells of a table, sorted into the groups after 'by'.
+
+    `offset`: where the table's cells begin among all cells of `source`.
+    """
+
+    source: CellEstimates
+    table: CellEstimates
+    by: tuple[str, ...]
+    offset: int = 0
+
+    @cached_property
+    def labels(self) -> list[dict[str, str]]:
+        """The levels of each group, and beside codes what readers call them."""
+        schema = self.table.schema
+        axes = schema.axes(self.by)
+        named = [_named_levels(schema, axis.name) for axis in axes]
+        shape = tuple(axis.size for axis in axes)
+        return [
+            {name: levels[i] for each, i in zip(named, index, strict=True) for name, levels in each}
+            for index in np.ndindex(*shape)
+        ]
+
+    @property
+    def count(self) -> int:
+        """How many groups."""
+        return len(self.labels)
+
+    @cached_property
+    def of_cell(self) -> Any:
+        """The group of each cell."""
+        return self._index(self.by)
+
+    def _index(self, names: tuple[str, ...]) -> Any:
+        """For each cell, its place in the table over other axes."""
+        schema, axes = self.table.schema, self.table.axes
+        of_names = schema.axes(names)  # refuses unknown ones
+        try:
+            index = cell_index(schema, axes, names)
+        except CongenialError:
+            asked = ", ".join(axis.name for axis in of_names)
+            raise InferenceError(
+                f"'{self.table.name}' does not show {asked}: its finest table is over "
+                f"{', '.join(axes)}.",
+                remedy="Ask by one of these or a coarser name, or ask a bundle that shows it.",
+            ) from None
+        shape = tuple(axis.size for axis in schema.axes(axes))
+        return np.broadcast_to(index, shape).reshape(-1)
+
+    def selected(self, condition: str) -> Any:
+        """The cells whose people meet a condition."""
+        return select(condition, self.table.schema, self.table.axes).reshape(-1)
+
+    def rows(self, chosen: Any, row: Any, count: int) -> Weights:
+        """Sums of the chosen cells, `row` naming the sum of each cell."""
+        cells = np.flatnonzero(chosen)
+        at = (np.ones(len(cells)), (row[cells], cells + self.offset))
+        return sp.csr_array(at, shape=(count, self.source.cells.size))
+
+    def sums(self, condition: str) -> CellSums:
+        """How many people of each group meet a condition."""
+        weights = self.rows(self.selected(condition), self.of_cell, self.count)
+        return CellSums.of(self.source, weights)
+
+    def constant(self, value: Any) -> CellSums:
+        """A number for each group."""
+        none = sp.csr_array((self.count, self.source.cells.size))
+        return CellSums.of(self.source, none, value)
+
+    def levels_of(self, name: str) -> tuple[Any, int]:
+        """For each cell, its level on an axis, and how many there are."""
+        return self._index((name,)), self.table.schema.axis(name).size
+
+
+def ordered(name: str, groups: CellGroups) -> Attribute:
+    """The attribute behind a name, if its levels are numbers or bins of numbers."""
+    axis = groups.table.schema.axis(name)
+    attribute = groups.table.schema.attribute(axis.base)
+    if axis.name != axis.base or not attribute.intervals:
+        numbered = [one.name for one in groups.table.schema.attributes if one.intervals][:8]
+        raise InferenceError(
+            f"the categories of {name!r} are text, not numbers.",
+            remedy=f"Ask for {' or '.join(numbered)}." if numbered else "Ask for shares instead.",
+        )
+    return attribute
+
+
+def _named_levels(schema: Schema, name: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The levels of an axis by the column they stand in; a second one for their labels, if any."""
+    levels, shown = schema.axis(name).levels, schema.shown_levels(name)
+    words = [] if shown == levels else [(words_name(schema, name), shown)]
+    return [(name, levels), *words]

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from congenial.data.advance import one_by_one
 from congenial.data.attribute import Attribute
 from congenial.inference.estimates.cell_estimates import CellEstimates, Floats, Weights
-from congenial.inference.estimates.interval_cover import IntervalCover
-from congenial.inference.estimates.quantities import Ends, Quantity
+from congenial.inference.estimates.quantities import Ends, IntervalCover, Quantity
 
 METHOD = "inversion of the simulated distribution of the cumulated count"
 NOBODY = "nobody is there: the quantile of an empty group is not defined"
 MAY_BE_EMPTY = "nobody may be there: the quantile of an empty group is not defined"
 OPEN = "reaches into an open class"
+BY_NOISE_ALONE = 0.001  # the chance with which nobody may look like somebody
 STEPS = 8  # points looked at inside a bin
 HALVINGS = 10
 AT_ONCE = 600  # bins whose errors are simulated together: 48 MB
@@ -106,7 +106,7 @@ class OrderedQuantile(Quantity):
             return np.nan, np.nan, NOBODY
         first, last = cuts.ends(cover)
         low, high = self._value(first, -1), self._value(last, 1)
-        if not known and cuts.may_be_empty(cover):
+        if not known and cuts.may_be_empty():
             return low, high, MAY_BE_EMPTY
         return low, high, "" if np.isfinite(low) and np.isfinite(high) else OPEN
 
@@ -148,10 +148,10 @@ class _SimulatedCuts:
         """The number of the last edge."""
         return len(self.group.estimates) - 1
 
-    def may_be_empty(self, cover: IntervalCover) -> bool:
-        """Whether the noise allows that nobody is there."""
-        of_people = np.abs(self.errors[-1] - self.errors[0])
-        return self.group.people <= float(cover.reach(of_people))
+    def may_be_empty(self) -> bool:
+        """Whether the noise alone could make nobody look like so many."""
+        of_people = self.errors[-1] - self.errors[0]
+        return self.group.people <= float(np.quantile(of_people, 1 - BY_NOISE_ALONE))
 
     def errors_at(self, place: float) -> Floats:
         """Simulated errors at a place counted in bins."""
