@@ -23,7 +23,8 @@ from congenial.data.tabulate import Microdata
 from congenial.figures.figures import Figures
 from congenial.figures.statements import of_units
 from congenial.mechanisms.calibrate import calibrate
-from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.pairs import Adjacency
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee

@@ -28,7 +28,8 @@ from congenial.mechanisms.congenial import Congenial, CongenialCounts, Congenial
 from congenial.mechanisms.knorm import KNorm
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.plain import PlainDiscreteGaussian, PlainGeometric, PlainLaplace
-from congenial.pairs.adjacency import Adjacency, ReplaceOne, SemiAdjacent
+from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.randomness import SeededRandomness, Words
 

@@ -19,7 +19,8 @@ from benchmarks.tables_design import SEED, census, flat, ways
 from congenial.data.table import Table
 from congenial.figures.figures import publish
 from congenial.mechanisms.tables_calibration import calibrate_tables
-from congenial.pairs.adjacency import Adjacency, ReplaceOne, SemiAdjacent
+from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.randomness import SeededRandomness
 

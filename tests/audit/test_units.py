@@ -12,7 +12,8 @@ from congenial import Schema, Table, total
 from congenial.figures.figures import Figures
 from congenial.figures.statements import of_units
 from congenial.mechanisms.calibrate import calibrate
-from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.pairs import Adjacency
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.guarantee import Guarantee
 from tests.pairs.units import Units

@@ -22,7 +22,7 @@ from congenial.errors import BundleError, PlanError
 from congenial.figures.figures import Figures
 from congenial.kinds.kind import Kind, NamedSection, Positive, Ready, Setting, Tell
 from congenial.mechanisms.record_release import Made, RecordRelease
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.accuracy import Want

@@ -13,7 +13,8 @@ from congenial.data.table import Table
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.mechanisms.parted_tables import PartedTables
-from congenial.pairs.adjacency import Adjacency, ReplaceOne, SemiAdjacent
+from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
+from congenial.pairs.pairs import Adjacency
 from congenial.sampling.randomness import key_of
 
 CELLS = ("block", "sex", "age")

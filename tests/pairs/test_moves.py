@@ -13,7 +13,8 @@ from congenial.figures.figures import Figures, publish
 from congenial.figures.people import People
 from congenial.figures.statements import count, total
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.moves import Moves, Weighted
+from congenial.pairs.moves import Moves
+from congenial.pairs.pairs import Weighted
 from tests.pairs.universes import levels
 
 SEED = 20_261_116

@@ -19,7 +19,8 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import BundleError, GuaranteeError, PlanError
 from congenial.mechanisms.calibrate import calibrate
-from congenial.pairs.adjacency import AddRemove, Adjacency, ReplaceOne
+from congenial.pairs.adjacency import AddRemove, ReplaceOne
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import LARGEST_PARAMETER
 from congenial.privacy.tradeoff import Pure

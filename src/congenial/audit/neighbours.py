@@ -24,7 +24,7 @@ from congenial.data.table import Table
 from congenial.errors import StructureError
 from congenial.figures.cells import Cells
 from congenial.figures.statements import total
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 from congenial.pairs.several_rows import SeveralRows
 from congenial.pairs.universe import selected
 from congenial.sampling.inversion import Floats, Ints

@@ -29,9 +29,9 @@ from congenial.mechanisms.wasserstein.base_measure import Base, congenial, naive
 from congenial.mechanisms.wasserstein.convex_statistics import Box, Mean, Quantile
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
 from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
-from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.finite_scenarios import FiniteScenarios
+from congenial.pairs.pairs import Adjacency
 from congenial.pairs.scenarios import Conditionals, DependentCounts, Query
 from congenial.pairs.secrets import SecretPairs
 from congenial.pairs.stated_laws import DiscreteLaw, GaussianLaw, StatedBinomial

@@ -28,7 +28,8 @@ from congenial.figures.statements import (
     total,
 )
 from congenial.pairs.a_star import Metric, Reading
-from congenial.pairs.adjacency import AddRemove, Adjacency, ReplaceOne, SemiAdjacent
+from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
+from congenial.pairs.pairs import Adjacency
 from congenial.pairs.universe import Universe, selected
 
 Pair = tuple[Table, Table]

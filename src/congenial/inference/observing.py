@@ -30,7 +30,7 @@ from congenial.mechanisms.drawn_table import DrawnTable
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.mechanisms.wasserstein.base_measure import congenial, published_sums
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.tradeoff import Pure
 
 MOST_KEPT = 200_000  # densities of tables remembered

@@ -34,7 +34,7 @@ from congenial.mechanisms.congenial import Congenial
 from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.released import LEVEL, Interval, Released
 from congenial.mechanisms.tables_release import TablesRelease
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.canonical import Tulap, uniform_doubles

@@ -7,7 +7,7 @@ from typing import Protocol
 from congenial.errors import PlanError
 from congenial.figures.figures import Figures
 from congenial.kinds.kind import Setting
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 
 
 class CountingSection(Protocol):

@@ -17,7 +17,8 @@ from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.mechanism import Mechanism
-from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.pairs import Adjacency
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.composition import conditions, joint_loss
 from congenial.privacy.description import Description

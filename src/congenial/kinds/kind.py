@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from congenial.inference.feasibility import Outlook
     from congenial.ledger.ledger import Ledger
     from congenial.mechanisms.released import Released
-    from congenial.pairs.adjacency import Adjacency
+    from congenial.pairs.pairs import Adjacency
     from congenial.privacy.descriptions import AnyDescription
     from congenial.privacy.guarantee import Guarantee
     from congenial.report.accuracy import Want

@@ -52,7 +52,7 @@ from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.mechanisms.tables_calibration import TablesProblem
 from congenial.mechanisms.tables_release import TablesRelease
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.guarantee import Guarantee
 from congenial.tables.design import (
     Aim,

@@ -29,7 +29,7 @@ from congenial.mechanisms.parted_tables import PartedTables, TablesPiece
 from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.tables_files import file_name, part_name
 from congenial.mechanisms.tables_release import TablesRelease, by_table
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 from congenial.tables.estimates_by_parts import Above, Below, Settled
 from congenial.tables.joint_estimator import Answer
 from congenial.tables.whole_counts import WholeCounts

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from congenial.data.schema import Schema
 from congenial.errors import LedgerError
 from congenial.figures.figures import Figures
-from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
+from congenial.pairs.adjacency import AddRemove, SemiAdjacent
+from congenial.pairs.pairs import Adjacency
 
 if TYPE_CHECKING:
     from congenial.ledger.state import LedgerState

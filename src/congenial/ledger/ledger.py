@@ -87,7 +87,7 @@ from congenial.ledger.state import (
     refuse_other,
 )
 from congenial.ledger.stores.store import Event, Log, Store, store_at
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.composition import Loss
 from congenial.privacy.descriptions import AnyDescription
 from congenial.privacy.guarantee import Guarantee

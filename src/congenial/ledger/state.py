@@ -20,7 +20,7 @@ from congenial.ledger.counted_unit import CountedUnit, Unit, opening_unit
 from congenial.ledger.repair import MalformedEvent, voided
 from congenial.ledger.roles import Role, check_grant
 from congenial.pairs.a_star import Reading
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.composition import Loss, joint_loss, refuse_unpriced
 from congenial.privacy.descriptions import AnyDescription, read_description
 from congenial.privacy.tradeoff import Tradeoff

@@ -15,7 +15,7 @@ from congenial.mechanisms import (  # noqa: F401 - entering the registry
     plain,
 )
 from congenial.mechanisms.mechanism import REGISTRY, Mechanism
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import refuse_absurd

@@ -23,7 +23,7 @@ from congenial.figures.support import LOOSE, Support, support
 from congenial.mechanisms.error_laws import WIDE, TiedErrors, WideSum, sums_alike
 from congenial.mechanisms.families import DISCRETE_GAUSSIAN, DOUBLE_GEOMETRIC
 from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.composition import conditions
 from congenial.privacy.normaliser import Conditions, Price, largest_eps_cell
 from congenial.privacy.tradeoff import Pure, Tradeoff

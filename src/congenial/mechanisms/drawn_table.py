@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from congenial.figures.figures import Figures
 from congenial.mechanisms.released import OfPopulation
-from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee

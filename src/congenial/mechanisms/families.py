@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from congenial.errors import GuaranteeError
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.conversions import zcdp_rho
 from congenial.privacy.description import Family
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated

@@ -24,7 +24,7 @@ from congenial.figures.figures import Figures
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.tables_release import TablesEstimator, TablesRelease, estimator_of
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import Description, Family
 from congenial.privacy.descriptions import TablesDescription

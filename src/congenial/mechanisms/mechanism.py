@@ -21,7 +21,7 @@ from congenial.data.table import Table
 from congenial.errors import GuaranteeError, StructureError, UnansweredError
 from congenial.figures.figures import Figures
 from congenial.mechanisms.families import NoiseFamily
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.description import Description, Family
 from congenial.privacy.guarantee import IDEALISED, ROUNDED, Basis, Guarantee

@@ -28,8 +28,8 @@ from congenial.mechanisms.drawn_table import DrawnTable
 from congenial.mechanisms.released import LEVEL, Interval, PartFile, Released, axis_names
 from congenial.mechanisms.tables_files import TableFile, file_name, part_name, said
 from congenial.mechanisms.tables_release import TablesRelease, reordered, showing
-from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
-from congenial.pairs.pairs import Pairs
+from congenial.pairs.adjacency import AddRemove, SemiAdjacent
+from congenial.pairs.pairs import Adjacency, Pairs
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee

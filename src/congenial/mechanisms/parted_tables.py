@@ -47,7 +47,7 @@ from congenial.mechanisms.measured_tables import cannot_be_drawn, described, joi
 from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.released import PartFile
 from congenial.mechanisms.tables_files import TableFile, estimated_columns, with_ends
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.description import Family as AnyFamily
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee

@@ -13,8 +13,8 @@ from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.measured_tables import MeasuredTables, noise_given
 from congenial.mechanisms.mechanism import adjacency_of
 from congenial.mechanisms.parted_tables import PartedTables
-from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from congenial._exports import load_on_first_use
 
 if TYPE_CHECKING:
-    from congenial.pairs.adjacency import AddRemove, Adjacency, ReplaceOne, SemiAdjacent
+    from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
     from congenial.pairs.distributions import DistributionPairs
     from congenial.pairs.finite_scenarios import FiniteScenarios
-    from congenial.pairs.pairs import Pairs
+    from congenial.pairs.pairs import Adjacency, Pairs
     from congenial.pairs.properties import Property, read_property, share, together
     from congenial.pairs.scenarios import (
         BoundedCounts,

@@ -11,26 +11,25 @@ How many records that takes is worked out in `a_star`; how far tables move, in c
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from congenial.data.arguments import expect
 from congenial.data.schema import Schema
-from congenial.data.workload import Workload
 from congenial.errors import FigureError, StructureError
 from congenial.figures.figures import Figures
 from congenial.figures.people import merged, people_under
 from congenial.figures.statements import Statement, total
 from congenial.pairs.a_star import Metric, Reach, Reading, reach
+from congenial.pairs.difference_types import over_types
 from congenial.pairs.differences import LARGEST_DOMAIN, Differences, list_differences
-from congenial.pairs.moves import Moves, Weighted
-from congenial.pairs.pairs import OTHERS, Pairs, PublishedPairs
+from congenial.pairs.moves import Moves
+from congenial.pairs.pairs import OTHERS, Adjacency, Pairs, PublishedPairs, Weighted
 from congenial.pairs.pairs import Supremum as Supremum  # named from here by those who price
 from congenial.pairs.universe import (
     RULE,
@@ -39,79 +38,6 @@ from congenial.pairs.universe import (
     no_pairs_in_words,
     pairs_in_words,
 )
-
-if TYPE_CHECKING:
-    from congenial.pairs.difference_types import DifferenceTypes
-
-
-class Adjacency(Pairs):
-    """A relation between databases; `schema` says what a record is.
-
-    A release under it is priced by suprema over the differences u of adjacent databases: the
-    largest ||phi u||_1 for pure epsilon, ||phi u||_2^2 for rho, over all tables phi together. A
-    `Supremum` says whether it is exact or an upper bound. `ReplaceOne`, `AddRemove`, `SemiAdjacent`
-    (given exact figures) and `SeveralRows` (units with several rows) are the ones there are.
-    """
-
-    counts_units = False
-    """Whether its tables count units that own several rows, not rows."""
-
-    @property
-    @abstractmethod
-    def records(self) -> int:
-        """The largest number of records in which adjacent databases differ (a)."""
-
-    def rows_apart(self, names: Iterable[str]) -> int:  # noqa: ARG002 - for units with several rows
-        """The largest number of records in which tables over these axes differ."""
-        return self.records
-
-    @abstractmethod
-    def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
-        """sup over u of `sum_i w_i * ||phi_i u||_1`, phi_i tabulating onto release i's axes."""
-
-    @abstractmethod
-    def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
-        """sup over u of `sum_i w_i * ||phi_i u||_2^2`."""
-
-    @abstractmethod
-    def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
-        """All differences of adjacent tables as some queries see them; None if too many."""
-
-    def covers(self, other: Pairs) -> bool:
-        """Whether every pair of `other` is one of these (semi-dp, Definition 20, part 1)."""
-        return (
-            isinstance(other, Adjacency)
-            and self.schema.digest == other.schema.digest
-            and self.metric == other.metric
-            and other.records <= self.records
-            and other.figures.implies(self.figures)
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Metric, records and words; `reading` where the relation has one."""
-        return {
-            "metric": self.metric,
-            "records": self.records,
-            "reading": getattr(self, "reading", None),
-            "words": self.words,
-        }
-
-    def l1(self, names: Sequence[str]) -> Supremum:
-        """Delta_1 of the table over `names`."""
-        return self.joint_l1([(tuple(names), Fraction(1))])
-
-    def l2_squared(self, names: Sequence[str]) -> Supremum:
-        """Delta_2 squared of the table over `names`."""
-        return self.joint_l2_squared([(tuple(names), Fraction(1))])
-
-    @abstractmethod
-    def linf(self, names: Sequence[str]) -> Supremum:
-        """Delta_inf of the table over `names`."""
-
-    @property
-    def nothing_left(self) -> bool:
-        """Whether the figures leave a single table, so that nothing is left to protect."""
-        return self.l1(self.schema.names).value == 0
 
 
 @dataclass(frozen=True)
@@ -127,6 +53,7 @@ class AddRemove(Adjacency):
     """
 
     metric = "symmetric difference"
+    any_rows = True
 
     schema: Schema
     max_rows: int = 1
@@ -333,7 +260,7 @@ class SemiAdjacent(PublishedPairs, Adjacency):
         listed = None if open_values else self._by_listing(releases, square)
         if listed is not None:
             return listed
-        found = self._by_types(releases, square)
+        found = over_types(self, [(names, weight, None) for names, weight in releases], square)
         return min(closed, found, key=lambda one: (one.value, not one.exact))
 
     def _by_listing(self, releases: list[Weighted], square: bool) -> Supremum | None:
@@ -350,13 +277,6 @@ class SemiAdjacent(PublishedPairs, Adjacency):
             axis=1,
         )
         return Supremum(_largest(np.unique(norms, axis=0), releases), listed.exact, "enumeration")
-
-    def _by_types(self, releases: list[Weighted], square: bool) -> Supremum:
-        """Over the maximal difference types, which know what several tables do at once."""
-        types = _types(self, tuple(names for names, _ in releases))
-        rows = types.squares if square else types.absolutes
-        by = "closed form" if types.method == "bound" else "enumeration"
-        return Supremum(_largest(rows, releases), types.exact, by)
 
     def _in_closed_form(self, releases: list[Weighted], square: bool) -> Supremum:
         if self.metric == "symmetric difference" and not self.people_kept:
@@ -388,6 +308,13 @@ class SemiAdjacent(PublishedPairs, Adjacency):
             return not self._moves.groups.loose
         return people_under(self.published).merged.sum_kept
 
+    @property
+    def moves(self) -> int | None:
+        """Records that are replaced; None where the number of people may change."""
+        if self.metric == "replace-one":
+            return self.records
+        return self.records // 2 if self.people_kept else None
+
     @cached_property
     def _lists(self) -> dict[tuple[Statement, ...], Differences | None]:
         return {}
@@ -405,14 +332,6 @@ class SemiAdjacent(PublishedPairs, Adjacency):
                 found = replace(found, exact=False)
             self._lists[queries] = found
         return self._lists[queries]
-
-
-@lru_cache(maxsize=64)
-def _types(pairs: SemiAdjacent, tables: tuple[tuple[str, ...], ...]) -> DifferenceTypes:
-    """The maximal difference types of some tables; prices ask for the same ones again and again."""
-    from congenial.pairs.difference_types import difference_types
-
-    return difference_types(pairs, Workload.of(pairs.schema, tables))
 
 
 def _largest(norms: Any, releases: Sequence[Weighted]) -> Fraction:

@@ -43,13 +43,10 @@ from congenial.data.rational import Number
 from congenial.data.workload import Margin, Partition, Workload
 from congenial.errors import StructureError
 from congenial.figures.statements import total
-from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
 from congenial.pairs.differences import LARGEST_DOMAIN, Differences, product
 from congenial.pairs.figure_margins import FigureMargins, figure_margins
-from congenial.pairs.moved_at_once import occurs
-from congenial.pairs.pairs import Supremum
-from congenial.pairs.set_types import Ints, TypeNorms, list_types
-from congenial.pairs.several_rows import SeveralRows
+from congenial.pairs.pairs import Adjacency, Supremum
+from congenial.pairs.set_types import Ints, TypeNorms, list_types, occurs
 
 Method = Literal["set partitions", "listing", "bound"]
 Vector = tuple[int, ...]  # one norm per table
@@ -175,9 +172,9 @@ def difference_types(
     ((9, 9, 9),)
     """
     ends = NumberEnds(numbers or [None] * len(workload.tables))
-    if isinstance(adjacency, SeveralRows):
+    if adjacency.several_rows:
         return _several_rows(adjacency, workload, ends)
-    moves = _moves(adjacency)
+    moves = adjacency.moves
     if moves is None:
         return _rows(adjacency, workload, ends)
     names = _domain(adjacency, workload)
@@ -222,14 +219,15 @@ def joint_norm(adjacency: Adjacency, tables: Sequence[Measured], *, square: bool
     of_counts = adjacency.joint_l2_squared if square else adjacency.joint_l1
     if not sums:
         return of_counts(counts)
-    together = _over_types(adjacency, tables, square)
+    together = over_types(adjacency, tables, square)
     if not counts:
         return together
-    apart = of_counts(counts).value + _over_types(adjacency, sums, square).value
+    apart = of_counts(counts).value + over_types(adjacency, sums, square).value
     return together if together.value <= apart else replace(together, value=apart, exact=False)
 
 
-def _over_types(adjacency: Adjacency, tables: Sequence[Measured], square: bool) -> Supremum:
+def over_types(adjacency: Adjacency, tables: Sequence[Measured], square: bool) -> Supremum:
+    """The largest loss of a maximal type; exact if that type is known to occur."""
     types = _cached(adjacency, tuple((names, number) for names, _, number in tables))
     by = "closed form" if types.method == "bound" else "enumeration"
     power = 2 if square else 1
@@ -253,14 +251,6 @@ def _cached(
     return difference_types(adjacency, Workload.of(adjacency.schema, names), numbers)
 
 
-def _moves(adjacency: Adjacency) -> int | None:
-    """Records that are replaced; None where the number of people may change."""
-    if adjacency.metric == "replace-one":
-        return adjacency.records
-    kept = isinstance(adjacency, SemiAdjacent) and adjacency.people_kept
-    return adjacency.records // 2 if kept else None
-
-
 def _domain(adjacency: Adjacency, workload: Workload) -> tuple[str, ...]:
     """Attributes that tables or figures mention, in schema order."""
     mentioned = {*workload.axes, *adjacency.figures.bases}
@@ -280,7 +270,7 @@ def _rows(adjacency: Adjacency, workload: Workload, ends: NumberEnds) -> Differe
     """People may come and go: all rows may enter one cell, ||T_b u|| = a for every table."""
     a = adjacency.records
     largest = ends.entering(a)
-    if isinstance(adjacency, AddRemove):
+    if adjacency.any_rows:
         why = f"{a} row{'s' * (a != 1)} in one cell of every table"
         one_number = len(ends.rows) <= 2  # whose larger end all rows may have
         return _uniform(adjacency, workload, largest, why, ends, exact=one_number)
@@ -291,7 +281,7 @@ def _rows(adjacency: Adjacency, workload: Workload, ends: NumberEnds) -> Differe
     return _uniform(adjacency, workload, largest, why, ends)
 
 
-def _several_rows(adjacency: SeveralRows, workload: Workload, ends: NumberEnds) -> DifferenceTypes:
+def _several_rows(adjacency: Adjacency, workload: Workload, ends: NumberEnds) -> DifferenceTypes:
     """Units with several rows: as if each of `records` rows were a person's, some at a time."""
     if not ends.counts:
         raise StructureError(
@@ -300,8 +290,9 @@ def _several_rows(adjacency: SeveralRows, workload: Workload, ends: NumberEnds) 
             remedy="Sum the numbers of each unit into one row first, or count rows.",
         )
     names = {name for table in workload.tables for name in table}
-    if adjacency.people_kept:
-        found = difference_types(adjacency.replaced_rows(names), workload)
+    row_by_row = adjacency.row_by_row(names)
+    if row_by_row is not None:
+        found = difference_types(row_by_row, workload)
         why = f"as if every row were a person's own; {found.reason}"
         return replace(found, exact=False, reason=why)
     c = adjacency.rows_apart(names)
@@ -366,7 +357,7 @@ def _occurring(
     """
     if adjacency.figures.bounds or getattr(adjacency, "reading", "robust") == "existential":
         return frozenset()
-    a = _moves(adjacency) or 0
+    a = adjacency.moves or 0
 
     @lru_cache
     def possible(moved: tuple[Margin, ...]) -> bool:

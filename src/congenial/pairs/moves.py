@@ -19,9 +19,7 @@ from congenial.figures.cells import stretches
 from congenial.figures.figures import Figures
 from congenial.figures.people import Crossing, People
 from congenial.figures.support import images, key_of
-from congenial.pairs.pairs import Supremum
-
-Weighted = tuple[tuple[str, ...], Fraction]  # axes of a released table, weight of its norm
+from congenial.pairs.pairs import Supremum, Weighted
 
 
 @dataclass(frozen=True, eq=False)

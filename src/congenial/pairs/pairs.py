@@ -8,14 +8,17 @@ is stated here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
 from congenial.data.schema import Schema
 from congenial.figures.figures import Figures
+from congenial.figures.statements import Statement
+from congenial.pairs.differences import Differences
 
+Weighted = tuple[tuple[str, ...], Fraction]  # axes of a released table, weight of its norm
 ROWS_OF_ONE_UNIT: Literal["rows of one unit"] = "rows of one unit"  # metric of `SeveralRows`
 UNITS_WITH_ROWS: Literal["units with rows"] = "units with rows"  # metric of `TablesOfUnits`
 
@@ -138,6 +141,91 @@ class Pairs(ABC):
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a bundle or a ledger; schema and figures are written beside it."""
+
+
+class Adjacency(Pairs):
+    """A relation between databases; `schema` says what a record is.
+
+    A release under it is priced by suprema over the differences u of adjacent databases: the
+    largest ||phi u||_1 for pure epsilon, ||phi u||_2^2 for rho, over all tables phi together. A
+    `Supremum` says whether it is exact or an upper bound. `ReplaceOne`, `AddRemove`, `SemiAdjacent`
+    (given exact figures) and `SeveralRows` (units with several rows) are the ones there are.
+    """
+
+    counts_units = False
+    """Whether its tables count units that own several rows, not rows."""
+    several_rows = False
+    """Whether a unit may own several rows."""
+    any_rows = False
+    """Whether any rows may be added or removed, whatever the others are."""
+
+    @property
+    @abstractmethod
+    def records(self) -> int:
+        """The largest number of records in which adjacent databases differ (a)."""
+
+    def rows_apart(self, names: Iterable[str]) -> int:  # noqa: ARG002 - for units with several rows
+        """The largest number of records in which tables over these axes differ."""
+        return self.records
+
+    @property
+    def moves(self) -> int | None:
+        """Records that are replaced; None where the number of people may change."""
+        return self.records if self.metric == "replace-one" else None
+
+    def row_by_row(self, names: Iterable[str]) -> Adjacency | None:  # noqa: ARG002
+        """Of units with several rows: pairs of which tables over these axes differ no less, every
+        row a person's own. None where the number of rows may change.
+        """
+        return None
+
+    @abstractmethod
+    def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
+        """sup over u of `sum_i w_i * ||phi_i u||_1`, phi_i tabulating onto release i's axes."""
+
+    @abstractmethod
+    def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
+        """sup over u of `sum_i w_i * ||phi_i u||_2^2`."""
+
+    @abstractmethod
+    def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
+        """All differences of adjacent tables as some queries see them; None if too many."""
+
+    def covers(self, other: Pairs) -> bool:
+        """Whether every pair of `other` is one of these (semi-dp, Definition 20, part 1)."""
+        return (
+            isinstance(other, Adjacency)
+            and self.schema.digest == other.schema.digest
+            and self.metric == other.metric
+            and other.records <= self.records
+            and other.figures.implies(self.figures)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Metric, records and words; `reading` where the relation has one."""
+        return {
+            "metric": self.metric,
+            "records": self.records,
+            "reading": getattr(self, "reading", None),
+            "words": self.words,
+        }
+
+    def l1(self, names: Sequence[str]) -> Supremum:
+        """Delta_1 of the table over `names`."""
+        return self.joint_l1([(tuple(names), Fraction(1))])
+
+    def l2_squared(self, names: Sequence[str]) -> Supremum:
+        """Delta_2 squared of the table over `names`."""
+        return self.joint_l2_squared([(tuple(names), Fraction(1))])
+
+    @abstractmethod
+    def linf(self, names: Sequence[str]) -> Supremum:
+        """Delta_inf of the table over `names`."""
+
+    @property
+    def nothing_left(self) -> bool:
+        """Whether the figures leave a single table, so that nothing is left to protect."""
+        return self.l1(self.schema.names).value == 0
 
 
 class PublishedPairs(Pairs):

@@ -45,16 +45,17 @@ from congenial.figures.figures import Figures
 from congenial.figures.people import Merged, people_under
 from congenial.figures.statements import Statement, total
 from congenial.pairs.a_star import Reading, longest_move
-from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.differences import Differences, list_differences
-from congenial.pairs.moves import Weighted
 from congenial.pairs.pairs import (
     OTHERS,
     ROWS_OF_ONE_UNIT,
     UNITS_WITH_ROWS,
+    Adjacency,
     Pairs,
     PublishedPairs,
     Supremum,
+    Weighted,
 )
 
 MOST_ROWS = 10_000  # of one unit; more is a slip of the pen, and losses grow with the square
@@ -80,6 +81,7 @@ class SeveralRows(PublishedPairs, Adjacency):
     reading: ClassVar[Reading] = "robust"
     metric: ClassVar[str] = ROWS_OF_ONE_UNIT
     unit_noun = "unit"
+    several_rows = True
 
     published: Figures
     max_rows: int
@@ -251,6 +253,10 @@ class SeveralRows(PublishedPairs, Adjacency):
         A u = 0: the differences of so many moves.
         """
         return replaced(self.published.of_rows, self.rows_apart(names))
+
+    def row_by_row(self, names: Iterable[str]) -> SemiAdjacent | None:
+        """The replaced rows, where the number of rows is kept."""
+        return self.replaced_rows(names) if self.people_kept else None
 
     def joint_l1(self, releases: Sequence[Weighted]) -> Supremum:
         """sup over u of `sum_i w_i ||phi_i u||_1`: at most that of so many replaced rows."""

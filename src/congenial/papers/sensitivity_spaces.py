@@ -31,9 +31,9 @@ from congenial.figures.figures import Figures
 from congenial.figures.integers import hermite
 from congenial.figures.lattice import Ints
 from congenial.figures.statements import Statement, total
-from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.differences import product
-from congenial.pairs.pairs import Supremum
+from congenial.pairs.pairs import Adjacency, Supremum
 
 Query = Sequence[str] | Statement | Sequence[Statement]
 Ball = Literal["hull", "l1", "l2", "linf"]

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, get_args
 
 from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
-from congenial.pairs.adjacency import Adjacency, Supremum
-from congenial.pairs.pairs import ROWS_OF_ONE_UNIT
+from congenial.pairs.adjacency import Supremum
+from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, Adjacency
 from congenial.privacy.conversions import pure_to_zcdp
 from congenial.privacy.description import HULLS, Description
 from congenial.privacy.descriptions import AnyDescription, RecordDescription

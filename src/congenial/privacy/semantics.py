@@ -20,7 +20,7 @@ from typing import Literal
 
 from congenial.data.arguments import NUMBER, expect
 from congenial.errors import GuaranteeError
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 
 Neighbourhood = Literal["intact", "disrupted", "destroyed"]
 

@@ -23,7 +23,7 @@ from congenial.report.render import page
 from congenial.report.words import Block, Paragraph, blocks, sections
 
 if TYPE_CHECKING:
-    from congenial.pairs.adjacency import Adjacency
+    from congenial.pairs.pairs import Adjacency
     from congenial.publication.plan import Plan
     from congenial.publication.workflow import PlanCheck
     from congenial.report.words import Block

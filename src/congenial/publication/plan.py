@@ -28,7 +28,8 @@ from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.kinds import registry
 from congenial.kinds.kind import NamedSection, Section
-from congenial.pairs.adjacency import AddRemove, Adjacency, SemiAdjacent
+from congenial.pairs.adjacency import AddRemove, SemiAdjacent
+from congenial.pairs.pairs import Adjacency
 from congenial.publication.plan_sections import (
     AboutSection,
     BudgetSection,

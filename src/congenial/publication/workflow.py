@@ -434,7 +434,7 @@ def _refuse_price(
     read, or with the number of people; the ledger asks again when it draws.
     """
     from congenial.mechanisms.measured_tables import MeasuredTables
-    from congenial.pairs.adjacency import Adjacency
+    from congenial.pairs.pairs import Adjacency
 
     if not isinstance(mechanism, MeasuredTables):
         return

@@ -39,7 +39,7 @@ from congenial.data.tabulate import Microdata
 from congenial.errors import BudgetError, DataError, GuaranteeError
 from congenial.figures.cells import Cells
 from congenial.figures.figures import Figures
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 from congenial.pairs.sensitive_values import SensitiveValues, refuse_unpublished
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee

@@ -36,7 +36,7 @@ from congenial.data.arguments import (
     takes,
 )
 from congenial.errors import DataError, GuaranteeError
-from congenial.pairs.adjacency import Adjacency
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
 from congenial.sampling.randomness import Randomness, SystemRandomness

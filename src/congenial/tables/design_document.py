@@ -18,8 +18,8 @@ from congenial.data.workload import Workload
 from congenial.errors import CongenialError, StructureError
 from congenial.figures.figures import Figures
 from congenial.figures.restricted_figures import summed_out
-from congenial.pairs.adjacency import Adjacency
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.descriptions import TablesDescription
 from congenial.tables.aims import LargestRatio, Objective, PowerMean
 from congenial.tables.design import NO_CERTIFICATE, Design

@@ -18,9 +18,9 @@ from typing import Literal
 from congenial.data.arguments import NUMBERS, takes
 from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError, PlanError, some_of
-from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
-from congenial.pairs.pairs import Supremum
+from congenial.pairs.pairs import Adjacency, Supremum
 from congenial.privacy.conversions import zcdp_rho
 from congenial.privacy.numbers import below
 

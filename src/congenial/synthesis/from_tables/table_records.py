@@ -30,7 +30,8 @@ from congenial.figures.figures import Figures
 from congenial.figures.support import support
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.mechanism import Mechanism
-from congenial.pairs.adjacency import Adjacency, SemiAdjacent
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.pairs import Adjacency
 from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.composition import Loss, joint_loss
