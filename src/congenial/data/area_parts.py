@@ -191,7 +191,7 @@ def count_parts(data: Microdata, parts: AreaParts, names: Sequence[str], folder:
     folder.mkdir(mode=0o700, parents=True)
     axes = data.schema.axes(names)
     source = data.source_for(axes)
-    cells = tabulation(axes, data.schema, source.types, source.name, source.dialect)
+    cells = tabulation(source, axes, data.schema)
     source.copy(partial(_placed, parts, names, cells), _areas(parts), folder, "part")
     _refuse_found(folder, data, names)
 

@@ -46,7 +46,7 @@ from congenial.data.source import (
     one_kind,
     open_source,
 )
-from congenial.data.sql import ColumnType, Refusal, check_type, coded
+from congenial.data.sql import ColumnType, Dialect, Refusal, check_type, coded
 from congenial.errors import DataError
 
 Tell = Callable[[str], Any]
@@ -333,16 +333,21 @@ class OpenedRecords:
 
     def under(self, derivations: Sequence[Derivation]) -> OpenedRecords:
         """With derived columns."""
-        name, types = derived(self.name, self.types, derivations, self.source.dialect)
+        name, types = derived(self.name, self.types, derivations, self.dialect)
         return OpenedRecords(self.source, name, types, self.numbered)
+
+    @property
+    def dialect(self) -> Dialect:
+        """That of the source."""
+        return self.source.dialect
 
     def column(self, name: str) -> str:
         """A column of `src` in SQL."""
-        return f"src.{self.source.dialect.identifier(name)}"
+        return f"src.{self.dialect.identifier(name)}"
 
     def text(self, name: str) -> str:
         """The text of a column of `src` in SQL."""
-        return self.source.dialect.text_form(self.column(name), self.types[name])
+        return self.dialect.text_form(self.column(name), self.types[name])
 
     @property
     def beside(self) -> list[str]:
@@ -374,8 +379,7 @@ def _example(row: Mapping[str, Any]) -> Example:
 def count_refusals(records: OpenedRecords, schema: Schema, names: Sequence[str]) -> tuple[int, Any]:
     """The number of rows, and of rows without a level, by column and reason: one pass over all."""
     axes = [schema.axis(name) for name in names]
-    dialect = records.source.dialect
-    rows = coded(axes, schema, records.types, records.name, dialect, ["1 AS one"])
+    rows = coded(records, axes, schema, ["1 AS one"])
     sums = [
         f"SUM(CASE WHEN c{at} = {int(reason)} THEN 1 ELSE 0 END) AS r{at}_{-int(reason)}"
         for at in range(len(axes))
@@ -404,8 +408,7 @@ def refused_values(
     """
     beside = [f"{records.text(column)} AS value", *records.beside]
     axes = [schema.axis(column)]
-    dialect = records.source.dialect
-    rows = coded(axes, schema, records.types, records.name, dialect, beside)
+    rows = coded(records, axes, schema, beside)
     refused = f"SELECT * FROM ({rows}) AS coded WHERE c0 = {int(reason)}"
     every, distinct = records.grouped(refused)
     examples_found = [example for example in every if example.value != NO_DATE]
@@ -475,7 +478,7 @@ def undated(
     name, stored = date_part.name, records.types[date_part.column]
     if stored.kind != "text":
         return None, ()
-    read = records.source.dialect.read_date(records.column(date_part.column), date_part.layout)
+    read = records.dialect.read_date(records.column(date_part.column), date_part.layout)
     beside = ", ".join([f"{records.column(date_part.column)} AS value", *records.beside])
     where = f"{records.column(date_part.column)} IS NOT NULL AND ({read}) IS NULL"
     undated_rows = f"SELECT {beside} FROM {records.name} AS src WHERE {where}"

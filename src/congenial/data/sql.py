@@ -1,8 +1,8 @@
 """The SQL that turns records into cells: one integer code per axis, then GROUP BY.
 
-Nothing here touches data. Identifiers and labels are quoted by the dialect; `statistics` and
-`records` assemble their own SELECT through the same dialect. Codes below zero say why a row has no
-cell (`Refusal`); they let one pass over the data both count and find every reason to refuse.
+Nothing here touches data. Identifiers and labels are quoted by the dialect; `vector_statistics`
+assembles its own SELECT through the same dialect. Codes below zero say why a row has no cell
+(`Refusal`); they let one pass over the data both count and find every reason to refuse.
 
 How a value finds its level:
 - categorical: by the text form of the column, so codes stored as integers match "1", "2" and
@@ -20,7 +20,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Literal
+from functools import cached_property
+from typing import Literal, Protocol
 
 from congenial.data.attribute import REFUSE, Attribute, Axis
 from congenial.data.magnitude import Magnitude
@@ -230,49 +231,50 @@ POSTGRES = PostgresDialect()
 SPARK = SparkDialect()
 
 
-def tabulation(
-    axes: Sequence[Axis],
-    schema: Schema,
-    types: Mapping[str, ColumnType],
-    source: str,
-    dialect: Dialect = DUCKDB,
-) -> str:
-    """Count the rows of `source` per combination of codes: columns c0, c1, ..., n.
+class Relation(Protocol):
+    """Records that SQL can name: a source, or a query over one."""
 
-    `source` is the quoted name of a table or view. With no axes the result is one row, the total.
-    """
+    @property
+    def name(self) -> str:
+        """What SQL calls them: a quoted name, or a query in brackets."""
+
+    @property
+    def types(self) -> Mapping[str, ColumnType]:
+        """How each column is stored."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """What differs between databases."""
+
+
+def tabulation(records: Relation, axes: Sequence[Axis], schema: Schema) -> str:
+    """Count records per combination of codes: columns c0, c1, ..., n; with no axes the total."""
     if not axes:
-        return f"SELECT COUNT(*) AS n FROM {source} AS src"
+        return f"SELECT COUNT(*) AS n FROM {records.name} AS src"
     keys = ", ".join(f"c{at}" for at in range(len(axes)))
-    rows = coded(axes, schema, types, source, dialect)
+    rows = coded(records, axes, schema)
     return f"SELECT {keys}, COUNT(*) AS n FROM ({rows}) AS coded GROUP BY {keys}"
 
 
-def summation(
-    axes: Sequence[Axis],
-    schema: Schema,
-    types: Mapping[str, ColumnType],
-    source: str,
-    magnitude: Magnitude,
-    dialect: Dialect = DUCKDB,
-) -> str:
-    """Sum a number over the rows of `source` per combination of codes: c0, c1, ..., s, why.
+def summation(records: Relation, axes: Sequence[Axis], schema: Schema, magnitude: Magnitude) -> str:
+    """Sum a number over records per combination of codes: c0, c1, ..., s, why.
 
     Sums are in steps of the number. `why` is below 0 (a `Refusal`) where some row has none.
     """
-    column = f"src.{dialect.identifier(magnitude.column)}"
-    number, refusal = _steps_of(magnitude, column, types[magnitude.column], dialect)
-    beside = (f"{number} AS v", f"{refusal} AS why")
-    rows = coded(axes, schema, types, source, dialect, beside)
+    column = value = f"src.{records.dialect.identifier(magnitude.column)}"
+    read = []
+    if records.types[magnitude.column].kind == "text":
+        number = records.dialect.identifier(f"{_NUMBER}summed")
+        read, value = [f"{records.dialect.read_number(column)} AS {number}"], f"src.{number}"
+    number, refusal = _steps_of(magnitude, records, column, value)
+    rows = coded(records, axes, schema, (f"{number} AS v", f"{refusal} AS why"), read)
     keys = ", ".join(f"c{at}" for at in range(len(axes)))
-    told = "CAST(COALESCE(SUM(v), 0) AS DECIMAL(38,0)) AS s, MIN(why) AS why, COUNT(*) AS n"
+    sums = "CAST(COALESCE(SUM(v), 0) AS DECIMAL(38,0)) AS s, MIN(why) AS why, COUNT(*) AS n"
     grouped = f"GROUP BY {keys}" if axes else ""
-    return f"SELECT {', '.join(filter(None, (keys, told)))} FROM ({rows}) AS coded {grouped}"
+    return f"SELECT {', '.join(filter(None, (keys, sums)))} FROM ({rows}) AS coded {grouped}"
 
 
-def _steps_of(
-    magnitude: Magnitude, column: str, stored: ColumnType, dialect: Dialect
-) -> tuple[str, str]:
+def _steps_of(magnitude: Magnitude, records: Relation, column: str, value: str) -> tuple[str, str]:
     """The steps of one row's number, cut to the bounds and rounded (halves upwards), and why it has
     none, 0 where it has.
 
@@ -280,11 +282,11 @@ def _steps_of(
     the bound L p / q, its steps are L + floor((2 (x q - L p) + p) / 2 p). Floating columns and text
     are rounded in double precision, and the bounds kept whatever it does.
     """
+    dialect, stored = records.dialect, records.types[magnitude.column]
     low, high = magnitude.lowest, magnitude.highest
     p, q = magnitude.step.numerator, magnitude.step.denominator
-    value, refused = column, []
+    refused = []
     if stored.kind == "text":
-        value = dialect.read_number(column)
         refused.append(f"WHEN {value} IS NULL THEN {int(Refusal.NOT_A_NUMBER)}")
     absent = f"{column} IS NULL"
     if stored.kind in dialect.with_nan:
@@ -313,32 +315,29 @@ def _steps_of(
 
 
 def coded(
+    records: Relation,
     axes: Sequence[Axis],
     schema: Schema,
-    types: Mapping[str, ColumnType],
-    source: str,
-    dialect: Dialect = DUCKDB,
     beside: Sequence[str] = (),
+    read: Sequence[str] = (),
 ) -> str:
-    """The rows of `source` with one code per axis, c0, c1, ..., and the expressions `beside` it.
+    """Records with one code per axis, c0, c1, ..., and the expressions `beside` it over `src`.
 
     Text is read as a number once, in a query of its own below: a code compares it several times.
+    `read`: numbers that `beside` needs from there.
     """
-    select, joins, numbers = list(beside), [], []
+    dialect, source = records.dialect, records.name
+    select, joins, numbers = list(beside), [], list(read)
     for at, axis in enumerate(axes):
-        attribute, stored = schema.attribute(axis.base), types[axis.base]
-        column = f"src.{dialect.identifier(axis.base)}"
-        if attribute.kind == "categorical":
-            code, join = _label_code(attribute, axis, column, stored, at, dialect)
-        else:
-            value = column
-            if stored.kind == "text":
-                number = dialect.identifier(f"{_NUMBER}{at}")
-                numbers.append(f"{dialect.read_number(column)} AS {number}")
-                value = f"src.{number}"
-            code, join = _number_code(attribute, axis, column, value, stored, at, dialect)
-        joins.append(join)
-        select.append(f"CAST({code} AS INTEGER) AS c{at}")
+        attribute, stored = schema.attribute(axis.base), records.types[axis.base]
+        column = value = f"src.{dialect.identifier(axis.base)}"
+        if attribute.kind != "categorical" and stored.kind == "text":
+            number = dialect.identifier(f"{_NUMBER}{at}")
+            numbers.append(f"{dialect.read_number(column)} AS {number}")
+            value = f"src.{number}"
+        coding = _Coding(attribute, axis, column, value, stored, dialect, f"l{at}")
+        select.append(f"CAST({coding.code} AS INTEGER) AS c{at}")
+        joins.append(coding.join)
     if numbers:
         source = f"(SELECT src.*, {', '.join(numbers)} FROM {source} AS src)"
     return f"SELECT {', '.join(select)} FROM {source} AS src {' '.join(joins)}"
@@ -348,19 +347,20 @@ _MISSING = "COALESCE(SUM(CASE WHEN u IS NULL THEN k ELSE 0 END), 0) AS missing"
 _LARGEST = "COALESCE(MAX(k), 0) AS largest"
 
 
-def rows_per_unit(column: str, source: str, dialect: Dialect = DUCKDB) -> str:
+def rows_per_unit(records: Relation, column: str) -> str:
     """One row: how many rows lack the unit, and the largest number of rows of one unit."""
-    unit = dialect.identifier(column)
-    grouped = f"SELECT {unit} AS u, COUNT(*) AS k FROM {source} AS src GROUP BY {unit}"
+    unit = records.dialect.identifier(column)
+    grouped = f"SELECT {unit} AS u, COUNT(*) AS k FROM {records.name} AS src GROUP BY {unit}"
     return f"SELECT {_MISSING}, {_LARGEST} FROM ({grouped}) AS units"
 
 
-def units_per_class(column: str, keys: int, rows: str, dialect: Dialect = DUCKDB) -> str:
-    """Count the units of `rows` (c0, c1, ... beside the unit) per combination of codes: c0, c1,
-    ..., d0, d1, ..., n, where d0 > 0 says that c0 differs between rows of some unit; and beside
-    them what `rows_per_unit` tells, so that one pass does for both.
+def units_per_class(records: Relation, column: str, axes: Sequence[Axis], schema: Schema) -> str:
+    """Count units per combination of codes: c0, c1, ..., d0, d1, ..., n, where d0 > 0 says that c0
+    differs between rows of some unit; and beside them what `rows_per_unit` tells, so that one pass
+    does for both.
     """
-    unit = dialect.identifier(column)
+    unit, keys = records.dialect.identifier(column), len(axes)
+    rows = coded(records, axes, schema, (f"src.{unit}",))
     own = "".join(f", MIN(c{at}) AS c{at}, MAX(c{at}) AS h{at}" for at in range(keys))
     grouped = f"SELECT {unit} AS u, COUNT(*) AS k{own} FROM ({rows}) AS coded GROUP BY {unit}"
     totals = f"COUNT(*) AS n, {_MISSING}, {_LARGEST}"
@@ -376,65 +376,72 @@ def rule_code(rule: str, attribute: Attribute, axis: Axis, refusal: Refusal) -> 
     return int(refusal) if rule == REFUSE else int(axis.of_base[attribute.code(rule)])
 
 
-def _label_code(
-    attribute: Attribute,
-    axis: Axis,
-    column: str,
-    stored: ColumnType,
-    at: int,
-    dialect: Dialect,
-) -> tuple[str, str]:
-    missing = rule_code(attribute.missing, attribute, axis, Refusal.MISSING)
-    other = rule_code(attribute.other, attribute, axis, Refusal.OUTSIDE)
-    text = dialect.text_form(column, stored)
-    rows = dialect.level_rows(attribute.levels, axis.of_base.tolist())
-    join = f"LEFT JOIN ({rows}) AS l{at} ON l{at}.label = {text}"
-    code = f"CASE WHEN {column} IS NULL THEN {missing} ELSE COALESCE(l{at}.code, {other}) END"
-    return code, join
+@dataclass(frozen=True)
+class _Coding:
+    """The values of one column as codes of an axis.
 
+    `value` is the column, or the number that its text is read as; `labels` what a join calls the
+    labels that the text of the column is looked up in.
+    """
 
-def _number_code(
-    attribute: Attribute,
-    axis: Axis,
-    column: str,
-    value: str,
-    stored: ColumnType,
-    at: int,
-    dialect: Dialect,
-) -> tuple[str, str]:
-    missing = rule_code(attribute.missing, attribute, axis, Refusal.MISSING)
-    other = rule_code(attribute.other, attribute, axis, Refusal.OUTSIDE)
-    first, join = "", ""
-    if stored.kind == "text":
-        label, join = _label_beside(attribute, axis, dialect.text_form(column, stored), at, dialect)
-        first = f"WHEN {value} IS NULL THEN {label} "
-    if stored.kind in dialect.with_nan:
-        first += f"WHEN {dialect.is_nan(value)} THEN {missing} "
-    if attribute.whole_values and stored.kind != "whole":
-        first += f"WHEN {value} <> floor({value}) THEN {other} "
-    if attribute.kind == "integers" and axis.name == attribute.name:
-        assert attribute.low is not None
-        assert attribute.high is not None
-        edges: list[Number] = [attribute.low, attribute.high + 1]
-        codes = [str(other), f"CAST({value} AS BIGINT) - ({attribute.low})", str(other)]
-    else:
-        edges, steps_codes = steps(attribute, axis, other)
-        codes = [str(code) for code in steps_codes]
-    inside = _balanced(value, [_literal(edge, stored, dialect) for edge in edges], codes)
-    return f"CASE WHEN {column} IS NULL THEN {missing} {first}ELSE {inside} END", join
+    attribute: Attribute
+    axis: Axis
+    column: str
+    value: str
+    stored: ColumnType
+    dialect: Dialect
+    labels: str
 
+    @property
+    def code(self) -> str:
+        """The code of a row."""
+        attribute, value = self.attribute, self.value
+        missing = rule_code(attribute.missing, attribute, self.axis, Refusal.MISSING)
+        other = rule_code(attribute.other, attribute, self.axis, Refusal.OUTSIDE)
+        cases = [f"WHEN {self.column} IS NULL THEN {missing}"]
+        if attribute.kind == "categorical":
+            return f"CASE {cases[0]} ELSE COALESCE({self.labels}.code, {other}) END"
+        if self.stored.kind == "text":
+            unread = str(int(Refusal.NOT_A_NUMBER))
+            label = f"COALESCE({self.labels}.code, {unread})" if self.join else unread
+            cases.append(f"WHEN {value} IS NULL THEN {label}")
+        if self.stored.kind in self.dialect.with_nan:
+            cases.append(f"WHEN {self.dialect.is_nan(value)} THEN {missing}")
+        if attribute.whole_values and self.stored.kind != "whole":
+            cases.append(f"WHEN {value} <> floor({value}) THEN {other}")
+        return f"CASE {' '.join(cases)} ELSE {self._by_edges(other)} END"
 
-def _label_beside(
-    attribute: Attribute, axis: Axis, text: str, at: int, dialect: Dialect
-) -> tuple[str, str]:
-    """The code of text in a column of numbers, and its join: text may be a level's label."""
-    refused = str(int(Refusal.NOT_A_NUMBER))
-    labels = own_labels(attribute)
-    if not labels:
-        return refused, ""
-    rows = dialect.level_rows(list(labels), [int(axis.of_base[code]) for code in labels.values()])
-    join = f"LEFT JOIN ({rows}) AS l{at} ON l{at}.label = {text}"
-    return f"COALESCE(l{at}.code, {refused})", join
+    def _by_edges(self, other: int) -> str:
+        """The code of a number; integers that are levels themselves are shifted, not compared."""
+        attribute, value = self.attribute, self.value
+        if attribute.kind == "integers" and self.axis.name == attribute.name:
+            assert attribute.low is not None
+            assert attribute.high is not None
+            edges: list[Number] = [attribute.low, attribute.high + 1]
+            codes = [str(other), f"CAST({value} AS BIGINT) - ({attribute.low})", str(other)]
+        else:
+            edges, step_codes = steps(attribute, self.axis, other)
+            codes = [str(code) for code in step_codes]
+        literals = [_literal(edge, self.stored, self.dialect) for edge in edges]
+        return _balanced(value, literals, codes)
+
+    @cached_property
+    def join(self) -> str:
+        """Labels of a categorical column, or in a text column of numbers those that are none."""
+        attribute = self.attribute
+        if attribute.kind == "categorical":
+            labels: Sequence[str] = attribute.levels
+            codes = self.axis.of_base.tolist()
+        elif self.stored.kind == "text":
+            beside = own_labels(attribute)
+            labels, codes = list(beside), [int(self.axis.of_base[at]) for at in beside.values()]
+        else:
+            return ""
+        if not labels:
+            return ""
+        rows = self.dialect.level_rows(labels, codes)
+        text = self.dialect.text_form(self.column, self.stored)
+        return f"LEFT JOIN ({rows}) AS {self.labels} ON {self.labels}.label = {text}"
 
 
 def own_labels(attribute: Attribute) -> dict[str, int]:

@@ -147,7 +147,7 @@ class Microdata:
         shape = tuple(axis.size for axis in axes)
         self.check_unit()
         source = self.source_for(axes)
-        query = summation(axes, self.schema, source.types, source.name, magnitude, source.dialect)
+        query = summation(source, axes, self.schema, magnitude)
         rows = source.run(query)
         if not rows.num_rows or (not axes and rows["n"][0].as_py() == 0):
             raise no_records()
@@ -177,7 +177,7 @@ class Microdata:
         source = self.source_for(axes)
         if math.prod(shape) > SPILT:
             source.spill()
-        rows = source.run(tabulation(axes, self.schema, source.types, source.name, source.dialect))
+        rows = source.run(tabulation(source, axes, self.schema))
         if not rows.num_rows or (not axes and rows["n"][0].as_py() == 0):
             raise no_records()
         for at, axis in enumerate(axes):
@@ -205,8 +205,7 @@ class Microdata:
             axes = self.schema.axes(shared)
             self._classes = (tuple(shared), *self._coded_units(axes, whole))
         else:
-            query = rows_per_unit(self.unit.column, whole.name, whole.dialect)
-            self._refuse_rows_of_units(whole.run(query))
+            self._refuse_rows_of_units(whole.run(rows_per_unit(whole, self.unit.column)))
         self._unit_is_checked = True
 
     def _refuse_rows_of_units(self, per_unit: Any) -> None:
@@ -268,9 +267,7 @@ class Microdata:
     ) -> tuple[tuple[Any, ...], NDArray[np.int64]]:
         """CONFIDENTIAL: combinations of levels and their units; checks that a unit's rows agree."""
         column = str(self.unit.column)
-        own = f"src.{source.dialect.identifier(column)}"
-        rows = coded(axes, self.schema, source.types, source.name, source.dialect, (own,))
-        classes = source.run(units_per_class(column, len(axes), rows, source.dialect))
+        classes = source.run(units_per_class(source, column, axes, self.schema))
         self._refuse_rows_of_units(classes)
         codes = tuple(classes[f"c{at}"].to_numpy() for at in range(len(axes)))
         for at, axis in enumerate(axes):
@@ -436,7 +433,7 @@ def truncated(source: Source, schema: Schema, column: str, most: int) -> Source:
     names = [*source.types]
     own = [f"src.{dialect.identifier(name)} AS b{at}" for at, name in enumerate(names)]
     axes = schema.axes(schema.columns)
-    rows = coded(axes, schema, source.types, source.name, dialect, own)
+    rows = coded(source, axes, schema, own)
     codes = [f"c{at}" for at in range(len(axes))]
     refused = " OR ".join(f"{code} < 0" for code in codes) or "1 = 0"
     # Rows of one cell are interchangeable; their values only settle which of them is named.
