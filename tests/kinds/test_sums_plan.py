@@ -13,7 +13,7 @@ import congenial
 from congenial import Guarantee, Schema, SemiAdjacent, Table, margin, publish, total
 from congenial.data.magnitude import Magnitude
 from congenial.data.table import SumsTable
-from congenial.errors import GuaranteeError
+from congenial.errors import GuaranteeError, InferenceError
 from congenial.kinds import tables_verification
 from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.tables_calibration import calibrate_tables
@@ -111,6 +111,78 @@ def test_other_forms_of_the_release(tmp_path, changes):
     run("release", path)
     assert "All checks passed" in run("verify", tmp_path / "bundles" / "cost")
     assert run("check", path, "--full")
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    """A released bundle, and its frame by ward."""
+    folder = tmp_path_factory.mktemp("hospital")
+    path = hospital(folder)
+    run("publish", path)
+    run("release", path)
+    return folder / "bundles" / "cost"
+
+
+def asked(bundle, question):
+    return run("estimate", bundle, "--of", question, "--level", "0.9", "--json")["estimates"]
+
+
+def test_sums_and_means_can_be_asked(bundle):
+    release = congenial.read(bundle)
+    frame, means = release.to_pandas("ward"), release.means("ward", 0.9).to_pandas()
+    for found, row in zip(asked(bundle, "sum(cost) by ward"), frame.itertuples(), strict=True):
+        assert found["value"] == pytest.approx(row.estimate, rel=1e-6)
+        assert found["sd"] == pytest.approx(row.sd, rel=0.02)
+        assert found["high"] - found["value"] == pytest.approx(1.645 * row.sd, rel=0.1)
+    for found, row in zip(asked(bundle, "mean(cost) by ward"), means.itertuples(), strict=True):
+        assert found["value"] == pytest.approx(row.mean, rel=1e-6)
+        assert found["low"] == pytest.approx(row.low, rel=0.02)
+    assert means["people"].sum() == 600
+    share = asked(bundle, "sum(cost | sex = 'f') / sum(cost)")[0]
+    assert share["low"] <= share["value"] <= share["high"]
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("count(sex = 'f')", "sums of cost"),
+        ("share(sex = 'f')", "sums of cost"),
+        ("sum(days)", "not sums of days"),
+        ("mean(cost) by sex", "exact number of people"),
+    ],
+)
+def test_questions_that_sums_do_not_answer(bundle, question, words):
+    assert words in refused(bundle, "estimate", 2, ("--of", question))
+
+
+def test_tests_models_and_combinations_are_refused(bundle):
+    release = congenial.read(bundle)
+    said = refused(bundle, "estimate", 2, ("--test", "independent(ward, sex)"))
+    assert "sums of cost" in said
+    assert "models are for counts" in refused(bundle, "infer", 2, ("--model", "multinomial"))
+    with pytest.raises(InferenceError, match="a function of the table"):
+        congenial.estimate(release, lambda table: table.sum())
+    counts = calibrate_tables(
+        Guarantee.zero_concentrated("1/2", under=release.guarantee.adjacency), [["ward", "sex"]]
+    )
+    people = counts.made_up("people")
+    with pytest.raises(InferenceError, match="same measure"):
+        congenial.estimate([release, people], "sum(cost)", same_population=True)
+
+
+def test_words_and_files_for_others_are_in_units_of_the_number(bundle, tmp_path):
+    said = run("explain", bundle, "--for", "journalist")
+    assert "Sums of cost by ward, sex" in said
+    reach = congenial.read(bundle).to_pandas("ward", "sex")["sd"].median() * 1.645
+    assert f"within {reach:,.0f}"[:10] in " ".join(said.split())
+    assert "sum(cost) by ward" in run("explain", bundle, "--for", "analyst")
+    run("export", bundle, "--to", "datapackage", "--out", tmp_path / "package")
+    exported = next((tmp_path / "package").rglob("*ward*.csv"))
+    assert "sum" in exported.read_text().split("\n")[0]
+    report = (bundle / "report.html").read_text()
+    assert "sums of cost" in report
+    assert "interval of the mean" in report
+    assert "people wide" not in report
 
 
 def test_what_is_changed_in_a_bundle_is_noticed(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -57,6 +58,7 @@ Meaning = Literal["label", "coarser label", "words", "number"]
 
 NUMBERS = ("count", "estimate", "sd", "low", "high")
 WHOLE = "whole count; sums of many cells are better taken from `estimate`"
+SUM = "sum of numbers that were cut to public bounds; other sums are taken from `estimate`"
 BEST = "unbiased estimate from what was drawn, perhaps negative"
 DEVIATION = "standard deviation of the error of `estimate`"
 
@@ -181,9 +183,10 @@ def printed_table(
 ) -> ExportedTable:
     """A printed table: whole counts where there are any, estimates and their intervals."""
     found = _cell_labels(schema, names)
-    if columns["count"] is not None:
-        counts = np.reshape(columns["count"], -1).tolist()
-        found.append(ExportedColumn("count", counts, "number", WHOLE))
+    printed, what = ("sum", SUM) if "sum" in columns else ("count", WHOLE)
+    if columns[printed] is not None:
+        values = np.reshape(columns[printed], -1).tolist()
+        found.append(ExportedColumn(printed, values, "number", what))
     told = (BEST, DEVIATION, f"lower {_ends(level)}", f"upper {_ends(level)}")
     for name, what in zip(NUMBERS[1:], told, strict=True) if "estimate" in columns else ():
         values = np.reshape(columns[name], -1).tolist()
@@ -196,7 +199,11 @@ def _printed(release: TablesRelease, at: int, level: float) -> dict[str, Any]:
     if not release.has_errors:
         return {"count": release.counts[at]}
     found = (release.counts[at], release.estimates[at], release.deviations[at])
-    return dict(zip(NUMBERS, (*found, *release.interval_ends(at, level)), strict=True))
+    ends = release.interval_ends(at, level)
+    if release.description.magnitude is None:
+        return dict(zip(NUMBERS, (*found, *ends), strict=True))
+    shown = [None if one is None else release.in_units(one) for one in (*found, *ends)]
+    return dict(zip(("sum", *NUMBERS[1:]), shown, strict=True))
 
 
 def _cell_labels(schema: Schema, table: tuple[str, ...]) -> list[ExportedColumn]:
@@ -204,7 +211,7 @@ def _cell_labels(schema: Schema, table: tuple[str, ...]) -> list[ExportedColumn]
     another name.
     """
     shape = tuple(axis.size for axis in schema.axes(table))
-    found = _all_labels(schema, table, np.indices(shape).reshape(len(shape), -1))
+    found = _all_labels(schema, table, np.indices(shape).reshape(len(shape), math.prod(shape)))
     names = label_names([one.name for one in found], NUMBERS)
     return [replace(one, name=name) for one, name in zip(found, names, strict=True)]
 

@@ -117,12 +117,12 @@ def _loss(bundle: ExportedBundle) -> dict[str, Any]:
 
 
 def _accounting(bundle: ExportedBundle) -> dict[str, str]:
-    fitted = any(column.name == "count" for one in bundle.tables for column in one.columns)
+    fitted = any(column.name in ("count", "sum") for one in bundle.tables for column in one.columns)
     words = "None: the drawn values are published."
     if fitted and bundle.release.has_errors:
         words = (
-            "Nonnegative whole counts that have the exact figures, fitted to the values as drawn; "
-            "estimates are published beside them."
+            "Nonnegative whole counts that have the exact figures, or sums in whole steps, fitted "
+            "to the values as drawn; estimates are published beside them."
         )
     return {
         "post_processing": words,

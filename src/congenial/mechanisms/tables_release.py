@@ -114,7 +114,7 @@ class TablesRelease(Released):
         """The figures that the tables agree with; `everything` has all that were published."""
         return agreed_figures(self.description, super().published)
 
-    def _shown(self, values: Any) -> Any:
+    def in_units(self, values: Any) -> Any:
         """Values in the units of the number that is summed; counts as they are."""
         number = self.description.magnitude
         return values if number is None else number.shown(values)
@@ -156,7 +156,7 @@ class TablesRelease(Released):
     @property
     def largest_sds(self) -> list[float]:
         """The largest standard deviation in each printed table, in order."""
-        return [float(self._shown(np.max(one, initial=0.0))) for one in self.deviations]
+        return [float(self.in_units(np.max(one, initial=0.0))) for one in self.deviations]
 
     @property
     def has_errors(self) -> bool:
@@ -210,7 +210,7 @@ class TablesRelease(Released):
         """
         printed = self._printed_sum(*self._where(condition))
         found = self._estimated(condition)[0] if printed is None else printed
-        return _number(self._shown(found))
+        return _number(self.in_units(found))
 
     def _printed_sum(self, names: tuple[str, ...], cells: Any) -> int | None:
         """The printed count of a sum over some cells of a printed table; None if it has none."""
@@ -225,7 +225,7 @@ class TablesRelease(Released):
         """
         axes = axis_names(names)
         if self.prints(*axes):
-            return self._shown(self._printed_table(axes))
+            return self.in_units(self._printed_table(axes))
         return self.estimates_of(*axes)
 
     def prints(self, *names: str) -> bool:
@@ -253,7 +253,7 @@ class TablesRelease(Released):
 
     def estimates_of(self, *names: str) -> Floats:
         """The best linear unbiased estimates of a table, printed or a sum of printed ones."""
-        return np.asarray(self._shown(self._estimates_of(axis_names(names))))
+        return np.asarray(self.in_units(self._estimates_of(axis_names(names))))
 
     def _estimates_of(self, axes: tuple[str, ...]) -> Floats:
         at = self._place(axes)
@@ -263,9 +263,9 @@ class TablesRelease(Released):
 
     def own_estimates_of(self, *names: str) -> Floats:
         """Estimates of a table from the measured tables of this release, and from nothing else:
-        their errors are those of `measured_tables`.
+        their errors are those of `measured_tables`, and sums are in steps as there.
         """
-        return self.estimates_of(*names)
+        return self._estimates_of(axis_names(names))
 
     def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
         """Estimates with intervals, an `EstimateTable`: `congenial.estimate(self, what, ...)`."""
@@ -296,7 +296,7 @@ class TablesRelease(Released):
 
     def estimated_count(self, condition: str) -> float:
         """The estimated number of people who meet a condition: unbiased, not always whole."""
-        return _number(self._shown(self._sum(*self._where(condition))))
+        return _number(self.in_units(self._sum(*self._where(condition))))
 
     def _sum(self, names: tuple[str, ...], cells: Any) -> float:
         value = np.sum(self.estimates[self.tables.index(names)][cells])
@@ -310,7 +310,7 @@ class TablesRelease(Released):
 
     def deviation(self, condition: str) -> float:
         """The standard deviation of that estimate."""
-        return float(self._shown(self.estimator.deviation_of_sum(*self._where(condition))))
+        return float(self.in_units(self.estimator.deviation_of_sum(*self._where(condition))))
 
     def interval(self, condition: str, level: float = LEVEL) -> Interval:
         """Interval for the true number of people who meet a condition, around the estimate.
@@ -328,7 +328,7 @@ class TablesRelease(Released):
         printed = self._printed_sum(names, cells)
         low, high = ends_within([value], half, printed, self._ranges(people))
         basis = self.estimator.basis_of_sum(names, cells)
-        value, least, most = (_number(self._shown(one)) for one in (value, low[0], high[0]))
+        value, least, most = (_number(self.in_units(one)) for one in (value, low[0], high[0]))
         return Interval(value, least, most, level, deviation == 0, basis)
 
     def interval_ends(self, at: int, level: float) -> tuple[Ints, Ints]:
@@ -369,7 +369,7 @@ class TablesRelease(Released):
         ranges = self._ranges(table_ranges(self._figures, axes))
         low, high = ends_within(estimates, self.estimator.reach(axes, level), printed, ranges)
         columns = label_columns(self.schema, axes, INTERVAL)
-        found = (*map(self._shown, (estimates, low, high)), exact)
+        found = (*map(self.in_units, (estimates, low, high)), exact)
         for name, values in zip(INTERVAL, found, strict=True):
             columns[name] = pa.array(values.reshape(-1))
         return pa.table(columns)

@@ -27,7 +27,8 @@ def explained_for(release: Any, reader: str) -> dict[str, str]:
         raise BundleError(
             f"there is no reader '{reader}'.", remedy=f"Use one of {', '.join(_READERS)}."
         )
-    facts = {"margins": _margins(release)} | _READERS[reader](release)
+    summed = isinstance(release, TablesRelease) and release.description.magnitude is not None
+    facts = {"margins": _margins(release), "summed": summed} | _READERS[reader](release)
     written = blocks(f"explain_{reader}.txt", release=release, **facts)
     return {
         heading: " ".join(getattr(block, "text", "") for block in texts)
@@ -44,7 +45,7 @@ def _margins(release: Any) -> Facts | None:
     names = release.tables[0]
 
     def margin(*by: str) -> float:
-        return float(np.median(release.estimator.reach(by, FILE_LEVEL)))
+        return float(release.in_units(np.median(release.estimator.reach(by, FILE_LEVEL))))
 
     return {"cell": margin(*names), "totals": {name: margin(name) for name in names}}
 
@@ -81,7 +82,9 @@ def _fitted(release: TablesRelease) -> tuple[tuple[str, ...], ...] | None:
 
 
 def _question(release: TablesRelease) -> str:
-    axes = release.schema.axes(max(release.tables, key=len))
+    axes, number = release.schema.axes(max(release.tables, key=len)), release.description.magnitude
+    if number is not None:
+        return f"sum({number.column}){f' by {axes[0].name}' if axes else ''}"
     level = axes[-1].levels[0].replace("'", "''")
     by = f" by {axes[0].name}" if len(axes) > 1 else ""
     return f"share({axes[-1].name} = '{level}'){by}"

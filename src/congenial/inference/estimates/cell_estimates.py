@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.data.advance import one_by_one
+from congenial.data.magnitude import Magnitude
 from congenial.data.schema import Schema
 from congenial.errors import InferenceError
 from congenial.figures.figures import Figures
@@ -132,6 +133,17 @@ class IndependentTables(ABC):
 
     tables: tuple[CellEstimates, ...]
 
+    @property
+    def magnitude(self) -> Magnitude | None:
+        """The number that the cells sum; the same for all tables."""
+        return summed_number(self.tables[0])
+
+    @property
+    def people(self) -> Figures:
+        """The figures about people."""
+        found: Figures = self.tables[0].people  # type: ignore[attr-defined]
+        return found
+
     @abstractmethod
     def of_tables(self, weights: Weights) -> Iterable[tuple[CellEstimates, Weights]]:
         """For each table, the weights with which its cells enter linear combinations."""
@@ -156,19 +168,44 @@ class IndependentTables(ABC):
         return np.asarray(np.all(each, axis=0))
 
 
+def summed_number(source: CellEstimates) -> Magnitude | None:
+    """The number whose sums the cells are, in steps of it; None where they count people."""
+    number: Magnitude | None = getattr(source, "magnitude", None)
+    return number
+
+
+def refuse_sums(source: CellEstimates, what: str) -> None:
+    """InferenceError where the cells are sums of a number, and `what` is about counts of people."""
+    number = summed_number(source)
+    if number is not None:
+        raise InferenceError(
+            f"{what} is about counts of people, and '{source.name}' has sums of {number.column}.",
+            remedy=f"Ask for sum({number.column}) or mean({number.column}).",
+        )
+
+
 def possible_sums(source: CellEstimates, weights: Weights) -> SumRanges:
     """How small and how large combinations of counts with weights of at least 0 can be.
 
-    From the figures of the table; cells of several tables beside each other are at least 0.
+    From the figures of the table; cells of several tables beside each other are at least 0. Sums of
+    a number are of as many people, each with a number between its bounds.
     """
+    number = summed_number(source)
     if weights.shape[1] != source.schema.size(source.axes):
-        return SumRanges(np.zeros(weights.shape[0]), np.full(weights.shape[0], np.inf))
-    known = sum_ranges(support(source.published, source.axes), weights != 0)
+        nothing = 0.0 if number is None or number.lowest >= 0 else -np.inf
+        return SumRanges(np.full(weights.shape[0], nothing), np.full(weights.shape[0], np.inf))
+    figures = source.published if number is None else source.people  # type: ignore[attr-defined]
+    known = sum_ranges(support(figures, source.axes), weights != 0)
+    if number is not None:
+        known = known.times(number.lowest, number.highest)
     largest = weights.max(axis=1).toarray().reshape(-1)
     smallest = np.full(weights.shape[0], np.inf)
     np.minimum.at(smallest, weights.tocoo().row, weights.data)
-    most = np.where(known.most >= FAR, np.inf, largest * known.most)
-    return SumRanges(np.where(known.least > 0, smallest, 0) * known.least, most)
+    least = np.where(known.least > 0, smallest, largest) * known.least
+    most = np.where(known.most >= 0, largest, smallest) * known.most
+    return SumRanges(
+        np.where(known.least <= -FAR, -np.inf, least), np.where(known.most >= FAR, np.inf, most)
+    )
 
 
 REMEMBERED = 20_000_000  # numbers of simulated noise that are kept
@@ -217,6 +254,16 @@ class SingleTableEstimates:
     def published(self) -> Figures:
         """The figures published exactly."""
         return self.release.published
+
+    @property
+    def magnitude(self) -> Magnitude | None:
+        """The number that the cells sum, in steps; None where they count people."""
+        return self.release.description.magnitude
+
+    @property
+    def people(self) -> Figures:
+        """The figures about people, whatever the cells are."""
+        return self.release.adjacency.figures
 
     @cached_property
     def cells(self) -> Floats:

@@ -31,6 +31,7 @@ from congenial.inference.estimates.cell_estimates import (
     ScaledLaw,
     SingleTableEstimates,
     Weights,
+    summed_number,
 )
 from congenial.mechanisms.drawn_table import DrawnTable
 from congenial.mechanisms.parted_release import PartedRelease
@@ -329,6 +330,12 @@ def _refuse_strangers(one: CellEstimates, other: CellEstimates, same_population:
             remedy=(
                 "Combine bundles of the same plan; compare others with change(...) or growth(...)."
             ),
+        )
+    if summed_number(one) != summed_number(other):
+        raise InferenceError(
+            f"{names} do not have the same measure: counts of people, or sums of one number with "
+            "the same bounds and step.",
+            remedy="Ask them one by one.",
         )
     refuse_the_same(one, other, names)
     joined = one.published.join(other.published)  # refuses figures that disagree

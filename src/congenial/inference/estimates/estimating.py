@@ -22,11 +22,15 @@ from congenial.data.arguments import PATH, expect
 from congenial.data.schema import Schema
 from congenial.data.text_files import original
 from congenial.errors import CongenialError, DataError, InferenceError, SchemaError, some_of
+from congenial.figures.limits import indexed_ranges
+from congenial.figures.support import support
 from congenial.inference.estimates.answers import Estimate, EstimateTable
 from congenial.inference.estimates.cell_estimates import (
     CellEstimates,
     Floats,
     SideBySide,
+    refuse_sums,
+    summed_number,
 )
 from congenial.inference.estimates.cell_groups import (
     CellGroups,
@@ -50,6 +54,7 @@ from congenial.inference.estimates.expression_language import (
     CountOf,
     Expression,
     IndexOf,
+    NumberOf,
     QuantileOf,
     Question,
     RateOf,
@@ -175,6 +180,7 @@ class _Together:
 
 def _asked(what: What, together: _Together, outside: Outside | None) -> Asked:
     if callable(what):
+        refuse_sums(together.one, "a function of the table")
         quantity = function_of_table(together.one, what)
         count = len(quantity.values)
         groups = [{} if count == 1 else {"number": str(i + 1)} for i in range(count)]
@@ -270,6 +276,10 @@ def _resolve(node: Expression, tables: Sequence[CellGroups], outside: Outside | 
         return combine(node.operator, left, _resolve(node.right, tables, outside))
     if isinstance(node, Constant):
         return groups.constant(node.value)
+    if isinstance(node, NumberOf):
+        return _of_number(node, groups)
+    for one in tables:
+        refuse_sums(one.table, "this")
     if isinstance(node, CountOf):
         return groups.sums(node.condition)
     if isinstance(node, ShareOf):
@@ -280,6 +290,31 @@ def _resolve(node: Expression, tables: Sequence[CellGroups], outside: Outside | 
         return _quantile(node, groups)
     assert isinstance(node, IndexOf)
     return index_quantity(node, groups)
+
+
+def _of_number(node: NumberOf, groups: CellGroups) -> Quantity:
+    """The sum of a number, or its mean, where exact figures count the people."""
+    number = summed_number(groups.table)
+    if number is None or number.column != node.column:
+        has = "counts of people" if number is None else f"sums of {number.column}"
+        raise InferenceError(
+            f"'{groups.table.name}' has {has}, not sums of {node.column}.",
+            remedy="Ask a bundle whose plan has sum = "
+            f'"{node.column}"{"" if number is None else f", or ask for sum({number.column})"}.',
+        )
+    sums = groups.sums(node.condition).times(float(number.step))
+    if not node.mean:
+        return sums
+    index = np.where(groups.selected(node.condition), groups.of_cell, -1)
+    people: Any = groups.table.people  # type: ignore[attr-defined]
+    ranges = indexed_ranges(support(people, groups.table.axes), index, groups.count)
+    if not np.array_equal(ranges.least, ranges.most) or not ranges.least.all():
+        raise InferenceError(
+            f"a mean of {node.column} needs the exact number of people of every group, and none of "
+            "them 0.",
+            remedy="Ask by groups whose people are published exactly, or ask for sums.",
+        )
+    return combine("/", sums, groups.constant(ranges.least.astype(float)))
 
 
 def _share(node: ShareOf, groups: CellGroups) -> Ratio:

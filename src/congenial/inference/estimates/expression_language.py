@@ -6,6 +6,7 @@
     factor      := number | "-" factor | "(" expression ")" | call
     call        := "count" "(" [condition] ")"
                  | "share" "(" condition ["|" condition] ")"
+                 | ("sum" | "mean") "(" column ["|" condition] ")"
                  | "rate" "(" [condition] "," column ["," number] ")"
                  | "median" "(" name ["|" condition] ")"
                  | "quantile" "(" name "," number ["|" condition] ")"
@@ -55,6 +56,15 @@ class ShareOf:
 
 
 @dataclass(frozen=True)
+class NumberOf:
+    """The sum or the mean of a number over people who meet a condition."""
+
+    column: str
+    mean: bool
+    condition: str
+
+
+@dataclass(frozen=True)
 class RateOf:
     """People who meet a condition per `per` of an outside file's column."""
 
@@ -100,7 +110,17 @@ class ArithmeticOf:
     right: Expression
 
 
-Expression = Constant | CountOf | ShareOf | RateOf | QuantileOf | IndexOf | BetweenOf | ArithmeticOf
+Expression = (
+    Constant
+    | CountOf
+    | ShareOf
+    | NumberOf
+    | RateOf
+    | QuantileOf
+    | IndexOf
+    | BetweenOf
+    | ArithmeticOf
+)
 
 
 @dataclass(frozen=True)
@@ -227,6 +247,9 @@ class _Parser(QuestionTokens):
             self.fail("a condition")
         return ShareOf(part, self.among())
 
+    def of_number(self, called: str, _: int) -> Expression:
+        return NumberOf(self.name("the column that a release sums"), called == "mean", self.among())
+
     def rate(self, _: str, __: int) -> Expression:
         condition = self.condition()
         self.need("',' and a column of the outside file", "symbol", ",")
@@ -271,6 +294,8 @@ def _joined(operator: Any, left: Expression, right: Expression) -> Expression:
 _CALLS: dict[str, Callable[[_Parser, str, int], Expression]] = {
     "count": _Parser.count,
     "share": _Parser.share,
+    "sum": _Parser.of_number,
+    "mean": _Parser.of_number,
     "rate": _Parser.rate,
     "median": _Parser.quantile,
     "quantile": _Parser.quantile,

@@ -28,6 +28,7 @@ from congenial.inference.estimates.cell_estimates import (
     CellEstimates,
     Floats,
     Weights,
+    refuse_sums,
 )
 from congenial.inference.estimates.cell_groups import (
     CellGroups,
@@ -141,6 +142,7 @@ def _all(
     release: Any, text: str, names: tuple[str, ...], conditions: tuple[str, ...]
 ) -> CellGroups:
     source = table_showing(cell_estimates(release), names, conditions, text)
+    refuse_sums(source, "a test")
     return CellGroups(source, source, ())
 
 
