@@ -17,6 +17,7 @@ from congenial.sampling import (
     RecordedRandomness,
     SeededRandomness,
     bernoulli_exp,
+    exact_decisions,
     inversion,
     uniform_below,
 )
@@ -61,8 +62,8 @@ def test_staircase_in_doubles_and_in_balls_agree_bit_for_bit(law, monkeypatch):
     n, tape = 60, SeededRandomness(SEED).words(2000)
     fast, slow = RecordedRandomness(tape), RecordedRandomness(tape)
     usual = inversion._draw_staircase(law, fast, n)
-    calls, real = [], inversion.below
-    monkeypatch.setattr(inversion, "below", lambda *a: calls.append(1) or real(*a))
+    calls, real = [], exact_decisions.below
+    monkeypatch.setattr(exact_decisions, "below", lambda *a: calls.append(1) or real(*a))
     monkeypatch.setattr(inversion, "_LOG_ERROR", 1e6)
     assert np.array_equal(usual, inversion._draw_staircase(law, slow, n))
     assert fast.remaining == slow.remaining

@@ -14,8 +14,9 @@ from flint import arb, ctx
 from congenial.errors import GuaranteeError, RandomnessError, StructureError
 from congenial.sampling import RecordedRandomness, SeededRandomness, two_way_kernels
 from congenial.sampling.exact_decisions import below, pick, pick_fast
+from congenial.sampling.grouped_noise import SharedTotal
 from congenial.sampling.lattice_gaussian import table_noise
-from congenial.sampling.two_way_noise import Surplus, TwoWayNoise, profile_ball, turned
+from congenial.sampling.two_way_noise import TwoWayNoise, profile_ball, turned
 
 SEED = 424242
 EPS = Fraction(3, 2)
@@ -105,7 +106,7 @@ def test_split_has_its_law(fits):
 def test_rest_has_its_law(total, fits):
     n, source = 20_000, SeededRandomness(SEED)
     e = np.zeros((n, 3), np.int64)
-    q = Surplus(3, abs(total), Fraction(1)).draw(source, n)
+    q = SharedTotal(3, Fraction(1), abs(total)).draw(source, n)
     totals = np.full(n, total)
     done, _ = two_way_kernels.spread(q, totals, 0, source.words(20 * n), e)
     assert done == n
@@ -117,7 +118,7 @@ def test_rest_has_its_law(total, fits):
 
 def test_surplus_mode():
     for k, n, eps in ((3, 0, Fraction(1, 9)), (5, 7, Fraction(1, 20)), (2, 1, Fraction(4))):
-        law = Surplus(k, n, eps)
+        law = SharedTotal(k, eps, n)
         logs = [
             math.lgamma(q + k) - math.lgamma(q + 1) + math.lgamma(q + n + k)
             - math.lgamma(q + n + 1) - 2 * float(eps) * q

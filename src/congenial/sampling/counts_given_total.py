@@ -43,6 +43,7 @@ from flint import arb
 
 from congenial.errors import FigureError, StructureError
 from congenial.sampling.exact_decisions import (
+    all_below,
     ball,
     below,
     positive_rational,
@@ -571,25 +572,22 @@ class _Law:
             a = law.draw(randomness, at.size)
             steps = np.maximum(a, 0) ** 2 if fast else np.maximum(a, 0)
             rest = self.rate if fast else slope
-            gamma, exact = float(rest) * steps, partial(_product, rest, steps)
-            sure = _accepted(gamma, exact, randomness.words(at.size), randomness)
+
+            def exact(i: int, rest: Fraction = rest, steps: Ints = steps) -> Fraction:
+                return rest * int(steps[i])
+
+            words = randomness.words(at.size)
+            sure = _accepted(float(rest) * steps, exact, words, randomness)
             away[at], kept[at] = a, (a >= 0) & sure
         return near - away, kept & (away <= top)
-
-
-def _product(rate: Fraction, steps: Ints, i: int) -> Fraction:
-    return rate * int(steps[i])
 
 
 def _accepted(
     gamma: Floats, exact: Callable[[int], Fraction], words: Words, randomness: Randomness
 ) -> Any:
-    """True with probability exp(-gamma), exactly: doubles decide where they can."""
-    p, u = np.exp(-gamma), words * 2.0**-64
-    kept = u < p
-    for i in np.flatnonzero(np.abs(u - p) < 2.0**-48).tolist():
-        kept[i] = below(int(words[i]), 64, partial(_log, exact(i)), randomness)
-    return kept
+    """True with probability exp(-gamma), exactly; doubles are within 2^-50 of the exponents."""
+    slack = 2.0**-50 * (1 + gamma)
+    return all_below(words, -gamma, slack, lambda i: partial(_log, exact(i)), randomness)
 
 
 def _log(gamma: Fraction) -> Any:

@@ -12,6 +12,7 @@ the result is the same function of the words, and no rounding enters the law.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +26,7 @@ import numpy.typing as npt
 from flint import arb, ctx, fmpq
 
 from congenial.errors import GuaranteeError
-from congenial.sampling.randomness import Randomness
+from congenial.sampling.randomness import Randomness, Words
 
 _lock = threading.RLock()
 
@@ -98,6 +99,41 @@ def below(word: int, bits: int, log_p: Callable[[], Any], randomness: Randomness
             word, bits = (word << 64) | randomness.word(), bits + 64
         else:
             guard *= 2
+
+
+def all_below(
+    words: Words,
+    log_p: npt.NDArray[np.float64],
+    slack: npt.ArrayLike,
+    exact: Callable[[int], Callable[[], Any]],
+    randomness: Randomness,
+) -> npt.NDArray[np.bool_]:
+    """`below` for many words at once, by doubles where they are clear.
+
+    log_p are doubles within `slack` of the exact logarithms; exact(i) is the log_p of `below`.
+    """
+    first = words.astype(np.float64)
+    with np.errstate(divide="ignore"):  # a word of 0 is only bounded from above
+        low, high = np.log(first) - 64 * math.log(2), np.log(first + 1) - 64 * math.log(2)
+    margin = np.asarray(slack) + 2.0**-44  # for the logarithms, at most 45, and for the sum
+    decided = np.asarray(high + margin <= log_p)
+    for i in np.flatnonzero(~decided & (low - margin < log_p)).tolist():
+        decided[i] = below(int(words[i]), 64, exact(i), randomness)
+    return decided
+
+
+def first_kept(
+    n: int, most: int, batch: Callable[[int], npt.NDArray[np.int64]]
+) -> npt.NDArray[np.int64]:
+    """The first n of those that batch(size) keeps of so many proposals, at most `most` at a time;
+    the size of a batch follows from the share that was kept before.
+    """
+    made, kept, tables = 1, 1, list[npt.NDArray[np.int64]]()
+    while (missing := n - (kept - 1)) > 0 or not tables:
+        size = min(math.ceil(1.1 * missing * made / kept) + 2, most)
+        tables.append(batch(size))
+        made, kept = made + size, kept + len(tables[-1])
+    return np.concatenate(tables)[:n]
 
 
 def happens(log_p: Callable[[], Any], randomness: Randomness) -> bool:

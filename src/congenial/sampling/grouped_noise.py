@@ -134,46 +134,53 @@ def log_normaliser(k: int, eps_cell: Fraction) -> float:
 
 @dataclass(frozen=True)
 class SharedTotal(ExactLaw):
-    """The law of Q = sum g = sum g' for k >= 2 cells: p(Q) ~ [C(Q+k-1, k-1) a^Q]^2 on Q >= 0.
+    """The law of Q = sum g' where sum g = Q + n, for k >= 2 cells and a surplus n >= 0.
 
-    Log-concave: w(Q+1)/w(Q) = [(Q+k)/(Q+1) a]^2 decreases.
+    p(Q) ~ C(Q+k-1, k-1) C(Q+n+k-1, k-1) X^Q on Q >= 0, X = exp(-2 eps_cell). Log-concave:
+    w(Q+1)/w(Q) = (Q+k)(Q+n+k) / ((Q+1)(Q+n+1)) X decreases.
     """
 
     k: int
     eps_cell: Fraction
+    surplus: int = 0
     lowest = 0
 
     @cached_property
     def mode(self) -> int:
-        """The smallest Q >= 0 with (Q+k) a <= Q+1, i.e. Q >= (k a - 1)/(1 - a)."""
-        precision = 128
+        """The smallest Q >= 0 with ratio <= 1: that is (1-X) Q^2 + B Q + C >= 0 with
+        B = n + 2 - X (n + 2k), whose discriminant is n^2 (1-X)^2 + 4 X (k-1)^2. Its roots are not
+        whole, since X is transcendental, so that some precision tells the ceiling.
+        """
+        k, n, precision = self.k, self.surplus, 128
         while True:
             with working_precision(precision):
-                a = (-ball(self.eps_cell)).exp()
-                turn = ((self.k * a - 1) / (1 - a)).ceil()
-                low, high = turn.lower(), turn.upper()
-                if high <= 0:
+                x = exp_ball(-2 * self.eps_cell)
+                root = (n * n * (1 - x) ** 2 + 4 * x * (k - 1) ** 2).sqrt()
+                turn = ((root - (n + 2 - x * (n + 2 * k))) / (2 * (1 - x))).ceil()
+                if turn.upper() <= 0:
                     return 0
-                if low == high:
-                    return int(low.unique_fmpz())
+                if turn.lower() == turn.upper():
+                    return int(turn.lower().unique_fmpz())
             precision *= 2
 
     def _ratio(self, x: int) -> Any:
-        root = arb(x + self.k) / (x + 1) * exp_ball(-self.eps_cell)
-        return root * root
+        first = arb(x + self.k) / (x + 1)
+        y = x + self.surplus
+        return first * (arb(y + self.k) / (y + 1)) * exp_ball(-2 * self.eps_cell)
 
     def _ratios(self, x: Ints) -> Floats:
         with working_precision(128):
-            a = float(exp_ball(-self.eps_cell))
-        root = (x + self.k) / (x + 1) * a
-        return np.asarray(root * root)
+            fall = float(exp_ball(-2 * self.eps_cell))
+        first, y = (x + self.k) / (x + 1), x + self.surplus
+        return np.asarray(first * (first if not self.surplus else (y + self.k) / (y + 1)) * fall)
 
     def _log_weight(self, x: int) -> Any:
-        k, m = self.k, self.mode
-        binomials = (
-            arb(x + k).lgamma() - arb(x + 1).lgamma() - arb(m + k).lgamma() + arb(m + 1).lgamma()
-        )
-        return 2 * (binomials - ball(self.eps_cell * (x - m)))
+        def log_binomials(q: int) -> Any:
+            first, y = arb(q + self.k).lgamma() - arb(q + 1).lgamma(), q + self.surplus
+            return 2 * first if y == q else first + arb(y + self.k).lgamma() - arb(y + 1).lgamma()
+
+        away = ball(2 * self.eps_cell * (x - self.mode))
+        return log_binomials(x) - log_binomials(self.mode) - away
 
 
 class GroupedNoise(Groups):

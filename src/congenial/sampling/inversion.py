@@ -29,9 +29,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ import numpy.typing as npt
 from flint import arb
 
 from congenial.errors import GuaranteeError, RandomnessError
-from congenial.sampling.exact_decisions import ball, below, exp_ball, working_precision
+from congenial.sampling.exact_decisions import all_below, ball, exp_ball, working_precision
 from congenial.sampling.randomness import Randomness
 
 Words = npt.NDArray[np.uint64]
@@ -442,23 +443,13 @@ def _uniform_words(n: int, randomness: Randomness, size: int) -> Ints:
     return out
 
 
-def _log_acceptance(law: ExactLaw, x: int, b: int) -> Any:
-    return law._log_weight(x) + b
-
-
 def _accepted(law: ExactLaw, x: Ints, b: Ints, randomness: Randomness) -> npt.NDArray[np.bool_]:
-    """True with probability w(x)/w(mode) e^b, for each x: U < p for a lazily refined uniform U.
-
-    Doubles decide where p and the first word of U differ by more than any rounding error.
-    """
+    """True with probability w(x)/w(mode) e^b, for each x."""
     words = randomness.words(x.size)
     log_w = law._log_weights(x)
-    error = _LOG_ERROR * (2 + np.abs(log_w) + b)  # of log_w, of the sum, and of exp
-    with np.errstate(under="ignore", over="ignore"):
-        u = words.astype(np.float64) * 2.0**-64
-        yes = np.exp(log_w + b - error) > u * (1 + 2.0**-50) + 2.0**-60
-        no = np.exp(log_w + b + error) + 1e-300 < u * (1 - 2.0**-50)
-    for j in np.flatnonzero(~(yes | no)):
-        log_p = partial(_log_acceptance, law, int(x[j]), int(b[j]))
-        yes[j] = below(int(words[j]), 64, log_p, randomness)
-    return np.asarray(yes)
+    slack = _LOG_ERROR * (2 + np.abs(log_w) + b)
+
+    def exact(i: int) -> Callable[[], Any]:
+        return lambda: law._log_weight(int(x[i])) + int(b[i])
+
+    return all_below(words, log_w + b, slack, exact, randomness)

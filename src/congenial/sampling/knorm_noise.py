@@ -47,7 +47,7 @@ import numpy.typing as npt
 from flint import fmpq, fmpq_mat, fmpz_mat
 
 from congenial.errors import StructureError
-from congenial.sampling.exact_decisions import ball, below, positive_rational
+from congenial.sampling.exact_decisions import ball, below, first_kept, positive_rational
 from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.lattice_gaussian import checked_shape, checked_tables, zero_margins
 from congenial.sampling.law import WeightedLaw
@@ -369,14 +369,9 @@ class KNormNoise(WeightedLaw):
         """
         if min(self.shape) <= 2:  # the bound is the gauge
             return self.proposals.draw_many(randomness, n)
-        out = np.empty((0, *self.shape), dtype=np.int64)
-        made, kept = 1, 1
-        while len(out) < n:
-            size = math.ceil(1.1 * (n - len(out)) * made / kept) + 2
-            tables = self._batch(randomness, min(size, _BATCH))
-            made, kept = made + min(size, _BATCH), kept + len(tables)
-            out = np.concatenate([out, tables])
-        return out[:n]
+        if n == 0:
+            return np.empty((0, *self.shape), dtype=np.int64)
+        return first_kept(n, _BATCH, partial(self._batch, randomness))
 
     def _batch(self, randomness: Randomness, size: int) -> Ints:
         """Those of `size` proposals that are kept."""

@@ -49,9 +49,10 @@ import numpy.typing as npt
 from flint import arb, ctx
 
 from congenial.errors import RandomnessError, StructureError
+from congenial.sampling.discrete import DiscreteGaussian
 from congenial.sampling.exact_decisions import ball, below, positive_rational
 from congenial.sampling.grouped_noise import Groups
-from congenial.sampling.inversion import ExactLaw, Floats, Ints
+from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.law import WeightedLaw
 from congenial.sampling.randomness import Randomness
 
@@ -60,18 +61,10 @@ _RAREST = math.log(1e-4)  # a lattice where fewer proposals survive is refused
 _BATCH = 1 << 18  # coordinates drawn at a time
 
 
-@dataclass(frozen=True)
-class KleinBlock(ExactLaw):
-    """p(k) ~ exp(-k^2 / (2 tau2)) on k >= 0."""
+class KleinBlock(DiscreteGaussian):
+    """p(k) ~ exp(-k^2 / (2 sigma2)) on k >= 0."""
 
-    tau2: Fraction
     lowest = 0
-
-    def _ratio(self, x: int) -> Any:
-        return (-ball((2 * x + 1) / (2 * self.tau2))).exp()
-
-    def _log_weight(self, x: int) -> Any:
-        return -ball(x * x / (2 * self.tau2))
 
 
 def chain(k: int) -> Ints:

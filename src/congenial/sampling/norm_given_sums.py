@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -40,7 +41,7 @@ from congenial.errors import StructureError
 from congenial.figures.support import Support
 from congenial.sampling.conditioned import ConditionedNoise
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
-from congenial.sampling.exact_decisions import ball, below, positive_rational
+from congenial.sampling.exact_decisions import all_below, ball, first_kept, positive_rational
 from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.law import WeightedLaw
 from congenial.sampling.randomness import Randomness, SeededRandomness
@@ -271,30 +272,20 @@ class NormGivenSums(WeightedLaw):
 
         Words: batches of proposals, then a word for each decision, then what open decisions need.
         """
-        out = np.empty((0, self.support.labels.size), dtype=np.int64)
-        made, kept = 1, 1
-        while len(out) < n:
-            size = min(math.ceil(1.1 * (n - len(out)) * made / kept) + 2, _BATCH)
-            tables = self._batch(randomness, size)
-            made, kept = made + size, kept + len(tables)
-            out = np.concatenate([out, tables])
-        return out[:n]
+        if n == 0:
+            return np.empty((0, self.support.labels.size), dtype=np.int64)
+        return first_kept(n, _BATCH, partial(self._batch, randomness))
 
     def _batch(self, randomness: Randomness, size: int) -> Ints:
         """Those of `size` proposals that are kept."""
         tables: Ints = self.proposals.draw_many(randomness, size)
         words = randomness.words(size)
-        log_kept = self._log_kept(tables)
         slack = _SLACK * (1 + self._rated(tables))
-        with np.errstate(divide="ignore"):
-            low = np.log(words.astype(float)) - 64 * math.log(2)
-        high = np.logaddexp(low, -64 * math.log(2))
-        verdicts = high < log_kept - slack
-        unclear = ~verdicts & (low <= log_kept + slack)
-        for t in np.flatnonzero(unclear).tolist():
-            log_p = partial(self._exact_log_kept, tables[t])
-            verdicts[t] = below(int(words[t]), 64, log_p, randomness)
-        return np.asarray(tables[verdicts])
+
+        def exact(i: int) -> Callable[[], Any]:
+            return partial(self._exact_log_kept, tables[i])
+
+        return tables[all_below(words, self._log_kept(tables), slack, exact, randomness)]
 
     def _exact_log_kept(self, table: Ints) -> Any:
         """c ||u||_1 - rate ||u|| as a ball at the working precision."""

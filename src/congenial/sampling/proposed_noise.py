@@ -30,7 +30,7 @@ g(m) = b + b^2 + ... + b^m: the middle, two flanks, two tails. All terms are pos
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -43,8 +43,8 @@ from flint import arb
 from congenial.errors import StructureError
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.exact_decisions import (
+    all_below,
     ball,
-    below,
     exp_ball,
     happens,
     pick_fast,
@@ -258,17 +258,12 @@ class ProposedNoise(WeightedLaw):
         possible = np.flatnonzero(~np.any(u @ self.matrix.T, axis=1))
         c = -SIGNS * u[possible][:, self.split.square]
         logs = log_sums(c, float(self.eps_cell))
-        with np.errstate(divide="ignore"):
-            low = np.log(words[possible].astype(float)) - 64 * math.log(2)
-            high = np.log(words[possible].astype(float) + 1) - 64 * math.log(2)
-        refused = (low - SLACK >= logs) & (words[possible] > 1)
-        sure = high + SLACK <= logs
-        found = []
-        for i in np.flatnonzero(~refused).tolist():
-            exact = partial(log_sum_ball, c[i].tolist(), self.eps_cell)
-            if sure[i] or below(int(words[possible[i]]), 64, exact, randomness):
-                found.append(int(possible[i]))
-        return found
+
+        def exact(i: int) -> Callable[[], Any]:
+            return partial(log_sum_ball, c[i].tolist(), self.eps_cell)
+
+        accepted = all_below(words[possible], logs, SLACK, exact, randomness)
+        return [int(row) for row in possible[accepted]]
 
 
 def _best_split(matrix: Ints) -> Split:

@@ -16,6 +16,8 @@ from typing import Any
 import numba
 import numpy as np
 
+from congenial.sampling.word_kernels import draw_bars
+
 
 @numba.njit(cache=True, error_model="numpy")
 def window(f: Any, length: int, ratio: float, out: Any) -> None:
@@ -157,59 +159,30 @@ def split_rows(delta: Any, words: Any, eps: float, profile: Any, slack: float, w
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _composition(words: Any, at: int, total: int, bars: Any, out: Any, sign: int) -> int:
-    """Add sign x (a uniform weak composition of total) to out; return the next word, or -1.
-
-    Floyd's method for the bars; a uniform below n is the low bits of a word, drawn again if >= n.
-    """
-    places = total + out.size - 1
-    for c in range(out.size - 1):
-        j = places - out.size + 1 + c
-        mask = np.uint64(1)
-        while mask < np.uint64(j + 1):
-            mask <<= np.uint64(1)
-        mask -= np.uint64(1)
-        pick = np.int64(j + 1)
-        while pick > j:
-            if at >= words.size:
-                return -1
-            pick = np.int64(words[at] & mask)
-            at += 1
-        for k in range(c):
-            if bars[k] == pick:
-                pick = j
-                break
-        at_bar = c  # keep the bars sorted
-        while at_bar > 0 and bars[at_bar - 1] > pick:
-            bars[at_bar] = bars[at_bar - 1]
-            at_bar -= 1
-        bars[at_bar] = pick
-    last = -1
-    for c in range(out.size - 1):
-        out[c] += sign * (bars[c] - last - 1)
-        last = bars[c]
-    out[out.size - 1] += sign * (places - last - 1)
-    return at
-
-
-@numba.njit(cache=True, error_model="numpy")
 def spread(q: Any, total: Any, task: int, words: Any, out: Any) -> Any:
     """Add to out[t] the difference of uniform compositions with sums q + |total| and q, negated
-    for total < 0; return (first task not done, words used).
+    for total < 0; return (first task not done, words used). As in `fill_groups`, part by part that
+    is the difference of the bars, differenced.
     """
-    used = 0
-    bars = np.empty(out.shape[1], np.int64)
-    e = np.empty(out.shape[1], np.int64)
+    used: Any = 0
+    k = out.shape[1]
+    bars, bars_ = np.empty(k, np.int64), np.empty(k, np.int64)
+    picks, marks = np.empty(k, np.uint64), np.zeros(64 * k + 1, np.uint8)
     while task < q.size:
-        sign = 1 if total[task] >= 0 else -1
-        e[:] = 0
-        at = _composition(words, used, q[task] + abs(total[task]), bars, e, sign)
+        size = abs(total[task])
+        at: Any = draw_bars(words, used, q[task] + size, k, bars, picks, marks)
         if at >= 0:
-            at = _composition(words, at, q[task], bars, e, -sign)
+            at = draw_bars(words, at, q[task], k, bars_, picks, marks)
         if at < 0:
             return task, used
         used = at
-        out[task] += e
+        sign = 1 if total[task] >= 0 else -1
+        last = 0
+        for c in range(k - 1):
+            lead = bars[c] - bars_[c]
+            out[task, c] += sign * (lead - last)
+            last = lead
+        out[task, k - 1] += sign * (size - last)
         task += 1
     return task, used
 

@@ -27,7 +27,6 @@ the shape, eps_cell and chance, never on data.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 from typing import Any
@@ -45,8 +44,8 @@ from congenial.sampling.exact_decisions import (
     positive_rational,
     working_precision,
 )
-from congenial.sampling.grouped_noise import GroupedNoise, log_normaliser
-from congenial.sampling.inversion import ExactLaw, Floats, Ints
+from congenial.sampling.grouped_noise import GroupedNoise, SharedTotal, log_normaliser
+from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.lattice_gaussian import checked_shape, checked_tables, zero_margins
 from congenial.sampling.law import WeightedLaw
 from congenial.sampling.randomness import Randomness
@@ -75,45 +74,6 @@ def refuse_if_rare(rows: int, columns: int) -> None:
             "law: fewer than one proposal in ten million would be accepted.",
             remedy="Use discrete Gaussian noise, a smaller table, or an uncertified chain.",
         )
-
-
-@dataclass(frozen=True)
-class Surplus(ExactLaw):
-    """p(Q) ~ C(Q+k-1, k-1) C(Q+n+k-1, k-1) b^(2Q), Q >= 0, b = exp(-eps): the total below zero of
-    k double geometric variables with sum n >= 0. Log-concave.
-    """
-
-    k: int
-    n: int
-    eps: Fraction
-    lowest = 0
-
-    @cached_property
-    def mode(self) -> int:
-        """The smallest Q with ratio <= 1, or one next to it (a tie within 1e-12)."""
-        x = math.exp(-2 * float(self.eps))
-        low, high = -1, 1
-        while self._rise(high, x) > 1:
-            low, high = high, 2 * high
-        while high - low > 1:
-            half = (low + high) // 2
-            low, high = (half, high) if self._rise(half, x) > 1 else (low, half)
-        return high
-
-    def _rise(self, q: int, x: float) -> float:
-        return (q + self.k) / (q + 1) * ((q + self.n + self.k) / (q + self.n + 1)) * x
-
-    def _ratio(self, x: int) -> Any:
-        k, n = self.k, self.n
-        return arb(x + k) / (x + 1) * (arb(x + n + k) / (x + n + 1)) * exp_ball(-2 * self.eps)
-
-    def _log_weight(self, x: int) -> Any:
-        def log_w(q: int) -> Any:
-            up, down = arb(q + self.k).lgamma(), arb(q + 1).lgamma()
-            above = arb(q + self.n + self.k).lgamma() - arb(q + self.n + 1).lgamma()
-            return up - down + above - ball(2 * self.eps * q)
-
-        return log_w(x) - log_w(self.mode)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -297,7 +257,7 @@ class TwoWayNoise(WeightedLaw):
         q = np.empty_like(total)
         for size in np.unique(np.abs(total)).tolist():
             these = np.abs(total) == size
-            law = Surplus(self._rows, size, 2 * self.eps_cell)
+            law = SharedTotal(self._rows, 2 * self.eps_cell, size)
             q[these] = law.draw(randomness, int(these.sum()))
         task = 0
         while task < len(v):
