@@ -44,7 +44,7 @@ from tests.pairs.universes import levels
 from tests.papers.test_real_knorm import radius_misses_its_law
 from tests.synthesis.test_certificate import loss_over_promise, min_max, own_record_only
 
-DRAWS = {"pure": 40_000, "zero-concentrated": 160_000, "gaussian": 40_000}  # per pair
+DRAWS = {"pure": 40_000, "gaussian-draw": 160_000, "gaussian": 40_000}  # per pair
 EPSILON = Fraction(4)
 
 ALL = {universe.label: universe for universe in (*UNIVERSES, *FURTHER)}

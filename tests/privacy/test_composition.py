@@ -17,7 +17,7 @@ from congenial.mechanisms.calibrate import calibrate, rebuild
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Gaussian, Pure, ZeroConcentrated
+from congenial.privacy.tradeoff import Gaussian, GaussianDraw, Pure, ZeroConcentrated
 
 SCHEMA = Schema.from_dict(
     {"g": {"levels": ["p", "q"]}, "x": {"levels": ["a", "b", "c"]}, "y": {"levels": ["0", "1"]}}
@@ -86,7 +86,7 @@ def test_kinds_of_promise():
     rho = calibrate("auto", Guarantee.zero_concentrated("0.5", under), ("x",)).description
     mu = calibrate("auto", Guarantee.gaussian(1, under), ("x",)).description
     assert joint_loss([pure, pure], under).tradeoff == Pure(2)
-    assert joint_loss([rho], under).tradeoff == ZeroConcentrated(Fraction(1, 2))
+    assert joint_loss([rho], under).tradeoff == GaussianDraw(Fraction(1, 2))
     assert joint_loss([mu], under).tradeoff == Gaussian(1)
     assert isinstance(joint_loss([mu, rho], under).tradeoff, ZeroConcentrated)
     mixed = joint_loss([pure, rho], under)

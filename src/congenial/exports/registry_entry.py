@@ -19,6 +19,7 @@ VARIANTS = {
     "pure": "Pure DP",
     "approximate": "Approximate DP",
     "zero-concentrated": "Zero-concentrated DP",
+    "gaussian-draw": "Zero-concentrated DP",
 }
 
 

@@ -27,7 +27,7 @@ from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.released import FILE_LEVEL
 from congenial.mechanisms.tables_release import TablesEstimator, showing
 from congenial.pairs.difference_types import DifferenceTypes
-from congenial.privacy.conversions import zcdp_rho
+from congenial.privacy.gaussian_draw import lattice_rho
 from congenial.privacy.numbers import LARGEST_PARAMETER, number
 from congenial.report.accuracy import Want, least, smallest
 from congenial.sampling.randomness import SeededRandomness
@@ -154,7 +154,7 @@ def needed(section: TablesSection, made: MeasuredTables, want: Want) -> Needed:
         return ("epsilon", least(want, lambda x: _error(_scaled(made, x / promise), want))), ""
     if section.epsilon is not None or section.find == "epsilon":
         delta = float(section.delta or 0)
-        return ("epsilon", least(want, lambda x: gaussian(zcdp_rho(x, delta)))), ""
+        return ("epsilon", least(want, lambda x: gaussian(lattice_rho(x, delta)))), ""
     return ("rho", least(want, lambda x: gaussian(float(x)))), ""
 
 

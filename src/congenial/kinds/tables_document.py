@@ -35,7 +35,7 @@ AIMS = {
     "even": "every table, relative to what it could have alone",
     "largest": "the table with the largest relative error",
 }
-_PARAMETERS = {"Gaussian": "mu", "ZeroConcentrated": "rho"}
+_PARAMETERS = {"Gaussian": "mu", "ZeroConcentrated": "rho", "GaussianDraw": "rho"}
 _SCALES: dict[Norm, str] = {
     "l2": "Variance per cell",
     "gauge": "Epsilon per unit of gauge",

@@ -12,8 +12,9 @@ from fractions import Fraction
 
 from congenial.errors import GuaranteeError
 from congenial.pairs.pairs import Adjacency
-from congenial.privacy.conversions import zcdp_rho
 from congenial.privacy.description import Family
+from congenial.privacy.gaussian_draw import lattice_rho
+from congenial.privacy.numbers import below
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 
 Parameter = Callable[[Tradeoff, Adjacency, tuple[str, ...]], Fraction]
@@ -51,12 +52,14 @@ def rate_of_largest(target: Tradeoff, adjacency: Adjacency, table: tuple[str, ..
 
 
 def zcdp_variance(target: Tradeoff, adjacency: Adjacency, table: tuple[str, ...]) -> Fraction:
-    """sigma^2 = Delta_2(S)^2 / (2 rho); an (epsilon, delta) target goes through the best rho."""
+    """sigma^2 = Delta_2(S)^2 / (2 rho); an (epsilon, delta) target by the largest rho that
+    one draw may have (`lattice_rho`).
+    """
     if isinstance(target, ZeroConcentrated):
         rho = Fraction(target.rho)
     else:
         assert isinstance(target, Approximate)
-        rho = _round_down(zcdp_rho(float(target.eps), float(target.dlt)))
+        rho = _round_down(lattice_rho(target.eps, below(target.dlt)))
     if rho <= 0:
         raise GuaranteeError(
             f"{target.words} leaves no room for a Gaussian release.",

@@ -25,6 +25,7 @@ from congenial.privacy.descriptions import AnyDescription, RecordDescription
 from congenial.privacy.numbers import above
 from congenial.privacy.tradeoff import (
     Gaussian,
+    GaussianDraw,
     Nothing,
     Pure,
     Tradeoff,
@@ -44,13 +45,15 @@ class Loss:
 
     `epsilon` counts the l1 laws with their numerics, `mass` the probability lost to windows; `rho`
     is sup sum ||phi_i u||^2 / (2 sigma_i^2) over all Gaussian laws. `discrete` says whether one of
-    those is discrete, when the promise is zCDP and not G_mu. `exact` is False where a supremum is
-    only bounded.
+    those is discrete, when the promise is zCDP and not G_mu; `one_draw`, whether all of rho is one
+    release of discrete noise, fixed before it was drawn. `exact` is False where a supremum is only
+    bounded.
     """
 
     epsilon: Fraction = ZERO
     rho: Fraction = ZERO
     discrete: bool = False
+    one_draw: bool = False
     exact: bool = True
     silent: int = 0  # releases that promise nothing about persons
 
@@ -66,6 +69,8 @@ class Loss:
             return Pure(self.epsilon)
         if not self.epsilon and not self.discrete:
             return Gaussian(_root_up(2 * self.rho))
+        if self.one_draw and not self.epsilon:
+            return GaussianDraw(self.rho)
         return ZeroConcentrated(self.rho + Fraction(pure_to_zcdp(self.epsilon)))
 
     def epsilon_at(self, delta: float) -> float:
@@ -131,11 +136,26 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
         + sum((epsilon for epsilon, _ in each), ZERO),
         rho=(square.value / 2 if square else ZERO) + sum((rho for _, rho in each), ZERO),
         discrete=any(d.family == "discrete_gaussian" for d in tables) or any(r for _, r in each),
+        one_draw=_one_draw(descriptions) and not any(rho for _, rho in each),
         exact=(pure is None or pure.exact)
         and (square is None or square.exact)
         and not records
         and (not others or (len(tables) == 1 and others[0].exact)),
         silent=sum(not d.persons for d in records),
+    )
+
+
+def _one_draw(descriptions: Sequence[AnyDescription]) -> bool:
+    """Whether all Gaussian noise is exact, discrete and of one release: then its parameters were
+    fixed together, and the bound of `gaussian_draw` holds for it.
+    """
+    gaussian = [
+        [law for law in d.laws if isinstance(law, Description) and law.norm == "l2"]
+        for d in descriptions
+    ]
+    drawn = [laws for laws in gaussian if laws]
+    return len(drawn) == 1 and all(
+        law.family == "discrete_gaussian" and not law.log_ratio_error for law in drawn[0]
     )
 
 

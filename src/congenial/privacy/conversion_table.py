@@ -19,6 +19,7 @@ from congenial.privacy.conversions import (
     zcdp_epsilon_bun_steinke,
     zcdp_rho,
 )
+from congenial.privacy.gaussian_draw import lattice_epsilon, lattice_rho
 from congenial.privacy.numbers import Number, above, below
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 
@@ -44,6 +45,8 @@ class Conversion:
 
 _IMPLIED = "follows from the source"
 _SUFFICIENT = "enough: a mechanism with this value keeps the source"
+_ONE_DRAW = "for one release of discrete Gaussian noise"
+_LATTICE = "bound for one draw, over all offsets"
 
 
 def convert(
@@ -87,6 +90,9 @@ def _to_epsilon(source: Tradeoff, delta: float | None, classical: bool) -> list[
         ZeroConcentrated: "Canonne, Kamath and Steinke (2020)",
     }.get(type(source), "tangent of the trade-off function, exact")
     rows = [Conversion(name, source.epsilon(delta), formula, _IMPLIED)]
+    if isinstance(source, ZeroConcentrated):
+        drawn = lattice_epsilon(source.rho, delta)
+        rows.append(Conversion(name, drawn, _LATTICE, _ONE_DRAW))
     if classical and isinstance(source, ZeroConcentrated):
         value = zcdp_epsilon_bun_steinke(source.rho, delta)
         rows.append(Conversion(name, value, "Bun and Steinke (2016), classical", _IMPLIED))
@@ -104,7 +110,11 @@ def _to_rho(source: Tradeoff, classical: bool) -> list[Conversion]:
         return [Conversion("rho", gdp_to_zcdp(source.mu), "mu^2 / 2, exact", _IMPLIED)]
     if isinstance(source, Approximate) and source.dlt > 0:
         value = zcdp_rho(source.eps, below(source.dlt))
-        return [Conversion("rho", value, "Canonne, Kamath and Steinke (2020)", _SUFFICIENT)]
+        drawn = lattice_rho(source.eps, below(source.dlt))
+        return [
+            Conversion("rho", value, "Canonne, Kamath and Steinke (2020)", _SUFFICIENT),
+            Conversion("rho", drawn, _LATTICE, f"enough {_ONE_DRAW}"),
+        ]
     eps = source.eps if isinstance(source, Pure) else source.epsilon(0.0)
     if math.isinf(eps):
         raise GuaranteeError(f"{source.words} does not give a rho.", remedy="Convert to epsilon.")

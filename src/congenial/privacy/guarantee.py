@@ -17,7 +17,14 @@ from congenial.pairs.pairs import Pairs
 from congenial.pairs.stored_pairs import read_pairs
 from congenial.pairs.universe import Universe
 from congenial.privacy.numbers import number, odds, refuse_absurd, small, times_in_100
-from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
+from congenial.privacy.tradeoff import (
+    Approximate,
+    Gaussian,
+    GaussianDraw,
+    Pure,
+    Tradeoff,
+    ZeroConcentrated,
+)
 
 Basis = Literal["theorem", "numerical bound", "estimate", "asymptotic", "uncertified chain"]
 BASES: tuple[Basis, ...] = (
@@ -305,9 +312,12 @@ class Guarantee:
             words = self._slack_words(f.eps, float(f.dlt))
             return words[0].upper() + words[1:]
         epsilon = f.epsilon(self.stated_delta)
+        basis = ""
+        if isinstance(f, GaussianDraw):
+            basis = f" This epsilon follows from {f.basis_at(self.stated_delta)}."
         return (
             f"The promise is {f.words}; in particular, "
-            f"{self._slack_words(epsilon, self.stated_delta)}"
+            f"{self._slack_words(epsilon, self.stated_delta)}{basis}"
         )
 
     def _slack_words(self, epsilon: Fraction | float, delta: float) -> str:

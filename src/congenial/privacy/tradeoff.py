@@ -38,6 +38,7 @@ from congenial.privacy.conversions import (
     zcdp_delta,
     zcdp_epsilon,
 )
+from congenial.privacy.gaussian_draw import lattice_delta, lattice_epsilon
 from congenial.privacy.numbers import (
     ULP,
     FloatArray,
@@ -158,6 +159,8 @@ class Tradeoff(ABC):
             return Gaussian(data["mu"])
         if kind == "zero-concentrated":
             return ZeroConcentrated(data["rho"])
+        if kind == "gaussian-draw":
+            return GaussianDraw(data["rho"])
         if kind == "piecewise-linear":
             points, pieces = ([tuple(x) for x in data[k]] for k in ("points", "pieces"))
             return PiecewiseLinear(pw.read(points), pw.read(pieces))
@@ -375,6 +378,36 @@ class ZeroConcentrated(Tradeoff):
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return {"kind": "zero-concentrated", "rho": stored(self.rho)}
+
+
+@dataclass(frozen=True, init=False)
+class GaussianDraw(ZeroConcentrated):
+    """rho-zCDP by one draw of discrete Gaussian noise, which promises more at each delta.
+
+    epsilon and delta are the smaller of `gaussian_draw`'s bound and the conversion from rho.
+    Together with other releases, and for groups of people, it counts as its rho.
+
+    >>> [round(f("1/2").epsilon(1e-3), 2) for f in (ZeroConcentrated, GaussianDraw)]
+    [3.54, 3.27]
+    """
+
+    def delta(self, epsilon: Number) -> float:
+        """`gaussian_draw.lattice_delta`."""
+        return lattice_delta(self.rho, epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """`gaussian_draw.lattice_epsilon`."""
+        return lattice_epsilon(self.rho, delta)
+
+    def basis_at(self, delta: float) -> str:
+        """On what the epsilon stated at this delta rests, in words."""
+        if self.epsilon(delta) < zcdp_epsilon(self.rho, delta):
+            return "the bound for one draw of discrete Gaussian noise"
+        return "the conversion from rho"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {"kind": "gaussian-draw", "rho": stored(self.rho)}
 
 
 @dataclass(frozen=True)
@@ -668,7 +701,10 @@ def _smooth_order(f: Tradeoff, g: Tradeoff) -> bool:
     if isinstance(f, Gaussian) and isinstance(g, Gaussian):
         return f.mu >= g.mu
     if isinstance(f, ZeroConcentrated) and isinstance(g, ZeroConcentrated):
-        return f.rho >= g.rho
+        if not isinstance(f, GaussianDraw) or isinstance(g, GaussianDraw):
+            return f.rho >= g.rho
+        if f.rho < g.rho:
+            return False  # f promises more of either kind
     if isinstance(f, ZeroConcentrated) and isinstance(g, Gaussian):
         # mu^2/2 <= rho is enough; otherwise delta of zCDP falls faster than that of G_mu.
         return Fraction(g.mu) ** 2 <= 2 * Fraction(f.rho)

@@ -5,7 +5,7 @@ Independent discrete noise on the tables T_b, drawn given the exact figures: Gau
 contains T_b u, and D_alpha <= alpha ||v||^2 / (2 sigma^2) on any lattice that contains v); double
 geometric with parameter eps_b has pure loss sup_u sum_b eps_b ||T_b u||_1. Both suprema are maxima
 over the difference types, in exact rational arithmetic. A promise of epsilon with delta is kept by
-the largest rho that converts to it (`law_and_promise`).
+the largest rho of one draw that keeps it (`law_and_promise`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from congenial.errors import GuaranteeError, PlanError, some_of
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.pairs.pairs import Adjacency, Supremum
-from congenial.privacy.conversions import zcdp_rho
+from congenial.privacy.gaussian_draw import lattice_rho
 from congenial.privacy.numbers import below
 
 Law = Literal["gaussian", "geometric"]
@@ -35,13 +35,13 @@ def law_and_promise(
 ) -> tuple[Law, Fraction]:
     """The law that keeps a promise, and its rho ("gaussian") or epsilon ("geometric").
 
-    `epsilon` with `delta`: the largest rho whose conversion meets them, rounded down.
+    `epsilon` with `delta`: the largest rho of one draw that meets them, rounded down.
 
     >>> law_and_promise(epsilon=Fraction(1))
     ('geometric', Fraction(1, 1))
     >>> law, rho = law_and_promise(epsilon=Fraction(1), delta=Fraction(1, 10**6))
     >>> law, round(float(rho), 5)
-    ('gaussian', 0.02436)
+    ('gaussian', 0.02789)
     """
     if (rho is None) == (epsilon is None) or (delta is not None and epsilon is None):
         raise PlanError(
@@ -58,7 +58,7 @@ def law_and_promise(
             f"delta {float(delta):g} is outside 0 .. 1.",
             remedy="Leave delta out for pure epsilon, or state one such as 1e-9.",
         )
-    return "gaussian", Fraction(zcdp_rho(epsilon, below(delta)))
+    return "gaussian", Fraction(lattice_rho(epsilon, below(delta)))
 
 
 @takes(types=DifferenceTypes, precisions=NUMBERS)
