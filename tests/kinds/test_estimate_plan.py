@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -12,13 +13,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from congenial import Schema, count, margin, publish, read
+from congenial import Schema, count, margin, publish, read, total
 from congenial.data.table import Table
 from congenial.errors import BundleError, GuaranteeError, SchemaError
 from congenial.figures.figures import Figures
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient import H
 from congenial.mechanisms.wasserstein.gradient_estimate import GradientEstimate
+from congenial.mechanisms.wasserstein.mean_given_public import MeanOfEverybody
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.sampling.randomness import SeededRandomness
 from tests.commands import refused, run, write_plan
@@ -41,6 +43,7 @@ epsilon = 1
 epsilon = 4
 """
 MEAN = '{ mean = "age", between = [0, 110] }'
+SUM = '{ sum = "age", between = [0, 110] }'
 MEDIAN = '{ quantile = "age", at = 0.5, between = [0, 110] }'
 LINEAR = (
     '{ regression = "linear", response = "hours", between = [0, 99], '
@@ -74,7 +77,7 @@ def truth(folder: Path) -> dict[str, np.ndarray]:
     return {name: np.array([float(row[name]) for row in rows]) for name in ("age", "hours")}
 
 
-@pytest.mark.parametrize("estimate", [MEAN, MEDIAN, LINEAR, LOGISTIC])
+@pytest.mark.parametrize("estimate", [MEAN, SUM, MEDIAN, LINEAR, LOGISTIC])
 def test_from_check_to_a_verified_bundle(folder, estimate):
     path = write_plan(folder, PLAN, (MEAN, estimate))
     told = run("check", path, "--json")["releases"][0]
@@ -266,3 +269,55 @@ def test_where_nothing_is_left_to_protect_it_is_refused():
     given = publish(whole, margin("sex"), margin("age"))
     with pytest.raises(GuaranteeError, match="nothing is left to protect"):
         GradientEstimate(SemiAdjacent(given), SPECS["mean"], Fraction(1))
+
+
+# ---- a mean or a sum where the number of people is exact -----------------------------------------
+
+
+def log_probability(made: MeanOfEverybody, ages: Sequence[int], units: np.ndarray) -> np.ndarray:
+    """log p of results, in units of the grid, written out: double geometric about the statistic."""
+    center = int(made.per_record.rounded(np.array(ages, dtype=float)[:, None])[0])
+    rate = float(made.per_record.on_grid.rate)
+    return np.log(np.tanh(rate / 2)) - rate * np.abs(units - center)
+
+
+@pytest.mark.parametrize("what", ["mean", "sum"])
+def test_noise_on_the_sum_keeps_epsilon_over_all_conforming_databases(what):
+    """Two women and a man, the number of women exact: two records may have to move together."""
+    schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"integers": [0, 3]}})
+    whole = Table(schema, ("sex", "age"), np.array([[1, 1, 0, 0], [0, 0, 0, 1]]))
+    spec = EstimateSpec(what, "age", (0.0, 3.0))
+
+    def worst(made: MeanOfEverybody, moved: int) -> float:
+        units = np.arange(-40_000, 40_001, 7)
+        databases = list(product(range(4), repeat=3))
+        logs = {ages: log_probability(made, ages, units) for ages in databases}
+        return max(
+            float(np.abs(logs[one] - logs[two]).max())
+            for one, two in product(databases, repeat=2)
+            if sum(a != b for a, b in zip(one, two, strict=True)) <= moved
+        )
+
+    for figures, a in (((count("sex = 'f'"), total()), 2), ((total(),), 1)):
+        made = MeanOfEverybody(SemiAdjacent(publish(whole, *figures)), spec, Fraction(1))
+        assert made.adjacency.records == a
+        assert made.people == 3
+        assert a * made.description.epsilon <= 1
+        assert 0.99 < worst(made, a) <= 1
+    assert worst(made, 2) > 1.9  # planted: calibrated as if one record moved where two must
+
+
+def test_noise_on_the_sum_is_half_of_that_by_gradients():
+    pairs = SemiAdjacent(Figures(SCHEMA, (total(),), (np.array(2000),)))
+    noisy = MeanOfEverybody(pairs, SPECS["mean"], Fraction(1))
+    size = float(noisy.unit / noisy.per_record.on_grid.rate)
+    by_gradients = 3 / (GradientEstimate(pairs, SPECS["mean"], Fraction(1)).per_record.rate * 2000)
+    assert size == pytest.approx(3 / 2000, rel=0.002)
+    assert 1.99 < by_gradients / size < 2.01
+    unknown = MeanOfEverybody(SemiAdjacent(Figures(SCHEMA, (total(),))), SPECS["mean"], Fraction(1))
+    assert unknown.people is None
+    assert "for 1,000 records" in unknown.accuracy
+    with pytest.raises(GuaranteeError, match="not published yet"):
+        unknown.release(np.zeros((1000, 1)), SeededRandomness(1))
+    with pytest.raises(GuaranteeError, match="needs the number of people"):
+        MeanOfEverybody(SemiAdjacent(Figures(SCHEMA)), SPECS["mean"], Fraction(1))

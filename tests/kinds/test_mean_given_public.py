@@ -329,8 +329,6 @@ def test_what_cannot_be_believed_is_refused_in_words(folder, scenarios, why):
 def test_other_estimates_and_other_releases_beside_it_are_refused(folder):
     median = ('{ mean = "age",', '{ quantile = "age", at = 0.5,')
     assert "only a mean or a sum can be bounded" in refused(write_plan(folder, PLAN, median))
-    alone = ('{ mean = "age",', '{ sum = "age",'), (f"scenarios = {NORMAL}\n", "")
-    assert "number of records is public" in refused(write_plan(folder, PLAN, *alone))
     second = '[[release]]\nname = "t"\ntable = ["sex"]\nepsilon = 1\n[budget]'
     told = refused(write_plan(folder, PLAN, ("[budget]", second)))
     assert "cannot be combined with other releases" in told

@@ -33,7 +33,7 @@ from congenial.mechanisms.wasserstein.gradient_estimate import (
     GradientEstimate,
     GradientGivenPublic,
 )
-from congenial.mechanisms.wasserstein.mean_given_public import MeanGivenPublic
+from congenial.mechanisms.wasserstein.mean_given_public import MeanGivenPublic, MeanOfEverybody
 from congenial.mechanisms.wasserstein.secret_promise import person_promise
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.scenarios import IndependentRecords, PublicMean, Scenarios, given_means
@@ -46,7 +46,8 @@ from congenial.report.release_page import release_page
 from congenial.transport.delta_z import meaning
 
 GivenPublic = MeanGivenPublic | GradientGivenPublic
-AnyEstimate = GradientEstimate | GivenPublic
+ForAnybody = GradientEstimate | MeanOfEverybody
+AnyEstimate = ForAnybody | GivenPublic
 
 INDEPENDENT, NORMAL = "independent records", "normal records"
 GRAMMAR = (
@@ -146,6 +147,11 @@ class EstimateSection(NamedSection):
         return self
 
     @property
+    def counts_everybody(self) -> bool:
+        """Whether it is a mean or sum that is better with the number of people as a figure."""
+        return self.scenarios is None and self._adds_up
+
+    @property
     def _adds_up(self) -> bool:
         return bool({"mean", "sum"} & set(self.estimate))
 
@@ -153,7 +159,7 @@ class EstimateSection(NamedSection):
     def _own(self) -> str:
         """The mechanism that makes it."""
         if self.scenarios is None:
-            return "k_norm_gradient"
+            return "grid_geometric" if self._adds_up else "k_norm_gradient"
         return "wasserstein_exponential" if self._adds_up else "wasserstein_gradient"
 
     def refused_beside(self, publishes: bool, others: int) -> str:
@@ -201,7 +207,8 @@ class EstimateKind(Kind[EstimateSection]):
             )
         spec = EstimateSpec.read(section.estimate)
         if section.scenarios is None:
-            return GradientEstimate(adjacency, spec, section.epsilon)
+            noise = MeanOfEverybody if spec.adds_up and figures.tells_people else GradientEstimate
+            return noise(adjacency, spec, section.epsilon)
         refuse_other_number(figures, section.scenarios.people)
         pairs = _pairs(section, spec, section.scenarios, figures)
         given_public: type[GivenPublic] = MeanGivenPublic if spec.adds_up else GradientGivenPublic
@@ -217,7 +224,7 @@ class EstimateKind(Kind[EstimateSection]):
         """What it promises, from public parameters alone."""
         mechanism = self.build(plan, section, figures)
         persons = None
-        if not isinstance(mechanism, GradientEstimate):
+        if not isinstance(mechanism, ForAnybody):
             persons = person_promise(mechanism.description, figures)
         return EstimateCheck(
             section,
@@ -320,6 +327,8 @@ def _noise(checked: EstimateCheck) -> Document:
     mechanism, persons = checked.mechanism, checked.persons
     if isinstance(mechanism, GradientEstimate):
         return {"records": mechanism.adjacency.records, "points": mechanism.spec.points}
+    if isinstance(mechanism, MeanOfEverybody):
+        return {"records": mechanism.adjacency.records, "unit": number(mechanism.unit)}
     assert persons is not None
     grid: Document = {"points": mechanism.spec.points}
     if isinstance(mechanism, MeanGivenPublic):

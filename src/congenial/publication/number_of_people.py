@@ -33,13 +33,22 @@ def figures_beside(plan: Plan, known: Figures) -> Figures:
     stated = plan.stated
     if plan.data.max_rows is not None or known.join(stated).tells_people:
         return stated
-    if not any(of_section(one).key in COUNTS_EVERYBODY for one in plan.release):
+    if not any(_counts_everybody(one) for one in plan.release):
         return stated
     given = Figures(plan.schema, (*stated.statements, PEOPLE))
     before, after = known.join(stated), known.join(given)
     if any(_left_out_by(plan, one, before, after) for one in plan.release):
         return stated
     return given
+
+
+def _counts_everybody(section: NamedSection) -> bool:
+    """Whether a release is better with n as a figure: it counts every record once, or is their
+    mean.
+    """
+    return of_section(section).key in COUNTS_EVERYBODY or getattr(
+        section, "counts_everybody", False
+    )
 
 
 def _left_out_by(plan: Plan, section: NamedSection, before: Figures, after: Figures) -> bool:

@@ -129,11 +129,7 @@ class GradientEstimate(ByGradient):
                 "an estimate needs one record per person.", remedy="Leave out max_rows."
             )
         check_fields(self, GuaranteeError, spec=EstimateSpec, epsilon=EXACT)
-        if neighbourhood(self.adjacency) == "destroyed":
-            raise GuaranteeError(
-                "nothing is left to protect: the published figures fix every cell.",
-                remedy="Publish the estimate exactly, or leave out a figure.",
-            )
+        refuse_nothing_left(self.adjacency)
         self.spec.query(self.adjacency.schema)  # refuses columns that are no numbers
         _ = self.spec.statistic  # refuses a sum
 
@@ -227,6 +223,15 @@ class GradientGivenPublic(ByGradient):
         return super().data(numbers)
 
 
+def refuse_nothing_left(adjacency: SemiAdjacent) -> None:
+    """Refuse figures that leave one database."""
+    if neighbourhood(adjacency) == "destroyed":
+        raise GuaranteeError(
+            "nothing is left to protect: the published figures fix every cell.",
+            remedy="Publish the estimate exactly, or leave out a figure.",
+        )
+
+
 def refuse_another_number(numbers: Floats, people: int) -> None:
     """Refuse data of another number of records than the public one, without saying which."""
     if len(numbers) != people:
@@ -243,7 +248,7 @@ class EstimateRelease(RecordRelease):
     A draw on a public grid, near the value that fits these data best; `spec` says of what, and
     within which public bounds. It is about the data, not about a population they may be a sample
     of, and has no interval (`interval` refuses): the law of its error depends on the data, but for
-    a mean or a sum given public information, whose noise is double geometric in units of the grid.
+    a mean or a sum of a public number of records: its noise is double geometric on the grid.
     """
 
     kind: ClassVar[str] = "estimate"
@@ -261,12 +266,17 @@ class EstimateRelease(RecordRelease):
 
     def rebuilt(self) -> Iterator[Made]:
         """The mechanism, from what the bundle says of it."""
-        from congenial.mechanisms.wasserstein.mean_given_public import MeanGivenPublic
+        from congenial.mechanisms.wasserstein.mean_given_public import (
+            MeanGivenPublic,
+            MeanOfEverybody,
+        )
 
         pairs, promised = self.guarantee.adjacency, self.guarantee.tradeoff
         if not isinstance(promised, Pure):
             return
-        if isinstance(pairs, SemiAdjacent):
+        if isinstance(pairs, SemiAdjacent) and "people" in self.description.law:
+            yield MeanOfEverybody(pairs, self.spec, Fraction(promised.eps))
+        elif isinstance(pairs, SemiAdjacent):
             yield GradientEstimate(pairs, self.spec, Fraction(promised.eps))
         elif isinstance(pairs, SecretPairs):
             people = self.description.law["people"]

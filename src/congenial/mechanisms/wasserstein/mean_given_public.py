@@ -1,4 +1,5 @@
-"""A mean or a sum with noise on a public grid, protected given what is believed of the records.
+"""A mean or a sum with noise on a public grid: given what is believed of the records, or for
+anybody where the number of people is exact.
 
 p(y | x) ~ exp(-epsilon |y - T(x)| / Delta_z) on the multiples of a public unit
 (partially-private-data, Theorem 9 and Example 1; the normaliser is constant, so c = 1). Records are
@@ -8,6 +9,10 @@ a sum is that number times the mean.
 Numbers of independent records are cut at the bounds. Those of normal ones must not be: given a
 public mean the others move against one answer, cut ones do not, and the mean moves further than
 Delta_z. So the bounds must hold every number of the schema's column, and nothing is cut.
+
+For anybody (`MeanOfEverybody`): two look-alikes differ in at most a* records, each of which moves a
+sum by at most U - L, so noise of a* (U - L) / epsilon on the sum is enough: half of what gradients
+need, whose normaliser moves with the data.
 
 The statistic is rounded to the grid, which may move two values apart by one unit more, and the sum
 of the records is rounded to a double: both are inside the promise.
@@ -26,26 +31,32 @@ import numpy as np
 from congenial.data.arguments import COUNT, check_fields
 from congenial.data.attribute import REFUSE
 from congenial.errors import DataError, GuaranteeError
+from congenial.figures.support import support
 from congenial.mechanisms.wasserstein.base_measure import naive
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
 from congenial.mechanisms.wasserstein.gradient_estimate import (
     EstimateRelease,
     refuse_another_number,
+    refuse_nothing_left,
 )
 from congenial.mechanisms.wasserstein.secret_promise import promise, usable
+from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.scenarios import ConditionalNormal, IndependentRecords
 from congenial.pairs.secrets import SecretPairs
 from congenial.pairs.stated_laws import rational
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import above
+from congenial.privacy.tradeoff import Pure
 from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.randomness import Randomness
 from congenial.transport.delta_z import DistanceBound, delta_z
 
 FINE = 1000  # units in Delta_z, at least: rounding costs a thousandth of the noise
 LARGEST = 2**52  # grid points whose number is exact as a double
+SUPPOSED = 1000  # people for whom errors are stated before their number is published
+CITATION = "Dwork, McSherry, Nissim and Smith 2006; semi-dp for conforming databases"
 CHOSEN = "the bounds of the records were chosen without the data"
 UNCUT = "the belief is that the numbers are normal, without limits"
 
@@ -257,6 +268,94 @@ class MeanGivenPublic:
             drawn.publishable,
             on_unit(drawn.values, self.unit),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class MeanOfEverybody:
+    """The mean or the sum of everybody's number, where the exact figures tell how many there are.
+
+    Formal guarantee: epsilon between any two conforming databases of the adjacency: one replaced
+    record costs epsilon / a*, on any database (`MeanGivenPublic`, independent records). Edge cases:
+    nothing left to protect is refused; before the figures have values, the noise is that of
+    `SUPPOSED` people and nothing can be drawn.
+    """
+
+    adjacency: SemiAdjacent
+    spec: EstimateSpec
+    epsilon: Fraction
+
+    name = "grid_geometric"
+    cuts = True
+
+    def __post_init__(self) -> None:
+        check_fields(self, GuaranteeError, adjacency=SemiAdjacent, spec=EstimateSpec)
+        object.__setattr__(self, "epsilon", rational(self.epsilon))
+        if not self.adjacency.figures.tells_people:
+            raise GuaranteeError(
+                "noise on the sum needs the number of people as an exact figure.",
+                remedy="Publish it (total = true), or use GradientEstimate.",
+            )
+        refuse_nothing_left(self.adjacency)
+        _ = self.per_record
+
+    @cached_property
+    def people(self) -> int | None:
+        """The number of people, once the figures have values."""
+        figures = self.adjacency.figures
+        totals = None if figures.values is None else support(figures, ()).totals
+        return None if totals is None else int(totals[0])
+
+    @cached_property
+    def per_record(self) -> MeanGivenPublic:
+        """The mechanism for one replaced record, on any database."""
+        schema = self.adjacency.schema
+        pairs = SecretPairs(schema, (IndependentRecords("replace-one"),), level="database")
+        share = self.epsilon / self.adjacency.records
+        return MeanGivenPublic(pairs, self.spec, self.people or SUPPOSED, share)
+
+    @property
+    def unit(self) -> Fraction:
+        """The spacing of the grid."""
+        return self.per_record.unit
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """epsilon per person, given the published figures; rounding to the grid is inside it."""
+        return Guarantee(self.adjacency, Pure(self.epsilon), "theorem", (CHOSEN,), (), CITATION)
+
+    @property
+    def description(self) -> RecordDescription:
+        """The law, and what one replaced record costs."""
+        inner = self.per_record.description
+        law = {key: value for key, value in inner.law.items() if key != "delta_z"}
+        return replace(inner, mechanism=self.name, law=law)
+
+    @property
+    def accuracy(self) -> str:
+        """The mean size of the noise."""
+        told = self.per_record.accuracy
+        many = self.people is None and self.spec.what == "mean"
+        return f"{told} for {SUPPOSED:,} records" if many else told
+
+    @property
+    def example(self) -> tuple[float, ...]:
+        """Values of the same form that are about nobody: the least there can be."""
+        return self.per_record.example
+
+    def check_data(self, numbers: Floats) -> None:
+        """Refuse another number of records, before anything is spent."""
+        self.per_record.check_data(numbers)
+
+    def release(
+        self, numbers: Floats, randomness: Randomness | None = None, name: str = "release"
+    ) -> EstimateRelease:
+        """Draw once: the only call that spends privacy. `numbers`: each record's."""
+        if self.people is None:
+            raise GuaranteeError(
+                "the number of people is not published yet.", remedy="Publish the figures first."
+            )
+        drawn = self.per_record.release(numbers, randomness, name)
+        return replace(drawn, description=self.description, guarantee=self.guarantee)
 
 
 def on_unit(units: Sequence[float], unit: Fraction) -> tuple[float, ...]:
