@@ -102,6 +102,7 @@ def test_no_module_name_stands_for_two_things():
 
 TOGETHER = {
     "schema": "init",
+    "curve": "utility",
     "compare": "check",
     "propose": "review",
     "approve": "review",

@@ -13,8 +13,7 @@ from congenial.errors import StructureError
 from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, margin, total
 from congenial.kinds import tables_document
-from congenial.kinds.figure_costs import cost_of_all, figure_costs
-from congenial.kinds.row_costs import row_costs
+from congenial.kinds.tables_document import cost_of_all, figure_costs, row_costs
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.congenial import CongenialCounts
 from congenial.pairs.adjacency import SemiAdjacent

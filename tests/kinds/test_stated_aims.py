@@ -11,7 +11,7 @@ import pytest
 from congenial import Guarantee, ReplaceOne, Schema, SemiAdjacent
 from congenial.figures.figures import Figures
 from congenial.figures.statements import total
-from congenial.kinds.stated_aims import aim_holds, objective_holds
+from congenial.kinds.tables_verification import aim_holds, objective_holds
 from congenial.mechanisms.tables_calibration import calibrate_tables
 from congenial.tables import Even, Keep, Largest, Weighted
 

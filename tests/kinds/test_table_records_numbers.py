@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial.cli.curve import positive_numbers
+from congenial.cli.utility import positive_numbers
 from congenial.data.attribute import Attribute
 from congenial.errors import BundleError, CongenialError, FigureError, PlanError, StructureError
 from congenial.publication import workflow

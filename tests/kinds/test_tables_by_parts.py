@@ -21,7 +21,7 @@ from congenial.errors import (
     BundleError,
     InferenceError,
 )
-from congenial.kinds import part_runners, parted_run, tables_verification
+from congenial.kinds import parted_run, tables_verification
 from congenial.kinds.parted_run import key_for
 from congenial.kinds.registry import of_section
 from congenial.kinds.tables_verification import LARGEST
@@ -293,7 +293,7 @@ def test_a_killed_worker_costs_nothing(
 
     dying = {"draw_part": nation_plan.dies_drawing, "finish_part": nation_plan.dies_finishing}
     monkeypatch.setattr(parted_run, step, dying[step])
-    monkeypatch.setattr(part_runners, "SMALL", 0)
+    monkeypatch.setattr(parted_run, "SMALL", 0)
     with pytest.raises(BundleError, match=r"its cost is recorded.*killed") as reason:
         workflow.release(plan, "nation")
     assert "release` again" in str(reason.value.remedy)

@@ -19,7 +19,7 @@ from markupsafe import escape
 
 from congenial import read, verify
 from congenial.publication.bundle import as_json, sha256
-from congenial.publication.rerender import further_promise_of
+from congenial.publication.verification import further_promise_of
 
 Change = Callable[[Any, Path], None]
 NOT_OURS = "report.html contains no unexpected text or pictures"

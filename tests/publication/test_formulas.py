@@ -128,4 +128,4 @@ def test_one_module_writes_csv() -> None:
     root = Path(congenial.__file__).parent
     writes = re.compile(r"csv\.(writer|DictWriter)|write_csv|to_csv")
     found = {p.name for p in root.rglob("*.py") if writes.search(p.read_text())}
-    assert found == {"csv_text.py", "demo_population.py", "demo_nation.py"}
+    assert found == {"text_files.py", "demo_population.py"}

@@ -9,7 +9,7 @@ import pytest
 
 import congenial
 from congenial.errors import CongenialError, DataError, FigureError
-from congenial.kinds.figure_costs import figure_costs
+from congenial.kinds.tables_document import figure_costs
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.several_rows import SeveralRows, TablesOfUnits
 from congenial.privacy.composition import joint_loss

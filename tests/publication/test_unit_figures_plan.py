@@ -9,7 +9,7 @@ import pytest
 
 import congenial
 from congenial.errors import CongenialError, DataError, FigureError, PlanError
-from congenial.kinds.figure_costs import figure_costs
+from congenial.kinds.tables_document import figure_costs
 from congenial.pairs.several_rows import SeveralRows
 from congenial.publication import verification, workflow
 from congenial.publication.plan import Plan

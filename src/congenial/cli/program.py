@@ -22,7 +22,6 @@ from congenial.cli.audit import audit
 from congenial.cli.check import check, compare
 from congenial.cli.command_options import add_to, examples
 from congenial.cli.convert import convert
-from congenial.cli.curve import curve
 from congenial.cli.data import data
 from congenial.cli.demo import demo
 from congenial.cli.desk import desk
@@ -37,7 +36,7 @@ from congenial.cli.reassess import reassess
 from congenial.cli.release import release, sign
 from congenial.cli.reproduce import reproduce
 from congenial.cli.review import approve, propose
-from congenial.cli.utility import utility
+from congenial.cli.utility import curve, utility
 from congenial.cli.verify import verify
 from congenial.errors import CongenialError, spent_words
 

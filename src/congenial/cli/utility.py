@@ -1,22 +1,85 @@
-"""`congenial utility`: how well released synthetic records serve, for the curator alone."""
+"""`congenial utility` and `curve`: how well synthetic records serve, for the curator alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from congenial.cli.command_options import Json, SyntheticName, with_examples
-from congenial.cli.curve import show as show_errors
-from congenial.cli.curve import show_or_emit
-from congenial.cli.output import Document, facts, heading, line, paragraph, table, working
+from congenial.cli.command_options import Json, PlanFile, SyntheticName, with_examples
+from congenial.cli.output import Document, emit, say, warn, working
 from congenial.errors import PlanError
 
 if TYPE_CHECKING:
-    from congenial.report.page import PageTable
+    from congenial.synthesis.risk_utility import Measure
     from congenial.synthesis.utility_documents import Regression
+
+BOUNDS = "0.25,0.5,1,2"
+TIMES = "0.25,1,4"
+
+
+@with_examples(
+    "congenial curve plan.toml --name people",
+    "congenial curve plan.toml --bounds 0.5,1,2 --measure income@0.9 --measure region",
+    "congenial curve plan.toml --local 1,0 --local 0.5,0 --replicates 50",
+    "congenial curve plan.toml --name workers --times 0.5,1,2 --replicates 5",
+)
+def curve(
+    plan: PlanFile,
+    name: SyntheticName = None,
+    bounds: Annotated[
+        str, typer.Option(help="Values of M, for the certified and the scalar mechanism.")
+    ] = BOUNDS,
+    local: Annotated[
+        list[str] | None,
+        typer.Option(help="c,g of the paper's local mechanism; repeatable [default: 1,0]."),
+    ] = None,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What is compared: a column (distance of its levels), or a quantile such as "
+            "income@0.9; repeatable [default: every column]."
+        ),
+    ] = None,
+    times: Annotated[
+        str,
+        typer.Option(help="For records from tables: so many times the plan's promise."),
+    ] = TIMES,
+    replicates: Annotated[int, typer.Option(min=1, help="Draws for each point.")] = 20,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Private folder of the results [default: curve/NAME, by the plan]."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show utility against epsilon. Reads CONFIDENTIAL data, for the curator alone; spends nothing.
+
+    Finished points are kept in the folder: the same command goes on after an interruption. Records
+    from tables are shown beside other ways to make records, at the same promise.
+    """
+    from congenial.publication import synthetic_utility
+    from congenial.publication.plan import Plan
+
+    loaded = Plan.load(plan)
+    section = synthetic_utility.synthetic_section(loaded, name)
+    folder = loaded.folder / "curve" / section.name if out is None else out
+    if synthetic_utility.from_models(section):
+        measures = [_measure(section.model, text) for text in (measure or section.model)]
+        settings = positive_numbers("--bounds", bounds), _local(local or ["1,0"])
+        with working("drawing records at every setting"):
+            document = synthetic_utility.curve_of_models(
+                loaded, section, measures, *settings, replicates, folder
+            )
+    else:
+        promises = positive_numbers("--times", times)
+        with working("drawing records in every way"):
+            document = synthetic_utility.curve_of_tables(
+                loaded, section, promises, replicates, folder
+            )
+    _answer(document, as_json)
 
 
 @with_examples(
@@ -54,8 +117,7 @@ def utility(
     folder = loaded.folder / "utility" / section.name if out is None else out
     with working("comparing"):
         document = synthetic_utility.utility(loaded, section, where, folder, model)
-    of_models = synthetic_utility.from_models(section)
-    show_or_emit(document, show if of_models else show_errors, as_json=as_json)
+    _answer(document, as_json)
 
 
 def _regression(text: str) -> Regression:
@@ -69,80 +131,97 @@ def _regression(text: str) -> Regression:
     return response.strip(), predictors
 
 
-def show(document: Document) -> None:
-    """The report for the curator; its tables are those of the page."""
+def positive_numbers(option: str, text: str) -> list[Fraction]:
+    """The list of positive numbers that an option gives."""
+    from congenial.data.rational import fraction
+
+    try:
+        numbers = [fraction(part.strip()) for part in text.split(",") if part.strip()]
+    except (ValueError, ZeroDivisionError):
+        numbers = []
+    if not numbers or min(numbers) <= 0:
+        raise PlanError(
+            f"{option} {text!r} is not a list of positive numbers.",
+            remedy=f"Write, for example, {option} 0.5,1.",
+        )
+    return numbers
+
+
+def _measure(columns: Collection[str], text: str) -> Measure:
+    from congenial.synthesis.risk_utility import Measure
+
+    column, at, quantile = text.rpartition("@")
+    try:
+        measure = Measure(column, float(quantile)) if at else Measure(text)
+    except ValueError:
+        measure = Measure(column, -1.0)
+    inside = measure.quantile is None or 0 < measure.quantile < 1
+    if measure.column not in columns or not inside:
+        raise PlanError(
+            f"--measure {text!r} is not a synthesised column, or a quantile of one.",
+            remedy=f"Columns: {', '.join(columns)}; a quantile is written as in income@0.9.",
+        )
+    return measure
+
+
+def _local(texts: list[str]) -> list[tuple[float, float]]:
+    try:
+        return [(float(c), float(g)) for c, g in (text.split(",") for text in texts)]
+    except ValueError:
+        raise PlanError(
+            "--local is not c,g with two numbers.", remedy="Write, for example, --local 1,0."
+        ) from None
+
+
+def _answer(document: Document, as_json: bool) -> None:
+    """A confidential document for people, or as JSON with its notes on standard error."""
+    if as_json:
+        for note in document["notes"]:
+            warn(note)
+        emit(document)
+    elif "rows" in document:
+        say("curve.txt", study=document, measures=_measures(document), errors=_error)
+    else:
+        say("utility.txt", study=document, **_page_tables(document))
+
+
+def _measures(document: Document) -> list[tuple[str, list[Document]]]:
+    """The rows of each measure, by its name for people."""
+    from congenial.report.utility_page import MEASURES
+
+    found: dict[str, list[Document]] = {}
+    for row in document["rows"]:
+        found.setdefault(MEASURES.get(row["measure"], row["measure"]), []).append(row)
+    return list(found.items())
+
+
+def _page_tables(document: Document) -> Document:
+    """The tables of the curator's page, by what they are about."""
     from congenial.report import utility_page
 
-    heading(f"Synthetic records of '{document['release']}' beside the data")
-    facts(dict(utility_page.overall(document)))
-    for column in document["columns"]:
-        if column["copied"]:
-            continue
-        paragraph("")
-        distance = column["distance"]
-        paragraph(
-            f"{column['name']}: total variation from the data {distance['synthetic']:.4f}, at most "
-            f"{distance['largest']:.4f} in a copy"
-        )
-        rows = [row for row in document["quantiles"] if row["column"] == column["name"]]
-        if rows:
-            _show_table(utility_page.quantiles(rows))
-    for words in document["open_levels"]:
-        paragraph(words)
-    _show_table(utility_page.correlations(document))
-    _show_table(utility_page.coefficients(document))
-    if document["coefficients"]:
-        paragraph(document["overlap_words"])
-    _show_weights(document)
-    for path in document["files"]:
-        line("Written", path)
-    for note in document["notes"]:
-        paragraph(note, style="bold red")
+    quantiles: dict[str, list[Document]] = {column["name"]: [] for column in document["columns"]}
+    for row in document["quantiles"]:
+        quantiles[row["column"]].append(row)
+    tables: Document = {
+        name: utility_page.quantiles(rows) if rows else None for name, rows in quantiles.items()
+    }
+    tables |= {
+        "correlations": utility_page.correlations(document),
+        "coefficients": utility_page.coefficients(document),
+    }
+    return {"overall": utility_page.overall(document), "tables": tables}
 
 
-def _show_table(shown: PageTable | None) -> None:
-    """A table of the page, if it has it."""
-    if shown is None:
-        return
-    paragraph("")
-    if shown.caption:
-        paragraph(shown.caption)
-    numbers = [column.title for column in shown.columns if column.number]
-    table([column.title for column in shown.columns], shown.rows, numbers=numbers)
+def _error(value: float, chance: float | None) -> str:
+    """Four digits, in groups of three, never as a power of ten where people have to read it; what
+    chance does to it (a standard error) in parentheses.
 
-
-def _show_weights(document: Document) -> None:
-    """What the records of each column weigh, and the paper's weights beside it."""
-    paragraph("")
-    for name in document["settled"]:
-        paragraph(f"{name}: {document['settled_words']}")
-    rows = [
-        (
-            risk["column"],
-            risk["records"],
-            risk["downweighted"],
-            f"{risk['sum_of_weights']:.1f}",
-            f"{min(row['weight'] for row in risk['rows']):.3g}",
-        )
-        for risk in document["risk"]
-    ]
-    _show_numbers(("weights of", "records", "below 1", "sum", "least"), rows)
-    if not document["local"]:
-        return
-    local = [
-        (
-            weights["column"],
-            weights["downweighted"],
-            f"{weights['sum_of_weights']:.1f}",
-            *(f"{weights[key]:.3g}" for key in ("least_weight", "delta", "epsilon")),
-        )
-        for weights in document["local"]
-    ]
-    paragraph("")
-    _show_numbers(("local weights of", "below 1", "sum", "least", "Delta", "epsilon"), local)
-    paragraph(document["local_words"])
-
-
-def _show_numbers(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A table of numbers after a first column of names."""
-    table(columns, rows, numbers=columns[1:])
+    >>> _error(23671.2, 812.4), _error(0.01234, 0.0007), _error(7.0, None)
+    ('23,671 (812)', '0.01234 (0.0007)', '7')
+    """
+    large = abs(value) >= 1e4
+    shown = f"{value:,.0f}" if large else f"{value:.4g}"
+    if chance is None:
+        return shown
+    small = f"{chance:.2g}" if chance < 100 else f"{chance:.0f}"
+    return f"{shown} ({f'{chance:,.0f}' if large else small})"

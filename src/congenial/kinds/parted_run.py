@@ -1,10 +1,10 @@
 """A nation drawn part by part: what one process does with one part, and the run over all of them.
 
 Each step (`check_part`, `draw_part`, `finish_part`) reads and writes files of a private folder and
-nothing else, so that any runner (`part_runners`) may call it, in any order, on any machine that
-sees the folder, and again after a crash: a step whose file is there and whole is not done twice,
-and a draw that is repeated takes the same words (`KeyedRandomness`). Files are synced, with the
-folder that names them, before a step ends. `drawing_by_parts` says when each of them is called.
+nothing else, so that any runner (`run_each`, `run_on_spark`) may call it, in any order, on any
+machine that sees the folder, and again after a crash: a step whose file is there and whole is not
+done twice, and a draw that is repeated takes the same words (`KeyedRandomness`). Files are synced,
+with the folder that names them, before a step ends. `drawing_by_parts` says when each is called.
 
     counts/part=K/    CONFIDENTIAL counts of part K: cell, n; only cells with somebody
     drawn/K.npz       its tables as drawn, what they say of its top node (`Below`), and CONFIDENTIAL
@@ -17,34 +17,179 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import pickle
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from congenial.data.advance import Advance
+from congenial import errors
+from congenial.data.advance import Advance, watching
 from congenial.data.area_parts import count_parts
 from congenial.data.durable_files import sync_tree, write_whole
 from congenial.data.engines.checked_parquet import as_parquet
-from congenial.data.source import SPARK_SCHEME, on_spark
+from congenial.data.source import SPARK_SCHEME, guarded, on_spark
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.data.workload import Ints
 from congenial.errors import DataError
 from congenial.kinds.kind import Document, Secret, Setting, Tell
-from congenial.kinds.part_runners import Step, run_each, run_on_spark, workers_for
 from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.parted_tables import Names, PartedTables, TablesPiece
 from congenial.mechanisms.released import PartFile
 from congenial.mechanisms.tables_files import file_name, part_name
 from congenial.sampling.randomness import KeyedRandomness, Randomness, key_of, system_key
 from congenial.tables.estimates_by_parts import Above, Below, Settled, UpperEstimator
+
+Step = Callable[..., Any]
+TellDone = Callable[[int], Any]  # how many tasks have ended
+SMALL = 2_000_000  # cells below which one process is quicker than starting several
+EVERY = 1.0  # seconds after which finished tasks of Spark are counted
+_ROWS = "refusal STRING, what STRING, remedy STRING"
+_FAILED = "the Spark job for the parts failed."
+_REMEDY = (
+    "See the Spark log. Workers need congenial, memory for one part, and the folder `runs` "
+    "beside the plan, shared by all machines. Finished parts are kept."
+)
+
+
+def workers_for(parts: int, cells: int, asked: int | None = None) -> int:
+    """How many processes: as asked, otherwise one per core; not more than parts, and one for a
+    nation of few cells.
+    """
+    if asked is None and cells < SMALL:
+        return 1
+    return max(1, min(parts, asked or os.cpu_count() or 1))
+
+
+# ---- one machine ---------------------------------------------------------------------------------
+
+
+def run_each(
+    step: Step,
+    tasks: Iterator[tuple[Any, ...]],
+    workers: int,
+    tell: TellDone = lambda _: None,
+) -> list[Any]:
+    """What `step(*task)` gives for every task, in the order they end; `tell` how many are done."""
+    if workers == 1:
+        found = []
+        for task in tasks:
+            found.append(step(*task))
+            tell(len(found))
+        return found
+    try:
+        return _run_in_pool(step, tasks, workers, tell)
+    except BrokenProcessPool:
+        raise DataError(
+            "a process that worked on a part was killed or ran out of memory.",
+            remedy=(
+                "Free memory, choose smaller parts or fewer workers. A script must call release "
+                "below `if __name__ == '__main__':`. Finished parts are kept."
+            ),
+        ) from None
+
+
+def _run_in_pool(
+    step: Step, tasks: Iterator[tuple[Any, ...]], workers: int, tell: TellDone
+) -> list[Any]:
+    """Few tasks at a time are handed over, so that few are in memory."""
+    found: list[Any] = []
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        waiting: set[Future[Any]] = set()
+        for task in tasks:
+            waiting.add(pool.submit(step, *task))
+            if len(waiting) > workers:
+                found += _ended(waiting)
+                tell(len(found))
+        while waiting:
+            found += _ended(waiting)
+            tell(len(found))
+    return found
+
+
+def _ended(waiting: set[Future[Any]]) -> list[Any]:
+    """Wait for some to end; their errors are raised here."""
+    ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
+    waiting -= ended
+    return [one.result() for one in ended]
+
+
+# ---- Spark ---------------------------------------------------------------------------------------
+
+
+def run_on_spark(
+    source: object, step: Step, tasks: Iterator[tuple[Any, ...]], folder: Path, tell: TellDone
+) -> None:
+    """Call `step(*task)` for every task where Spark likes; `tell` how many are done."""
+    from congenial.data.engines.spark_source import quiet, session_of
+
+    place = folder / "tasks"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(mode=0o700)
+    many = _written(tasks, place)
+    if not many:
+        return
+    work = _worker(step, str(place))
+
+    def job() -> Any:
+        return session_of(source).range(0, many, 1, many).mapInArrow(work, _ROWS).toArrow()
+
+    with _watched(place, tell):
+        found = guarded(lambda: quiet(job), _FAILED, _REMEDY)
+    tell(many)
+    for refusal in found.to_pylist():
+        kind = getattr(errors, refusal["refusal"])
+        raise kind(refusal["what"], remedy=refusal["remedy"])
+    shutil.rmtree(place)
+
+
+def _written(tasks: Iterator[tuple[Any, ...]], place: Path) -> int:
+    """Write the tasks by number; how many there are."""
+    many = 0
+    for task in tasks:
+        (place / f"{many}.task").write_bytes(pickle.dumps(task))
+        many += 1
+    return many
+
+
+def _worker(step: Step, place: str) -> Callable[[Any], Any]:
+    """What Spark runs: tasks by number in, refusals out."""
+
+    def work(batches: Any) -> Any:
+        import pyarrow as pa
+
+        for batch in batches:
+            refused = []
+            for number in batch.column(0).to_pylist():
+                task = pickle.loads((Path(place) / f"{number}.task").read_bytes())  # noqa: S301
+                try:
+                    step(*task)
+                except errors.CongenialError as reason:
+                    refusal = (type(reason).__name__, reason.what, reason.remedy)
+                    refused.append(dict(zip(("refusal", "what", "remedy"), refusal, strict=True)))
+                (Path(place) / f"{number}.done").touch()
+            text = pa.schema([(name, pa.string()) for name in ("refusal", "what", "remedy")])
+            yield pa.RecordBatch.from_pylist(refused, text)
+
+    return work
+
+
+def _watched(place: Path, tell: TellDone) -> AbstractContextManager[None]:
+    """Tell now and then how many tasks have ended."""
+    return watching(lambda: sum(1 for _ in place.glob("*.done")) or None, tell, EVERY)
+
 
 BYTES_OF_A_CELL = 64  # on disk: as drawn, and as published
 

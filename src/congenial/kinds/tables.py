@@ -30,7 +30,6 @@ from congenial.errors import (
     StructureError,
 )
 from congenial.figures.figures import Figures
-from congenial.kinds.counted_pairs import pairs_of
 from congenial.kinds.kind import (
     Check,
     Document,
@@ -284,7 +283,7 @@ class TablesKind(Kind[TablesSection]):
             return _one_table(plan, section, one, figures)
         if section.parts is not None:
             _refuse_parts(plan, section, figures)
-        adjacency = pairs_of(plan, section, figures)
+        adjacency = _pairs_of(plan, section, figures)
         try:
             named = named_tables(plan.schema, section)
             _refuse_own_axis(section, plan.schema, named)
@@ -440,7 +439,7 @@ def _one_table(
     plan: Setting, section: TablesSection, table: tuple[str, ...], figures: Figures
 ) -> MeasuredTables:
     """One table with the noise that a section asks for."""
-    target = section.target(pairs_of(plan, section, figures))
+    target = section.target(_pairs_of(plan, section, figures))
     mechanism = calibrate(_asked(section), target, table)
     figures = mechanism.adjacency.figures
     if figures.equalities and not mechanism.conditions:
@@ -467,6 +466,24 @@ def _one_table(
     _refuse_unkept(section, made)
     _refuse_unkept_bounds(section, made, figures)
     return made
+
+
+def _pairs_of(plan: Setting, section: TablesSection, figures: Figures) -> Adjacency:
+    """The pairs of tables of rows, or, for units that own several rows, of tables of units."""
+    pairs = plan.adjacency(figures)
+    if not section.units:
+        return pairs
+    from congenial.pairs.several_rows import SeveralRows
+
+    if not isinstance(pairs, SeveralRows):
+        raise PlanError(
+            f"release '{section.name}': units = true is for units with several rows and exact "
+            "figures.",
+            remedy=(
+                "Give data.unit, data.max_rows and a figure with units = true, or leave out units."
+            ),
+        )
+    return pairs.tables_of_units
 
 
 def _refuse_own_axis(section: TablesSection, schema: Schema, tables: Tables) -> None:

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
 from typing import TYPE_CHECKING, Any
 
+from congenial.data.arguments import takes
+from congenial.errors import CongenialError
+from congenial.figures.figures import Figures
+from congenial.figures.statements import Statement
 from congenial.kinds.kind import Document, examine_inference
+from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.mechanisms.released import FILE_LEVEL
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.pairs.pairs import Adjacency
+from congenial.pairs.several_rows import SeveralRows
+from congenial.privacy.composition import conditions, joint_loss
+from congenial.privacy.description import Description
+from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
+from congenial.report.accuracy import cell_deviation
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -319,7 +335,6 @@ def _bounds_kept(made: CongenialCounts) -> Document | None:
 
 def _costs(made: Mechanism) -> Document:
     """What each published figure costs, with and without it, and all of them together."""
-    from congenial.kinds.figure_costs import cost_of_all, figure_costs
     from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, UNITS_WITH_ROWS
 
     each = figure_costs(made)
@@ -331,8 +346,6 @@ def _costs(made: Mechanism) -> Document:
         "parameter": _PARAMETERS.get(type(made.guarantee.tradeoff).__name__, "epsilon"),
     }
     if made.adjacency.metric in (ROWS_OF_ONE_UNIT, UNITS_WITH_ROWS):
-        from congenial.kinds.row_costs import row_costs
-
         costs["row_costs"] = [_picked(cost, _ROW) for cost in row_costs(made)]
     return costs
 
@@ -407,3 +420,190 @@ def _seems_to_help(cost: Document) -> bool:
         cost[given] is not None and cost[without] is not None and cost[given] < cost[without]
         for given, without in pairs
     )
+
+
+# ---- what each figure costs: the release as planned beside the same without it -------------------
+
+
+ALL_TOGETHER = "all figures together"
+LARGEST_TABLE = 5_000_000  # cells, beyond which plans with a figure less are not worked out
+
+
+@dataclass(frozen=True)
+class FigureCost:
+    """One figure of one release, or all of them, with and without it.
+
+    `loss`: what the same noise promises with the figure published, `loss_without` if it were not,
+    both in the parameter of the promise. `deviation`, `deviation_without`: standard deviation of
+    the noisiest cell, at equal promise. None where the release cannot be built without the figure,
+    or where errors depend on the data. `told_by_others`: the other figures tell it as well, so that
+    leaving it out alone changes nothing.
+    """
+
+    label: str
+    loss: float
+    loss_without: float | None
+    deviation: float | None
+    deviation_without: float | None
+    told_by_others: bool = False
+
+    @property
+    def trivial(self) -> bool:
+        """Whether publishing it changes nothing (congenial-dp, Example 5.1)."""
+        same = self.loss == self.loss_without and self.deviation == self.deviation_without
+        return same and self.deviation is not None
+
+
+def figure_costs(mechanism: Mechanism) -> list[FigureCost]:
+    """The cost of every figure and bound that could be left out, in the order of the plan."""
+    told = _priced(mechanism)
+    if not told or prod(mechanism.shape) > LARGEST_TABLE:
+        return []
+    deviation = cell_deviation(mechanism)
+    return [_cost_of_figure(mechanism, statement, deviation) for statement in told]
+
+
+def _priced(mechanism: Mechanism) -> list[Statement]:
+    """The figures and bounds that could be left out: not rules that are zero by definition, nor the
+    number of people where records are replaced, which is public in any case.
+    """
+    replaced = mechanism.adjacency.metric == "replace-one"
+    told = mechanism.adjacency.everything.told
+    return [s for s in told if s.relation != "zero" and not (replaced and s.is_total)]
+
+
+def cost_of_all(mechanism: Mechanism, costs: Sequence[FigureCost]) -> FigureCost | None:
+    """The cost of all figures and bounds together; None where there is at most one.
+
+    Costs of single figures do not add up: of two figures that tell the same, each looks free.
+    `costs` are these.
+    """
+    if len(costs) < 2:
+        return None
+    none_left = _without(mechanism.adjacency.everything, _priced(mechanism))
+    return _compared(mechanism, ALL_TOGETHER, none_left, costs[0].deviation)
+
+
+def _cost_of_figure(
+    mechanism: Mechanism, statement: Statement, deviation: float | None
+) -> FigureCost:
+    figures = mechanism.adjacency.everything
+    others = _without(figures, [statement])
+    found = _compared(mechanism, statement.label, others, deviation)
+    figure = statement.relation == "="
+    return replace(found, told_by_others=figure and _ranks(others) == _ranks(figures))
+
+
+def _ranks(figures: Figures) -> tuple[int, int]:
+    """Independent figures about rows and about units."""
+    return figures.rank, 0 if figures.of_units is None else figures.of_units.rank
+
+
+def _compared(
+    mechanism: Mechanism, label: str, figures: Figures, deviation: float | None
+) -> FigureCost:
+    """The release as planned beside the same release under fewer figures."""
+    tradeoff, description = mechanism.guarantee.tradeoff, mechanism.description
+    loss = _parameter(tradeoff)
+    try:
+        adjacency = _given(mechanism.adjacency, figures)
+        other = _alike(mechanism, Guarantee(adjacency, tradeoff))
+        law = replace(description, support=adjacency.figures)
+        before = _parameter(joint_loss([law], adjacency).tradeoff)
+        if description.nonnegative:
+            loss, before = _comparable(description, mechanism.adjacency, law, adjacency)
+    except CongenialError:
+        return FigureCost(label, loss, None, deviation, None)
+    return FigureCost(label, loss, before, deviation, cell_deviation(other))
+
+
+def _comparable(
+    law: Description, pairs: Adjacency, other: Description, others: Adjacency
+) -> tuple[float, float]:
+    """Losses of counts with and without a figure: both enumerated, or both by the proved bound."""
+    given, without = conditions(law, pairs), conditions(other, others)
+    if given.enumerated is None or without.enumerated is None:
+        given, without = (replace(one, enumerated=None) for one in (given, without))
+    return float(given.loss(law.scale)), float(without.loss(other.scale))
+
+
+def _alike(mechanism: Mechanism, target: Guarantee) -> Mechanism:
+    """The same kind of mechanism for another target."""
+    description = mechanism.description
+    return calibrate(type(mechanism), target, description.table)
+
+
+def _given(adjacency: Adjacency, figures: Figures) -> Adjacency:
+    """The same unit of protection under other figures."""
+    if isinstance(adjacency, SeveralRows):
+        return replace(adjacency, published=figures)
+    return SemiAdjacent(figures)
+
+
+def _without(figures: Figures, left_out: Sequence[Statement]) -> Figures:
+    units = figures.of_units
+    if units is not None:
+        units = _without(units, [replace(one, units=False) for one in left_out if one.units])
+    kept = [i for i, s in enumerate(figures.statements) if s not in left_out]
+    values = None if figures.values is None else tuple(figures.values[i] for i in kept)
+    statements = tuple(figures.statements[i] for i in kept)
+    none_left = units is None or not units.statements
+    return Figures(figures.schema, statements, values, None if none_left else units)
+
+
+def _parameter(tradeoff: Tradeoff) -> float:
+    """The one number of a promise: epsilon, rho or mu."""
+    if isinstance(tradeoff, ZeroConcentrated):
+        return float(tradeoff.rho)
+    if isinstance(tradeoff, Gaussian):
+        return float(tradeoff.mu)
+    return float(tradeoff.eps) if isinstance(tradeoff, Pure | Approximate) else float("nan")
+
+
+# ---- what each row that a unit may have costs ----------------------------------------------------
+
+
+MOST_LISTED = 5  # numbers of rows, the plan's own and one more among them
+
+
+@dataclass(frozen=True)
+class RowCost:
+    """Units with at most `max_rows` rows: how far look-alikes are apart, and the noise it takes.
+
+    `noise`: standard deviation at equal promise, as a multiple of the plan's own.
+    """
+
+    max_rows: int
+    units: int
+    slots: int
+    noise: float
+
+
+@takes(mechanism=Mechanism)
+def row_costs(mechanism: Mechanism) -> list[RowCost]:
+    """Fewer rows, as many as the plan allows, and one more; nothing where units have one row.
+
+    Nor where the price of signs or another norm would change with it.
+    """
+    pairs, description = mechanism.adjacency, mechanism.description
+    signed = description.nonnegative
+    if not isinstance(pairs, SeveralRows) or signed or description.norm not in ("l1", "l2"):
+        return []
+    return [_cost_of_rows(mechanism, pairs, rows) for rows in _listed(pairs.max_rows)]
+
+
+def _listed(most: int) -> list[int]:
+    """The plan's own number, one more, and some below it."""
+    if most < MOST_LISTED:
+        return list(range(1, most + 2))
+    step = most / (MOST_LISTED - 1)
+    return sorted({1, *(round(step * i) for i in range(1, MOST_LISTED)), most + 1})
+
+
+def _cost_of_rows(mechanism: Mechanism, pairs: SeveralRows, rows: int) -> RowCost:
+    other, table = replace(pairs, max_rows=rows), mechanism.description.table
+    if mechanism.description.norm == "l1":
+        noise = float(other.l1(table).value / pairs.l1(table).value)
+    else:
+        noise = float(other.l2_squared(table).value / pairs.l2_squared(table).value) ** 0.5
+    return RowCost(rows, other.units, other.slots, noise)

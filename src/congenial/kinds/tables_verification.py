@@ -8,7 +8,8 @@ parts, and down again. No process holds more than one part.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -17,12 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from congenial.data.advance import Advance
+from congenial.data.rational import fraction
 from congenial.data.workload import Ints, Workload
-from congenial.errors import BundleError
+from congenial.errors import BundleError, PlanError
 from congenial.figures.limits import limits
 from congenial.figures.support import support
 from congenial.kinds.kind import Check, Files, looked_into
-from congenial.kinds.part_runners import run_each, workers_for
+from congenial.kinds.parted_run import run_each, workers_for
+from congenial.kinds.tables import axes_of
 from congenial.mechanisms.measured_tables import MeasuredTables, described
 from congenial.mechanisms.parted_release import SUMMARY, PartedRelease
 from congenial.mechanisms.parted_tables import PartedTables, TablesPiece
@@ -30,7 +33,9 @@ from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.tables_files import file_name, part_name
 from congenial.mechanisms.tables_release import TablesRelease, by_table
 from congenial.pairs.pairs import Adjacency
+from congenial.report.accuracy import Want
 from congenial.tables.estimates_by_parts import Above, Below, Settled
+from congenial.tables.intervals import half_width
 from congenial.tables.joint_estimator import Answer
 from congenial.tables.whole_counts import WholeCounts
 
@@ -76,7 +81,6 @@ def _design_looks(release: TablesRelease | PartedRelease, adjacency: Adjacency) 
     """
     if release.description.only_law is not None and not release.description.design:
         return {}
-    from congenial.kinds.stated_aims import aim_holds
 
     found = cache(lambda: _design_checks(release, adjacency))
     aim = str(release.description.design.get("aim"))
@@ -89,7 +93,6 @@ def _design_looks(release: TablesRelease | PartedRelease, adjacency: Adjacency) 
 
 
 def _design_checks(release: TablesRelease | PartedRelease, adjacency: Adjacency) -> DesignChecks:
-    from congenial.kinds.stated_aims import objective_holds
     from congenial.tables.design_document import recheck
 
     told = release.description
@@ -466,3 +469,87 @@ def _largest(parts: list[PartFollows], at: int) -> float:
 def _telling(files: Files, step: str, total: int) -> Callable[[int], None]:
     """Tell which share of the parts is done."""
     return lambda done: files.progress(Advance(step, done / total))
+
+
+# ---- what several tables say their noise was shared by -------------------------------------------
+
+
+Tables = Sequence[tuple[str, ...]]
+
+SAME = 1e-5  # relative difference of numbers that are worked out again; weights have 6 digits
+NEAR = 0.01  # by which an accuracy may be missed: designs are found in steps
+_NUMBER = r"[0-9.]+(?:e[+-]?[0-9]+)?"
+_PLAIN = re.compile(
+    rf"keep|even|largest|Keep\(factor={_NUMBER}\)|Even\(\)|Largest\(\)"
+    rf"|Weighted\(weights=\((?:{_NUMBER},? ?)+\), absolute=(?:True|False)\)"
+)
+_WEIGHT = re.compile(rf"(.+?) = ({_NUMBER})(?:, |$)")
+
+
+def aim_holds(aim: str, tables: Tables, worst: Sequence[float]) -> bool:
+    """Whether an aim is one, about these tables; `worst`: of each, its largest standard deviation.
+
+    >>> tables = [("county", "sex"), ("sex",)]
+    >>> [aim_holds(one, tables, [3.0, 1.0]) for one in ("keep", "weights: county, sex = 2", "0")]
+    [True, True, False]
+    >>> [aim_holds(f"accuracy: margin('sex') within {n} at 90%", tables, [3, 1]) for n in (1, 2)]
+    [False, True]
+    """
+    kind, _, told = aim.partition(": ")
+    if kind == "accuracy":
+        return all(_met(one, tables, worst) for one in told.split("; "))
+    if kind == "weights":
+        known = {frozenset(names) for names in tables}
+        named = {frozenset(axes_of(one[1])) for one in _WEIGHT.finditer(told)}
+        return not _WEIGHT.sub("", told) and named <= known
+    return _PLAIN.fullmatch(aim) is not None
+
+
+def objective_holds(design: Mapping[str, Any], tables: Tables) -> bool:
+    """Whether a design made small what its aim says: variances relative to those of a release of
+    the finest tables alone, times the weights of the aim, or their geometric mean.
+
+    Limits of `accuracy` are searched for, step by step; whether they are met is in `aim_holds`.
+    """
+    aim, objective = str(design["aim"]), design["objective"]
+    if aim.startswith("accuracy: "):
+        return bool(objective["kind"] == "largest ratio")
+    factors, alone = np.array(objective["factors"], float), np.array(design["alone"], float)
+    promise, moved = float(fraction(design["promise"])), np.any(design["types"]["maximal"], axis=0)
+    scale = 2 * promise if design["law"] == "gaussian" else promise**2
+    relative = 1 / np.where(moved, alone * scale, 1)
+    weights, absolute = _weights(aim, tables)
+    wanted = np.where(moved, weights * (1 if absolute else relative), 0)
+    kind = "largest ratio" if aim in ("largest", "Largest()") else "power mean"
+    same = bool(np.allclose(factors, wanted, rtol=SAME, atol=0))
+    geometric = objective.get("order") == 0 and bool((factors == 1).all())
+    plain = aim in ("keep", "even") or aim.startswith(("Keep(", "Even("))
+    return objective["kind"] == kind and (same or (geometric and plain))
+
+
+def _weights(aim: str, tables: Tables) -> tuple[Any, bool]:
+    """The weight of each table that an aim states, 1 where it states none, and whether variances
+    count as they are.
+    """
+    if aim.startswith("weights: "):
+        stated = _WEIGHT.finditer(aim.removeprefix("weights: "))
+        given = {frozenset(axes_of(one[1])): float(one[2]) for one in stated}
+        return np.array([given.get(frozenset(names), 1.0) for names in tables]), False
+    if aim.startswith("Weighted("):
+        listed = aim.partition("absolute")[0]
+        return np.array([float(one) for one in re.findall(_NUMBER, listed)]), "True" in aim
+    return np.ones(len(tables)), False
+
+
+def _met(text: str, tables: Tables, worst: Sequence[float]) -> bool:
+    """Whether an accuracy is about one of the tables, and its cells have it."""
+    try:
+        want = Want.parse(text)
+    except PlanError:
+        return False
+    errors = [
+        half_width(want.level) * sd
+        for names, sd in zip(tables, worst, strict=True)
+        if want.margin is not None and set(names) == set(want.margin)
+    ]
+    return bool(errors) and max(errors) <= (1 + NEAR) * want.within

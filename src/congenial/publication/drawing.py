@@ -30,7 +30,7 @@ from congenial.ledger.ledger import Ledger, Reservation
 from congenial.ledger.spent_and_left import guess_after_all
 from congenial.ledger.state import Entry
 from congenial.privacy.guarantee import Guarantee
-from congenial.publication import bundle, rerender
+from congenial.publication import bundle
 from congenial.publication.claim import (
     Claim,
     claimed,
@@ -40,6 +40,7 @@ from congenial.publication.claim import (
     unpacked,
 )
 from congenial.publication.plan import Plan
+from congenial.publication.verification import report_of
 
 
 @dataclass(frozen=True)
@@ -256,7 +257,7 @@ class Finished:
     digest: str
 
 
-def finish(ledger: Ledger, folder: Path, report: Report = rerender.report) -> list[Finished]:
+def finish(ledger: Ledger, folder: Path, report: Report = report_of) -> list[Finished]:
     """Finish every release whose drawn values are kept in `folder`; spends nothing.
 
     What was given up in the ledger is refused: its record can no longer be made.

@@ -39,9 +39,9 @@ from congenial.publication.bundle import (
     read_text,
     sha256,
 )
-from congenial.publication.bundle_texts import published_csv
-from congenial.publication.rerender import nothing_else, states
+from congenial.publication.bundle_texts import citation, published_csv, readme
 from congenial.publication.signature import LARGEST_KEY, SIGNATURE, check, public_keys
+from congenial.report.render import differences, stated
 from congenial.sampling.randomness import KeyedRandomness, SystemRandomness
 
 EXACT: Mapping[str, float] = {}  # no column of a file may be off
@@ -337,3 +337,44 @@ def _manifest(index: Mapping[str, Any]) -> dict[str, str]:
             remedy="Do not use this bundle; get it from its publisher.",
         )
     return {name: str(value) for name, value in files.items()}
+
+
+# ---- README, citation and report, written again --------------------------------------------------
+
+
+def nothing_else(folder: Path, release: Any, promise: str) -> list[Check]:
+    """For each text of the bundle whether it is what would be written anew."""
+    texts = {"README.txt": readme(release, promise), "CITATION.cff": citation(release)}
+    checks = [
+        Check(f"{name} contains no unexpected text", read_text(folder / name) == again)
+        for name, again in texts.items()
+    ]
+    return [*checks, _report_check(release, promise, read_text(folder / "report.html"))]
+
+
+def _report_check(release: Any, promise: str, page: str) -> Check:
+    """The report, and where it differs."""
+    what = "report.html contains no unexpected text or pictures"
+    try:
+        again = by_name(release.kind).expected_report(release, promise, page)
+    except (CongenialError, ArithmeticError, KeyError, TypeError, ValueError):
+        return Check(what, False, "what it says it rests on makes no sense")
+    found = differences(page, again)
+    return Check(what, not found, f"it differs in: {', '.join(found)}" if found else "")
+
+
+def report_of(release: Any, promise: str) -> str:
+    """The report of a release of any kind, from what its bundle holds."""
+    return by_name(release.kind).report(release, promise)
+
+
+def states(release: Any, promise: str, page: str) -> bool:
+    """Whether a report has the promise, and the one about persons where that is another."""
+    persons = further_promise_of(release)
+    told = [promise] if persons is None else [promise, persons.explain()]
+    return all(stated(one) in page for one in told)
+
+
+def further_promise_of(release: Any) -> Guarantee | None:
+    """What the report of a release says about persons besides its own promise."""
+    return by_name(release.kind).further_promise(release)
