@@ -34,6 +34,7 @@ from congenial.data.data_problems import (
 )
 from congenial.data.derive import NO_DATE, DatePart, Derivation, derived, needed, used
 from congenial.data.engines.duckdb_source import DuckDBSource, files_at, open_files, open_text
+from congenial.data.engines.excel_sheet import sheet_header, sheet_names
 from congenial.data.schema import Schema, Unit, closest
 from congenial.data.source import (
     UTF_8,
@@ -619,8 +620,6 @@ def _parquet(files: Sequence[Path], file_format: FileFormat) -> FilesFound:
 
 
 def _workbooks(files: Sequence[Path], file_format: FileFormat, examples: int) -> FilesFound:
-    from congenial.data.engines.excel_sheet import sheet_header, sheet_names
-
     try:
         return FilesFound(sheet_header(files[0], file_format.sheet), file_format)
     except DataError as error:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.dataset
 
 from congenial.data.advance import bytes_read, watching
+from congenial.data.engines.excel_sheet import read_sheets
 from congenial.data.source import (
     UTF_8,
     FileFormat,
@@ -266,8 +267,6 @@ def open_files(
     files = files_at(path)
     kind = "csv" if file_format.separator is not None else one_kind(files, path.name)
     if kind == "excel":
-        from congenial.data.engines.excel_sheet import read_sheets
-
         opened = _from_arrow(read_sheets(files, columns, file_format.sheet), columns)
         opened = _without_blank_rows(opened, columns) if file_format.skip_blank_rows else opened
         return replace(opened, types=dict.fromkeys(columns, ColumnType("text")))
