@@ -386,8 +386,8 @@ class GaussianDraw(ZeroConcentrated):
     epsilon and delta are the smaller of `gaussian_draw`'s bound and the conversion from rho.
     Together with other releases, and for groups of people, it counts as its rho.
 
-    >>> [round(f("1/2").epsilon(1e-3), 2) for f in (ZeroConcentrated, GaussianDraw)]
-    [3.54, 3.27]
+    >>> tuple(round(f("1/2").epsilon(1e-3), 2) for f in (ZeroConcentrated, GaussianDraw))
+    (3.54, 3.27)
     """
 
     def delta(self, epsilon: Number) -> float:
