@@ -15,7 +15,7 @@ from congenial.cli.output import PLAIN_WIDTH, table
 from congenial.errors import InferenceError
 from congenial.inference.inference import Chain, _Clock, bind
 from congenial.inference.models.regressions import Linear, Normal
-from congenial.inference.observing import OtherCells
+from congenial.inference.observation import OtherCells
 from congenial.inference.samplers.chains import ChainSampler
 from congenial.kinds import tables_document
 from congenial.kinds.registry import every_kind

@@ -35,9 +35,8 @@ from congenial.inference import (
     Poisson,
     inference,
 )
-from congenial.inference.cell_noise import Noise
+from congenial.inference.cell_noise import LevelNoise, Noise
 from congenial.inference.latent_tables import LatentTables
-from congenial.inference.level_noise import LevelNoise
 
 ALPHA = 1e-6
 CHAINS, STEPS = 39, 120

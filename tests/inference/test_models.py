@@ -25,7 +25,7 @@ from congenial.inference import (
     Poisson,
     infer,
 )
-from congenial.inference.observing import observe
+from congenial.inference.observation import observe
 from tests.inference.exact import agrees, l1, mechanism, one_axis, release_of, tables, weighted_mean
 
 SEED = 13

@@ -22,7 +22,7 @@ from congenial.inference import (
     observe,
 )
 from congenial.inference.cell_noise import Noise
-from congenial.inference.observing import _change_of_one_record
+from congenial.inference.observation import _change_of_one_record
 from tests.inference.exact import agrees, mechanism, one_axis, release_of, weighted_mean
 
 SEED = 29

@@ -11,11 +11,10 @@ from scipy.stats import chisquare
 
 import congenial as cg
 from congenial.inference import Chain, Observation
-from congenial.inference.cell_noise import Noise
+from congenial.inference.cell_noise import LevelNoise, Noise
 from congenial.inference.feasibility import sampler_of_tables
 from congenial.inference.inference import _sampler, bind
-from congenial.inference.level_noise import LevelNoise
-from congenial.inference.samplers import sequence_kernels
+from congenial.inference.samplers import count_kernels
 from congenial.inference.samplers.chains import Collapsed
 from congenial.inference.samplers.table_proposals import TableProposals
 from congenial.mechanisms.measured_tables import MeasuredTables
@@ -101,7 +100,7 @@ def test_chains_follow_the_law_and_without_weights_they_do_not():
 
 def draws_of(c, r, a, count=8000):
     rng = np.random.default_rng(SEED)
-    return np.array([sequence_kernels.draw_count(rng, c, r, a) for _ in range(count)])
+    return np.array([count_kernels.draw_count(rng, c, r, a) for _ in range(count)])
 
 
 @pytest.mark.parametrize(

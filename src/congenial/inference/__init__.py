@@ -42,13 +42,21 @@ if TYPE_CHECKING:
     from congenial.inference.models.model import Model
     from congenial.inference.models.outcomes import Multinomial
     from congenial.inference.models.priors import Beta, Dirichlet, Gamma, GaussianPrior, HalfNormal
-    from congenial.inference.models.real_statistics import normal_mean, normal_mean_variance
-    from congenial.inference.models.regressions import Linear, Logistic, Normal
+    from congenial.inference.models.regressions import (
+        Linear,
+        Logistic,
+        Normal,
+        normal_mean,
+        normal_mean_variance,
+    )
     from congenial.inference.naive import Coverage, coverage, naive
-    from congenial.inference.observation import Observation
-    from congenial.inference.observing import observe
-    from congenial.inference.odds_ratio import ObservedOddsRatio, OddsRatioTest, odds_ratio_test
-    from congenial.inference.odds_ratio_question import OddsRatioQuestion
+    from congenial.inference.observation import Observation, observe
+    from congenial.inference.odds_ratio import (
+        ObservedOddsRatio,
+        OddsRatioQuestion,
+        OddsRatioTest,
+        odds_ratio_test,
+    )
     from congenial.inference.odds_ratio_release import (
         OddsRatioDecision,
         OddsRatioMechanism,

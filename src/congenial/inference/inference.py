@@ -16,8 +16,7 @@ from congenial.inference.cell_noise import Floats
 from congenial.inference.models.counts import Counts
 from congenial.inference.models.model import Bindable, BoundModel
 from congenial.inference.models.regressions import LogisticBound, Normal
-from congenial.inference.observation import Observation
-from congenial.inference.observing import OtherCells, observe
+from congenial.inference.observation import Observation, OtherCells, observe
 from congenial.inference.posterior import (
     LEAST_EFFECTIVE,
     WORST_R_HAT,
@@ -31,10 +30,9 @@ from congenial.inference.samplers.chains import (
     Marginal,
 )
 from congenial.inference.samplers.data_rejection import rejection
-from congenial.inference.samplers.general import Anything, RecordChains
+from congenial.inference.samplers.general import Anything, ListedTables, RecordChains, listed_draws
 from congenial.inference.samplers.given_sums import DrawsGivenSums
 from congenial.inference.samplers.importance import Proposal, importance
-from congenial.inference.samplers.listed import ListedTables, listed_draws
 from congenial.inference.samplers.table_proposals import TableProposals
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease

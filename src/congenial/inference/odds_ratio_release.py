@@ -27,8 +27,13 @@ from congenial.data.text_files import rows_csv
 from congenial.errors import BundleError, FigureError, GuaranteeError, InferenceError
 from congenial.figures.figures import Figures
 from congenial.figures.support import support
-from congenial.inference.odds_ratio import Alternative, OddsRatioTest
-from congenial.inference.odds_ratio_question import DIGITS, OddsRatioQuestion, shown
+from congenial.inference.odds_ratio import (
+    DIGITS,
+    Alternative,
+    OddsRatioQuestion,
+    OddsRatioTest,
+    shown,
+)
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.congenial import Congenial
 from congenial.mechanisms.record_release import FOLLOWS

@@ -23,7 +23,7 @@ from congenial.inference.models.model import Bindable
 from congenial.inference.models.outcomes import Multinomial
 from congenial.inference.models.priors import Beta, Dirichlet, Gamma, GaussianPrior, HalfNormal
 from congenial.inference.models.regressions import Linear, Logistic, Normal
-from congenial.inference.observing import finest_cells
+from congenial.inference.observation import finest_cells
 from congenial.inference.posterior import Posterior
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease

@@ -12,8 +12,7 @@ from pydantic import BeforeValidator, model_validator
 from congenial.data.tabulate import Microdata
 from congenial.errors import CongenialError, GuaranteeError
 from congenial.figures.figures import Figures
-from congenial.inference.odds_ratio import Alternative
-from congenial.inference.odds_ratio_question import OddsRatioQuestion, shown
+from congenial.inference.odds_ratio import Alternative, OddsRatioQuestion, shown
 from congenial.inference.odds_ratio_release import OddsRatioMechanism, OddsRatioRelease, compared
 from congenial.kinds.kind import (
     Document,

@@ -18,8 +18,14 @@ from scipy.special import expit, gammaln
 
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats
-from congenial.inference.models.covariates import Covariates, design, per_cell
-from congenial.inference.models.model import BoundModel, Dims, cell_parameters
+from congenial.inference.models.model import (
+    BoundModel,
+    Covariates,
+    Dims,
+    cell_parameters,
+    design,
+    per_cell,
+)
 from congenial.inference.models.priors import Beta, Gamma, GaussianPrior
 from congenial.inference.observation import Observation
 

@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import InferenceError
-from congenial.inference.cell_noise import Floats, Ints
+from congenial.inference.cell_noise import Floats, Ints, LevelNoise
 from congenial.inference.latent_tables import FIXED
-from congenial.inference.level_noise import LevelNoise
 from congenial.inference.models.counts import log_weights
 from congenial.inference.models.model import BoundModel
 from congenial.inference.samplers.log_normaliser import PricedSweeps
-from congenial.inference.samplers.metropolis import Walk, begin
-from congenial.inference.samplers.newton_steps import NewtonSteps
+from congenial.inference.samplers.parameter_steps import NewtonSteps, Walk, begin
 
 INNER = 4  # Metropolis steps in theta for each sweep over the table
 

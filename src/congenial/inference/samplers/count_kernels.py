@@ -12,6 +12,26 @@ is the sum of k latent ones, all ways to split it being equally likely, G(x + 1)
 there are G(x + k) / (G(x + 1) G(k)) such ways. Times the noise at y - x that is the law of the true
 count given the release. Windows end where what is left is below 1e-18 of the mass; weights are
 built from positive factors only.
+
+Compiled loops over trees of sums: independent counts given what they sum to, drawn exactly.
+
+The law of a sum is the convolution of the laws of its two halves, down to single counts. Going back
+from the root, a sum s splits into l and s - l with weight left(l) right(s - l): an exact draw, with
+nothing to reject, of all counts of a group given its total.
+
+Laws end where what is left is below 1e-18 of their mass (as in `count_kernels`), and are built from
+positive numbers only. A forest is the tuple
+
+    left, right       children of each node, -1 for a single count; children have smaller numbers
+    low, begin, size  first value of each node's law, and where its weights are in `pool`
+    unit, mean, spread, pool   what the weights were divided by; moments of the law; all weights
+
+Compiled loops over counts that follow each other: each drawn given those before it.
+
+A count x has weight exp(-r^2 (x - c)^2 / 2) G(x + a) / G(x + 1) on 0, 1, 2, ...; its centre c
+depends on the counts before. Weights are added up from the centre outwards, until what is left is
+below 1e-18 of them. Far enough from 0 the factor of the model is left to the weight of the whole
+draw: the sum of the others is then known.
 """
 
 from __future__ import annotations
@@ -300,3 +320,328 @@ def draw_counts(y: Any, cells: Any, kind: Any, s: Any, rows: Any, which: Any, un
                 k += 1
             out[j, i] = first + k if k < length else second + (k - length)
     return out
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _tilted_law(j: Any, tilt: Any, y: Any, cells: Any, kind: Any, s: Any, rows: Any,
+                which: Any) -> Any:  # fmt: skip
+    """First value and weights of the count j, times exp(tilt x); a gap is filled with zeros."""
+    cell = cells[j].copy()
+    cell[0] *= math.exp(tilt)
+    first, length, second, weights, _ = cell_law(y[j], cell, kind, s[j], rows[which[j]])
+    if length == 0:
+        return second, weights
+    whole = np.zeros(second - first + weights.size - length)
+    whole[:length] = weights[:length]
+    whole[second - first :] = weights[length:]
+    return first, whole
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _moments(low: Any, weights: Any) -> Any:
+    """Mean and variance of a law."""
+    total = first = second = 0.0
+    top = weights.argmax()
+    for i in range(weights.size):
+        total += weights[i]
+        first += weights[i] * (i - top)
+        second += weights[i] * (i - top) ** 2
+    return low + top + first / total, second / total - (first / total) ** 2
+
+
+@numba.njit(cache=True, error_model="numpy")
+def tilted_moments(tilts: Any, y: Any, cells: Any, kind: Any, s: Any, rows: Any,
+                   which: Any) -> Any:  # fmt: skip
+    """Mean and variance of every count, (cells, 2)."""
+    out = np.empty((y.size, 2))
+    for j in range(y.size):
+        low, weights = _tilted_law(j, tilts[j], y, cells, kind, s, rows, which)
+        out[j, 0], out[j, 1] = _moments(low, weights)
+    return out
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _convolve(a: Any, b: Any) -> Any:
+    """The law of a sum."""
+    out = np.zeros(a.size + b.size - 1)
+    if a.size > b.size:
+        a, b = b, a
+    for i in range(a.size):
+        for k in range(b.size):
+            out[i + k] += a[i] * b[k]
+    return out
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _trim(weights: Any) -> Any:
+    """How many weights to leave out at each end: together they are below TINY of the mass."""
+    most = 0.5 * TINY * weights.sum()
+    left, mass = 0, weights[0]
+    while mass <= most:
+        left += 1
+        mass += weights[left]
+    right, mass = weights.size, weights[-1]
+    while mass <= most:
+        right -= 1
+        mass += weights[right - 1]
+    return left, right
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _end_to_end(laws: Any, begin: Any, size: Any) -> Any:
+    """All weights in one array."""
+    pool = np.empty(size.sum())
+    for i in range(size.size):
+        pool[begin[i] : begin[i] + size[i]] = laws[i]
+    return pool
+
+
+@numba.njit(cache=True, error_model="numpy")
+def grow(starts: Any, tilts: Any, most: Any, y: Any, cells: Any, kind: Any, s: Any, rows: Any,
+         which: Any) -> Any:  # fmt: skip
+    """The trees of all groups: roots, forest, and whether all of it took at most `most` products.
+
+    Counts starts[g] .. starts[g + 1] - 1 are those of group g; single counts have the first nodes.
+    """
+    nodes = 2 * y.size - (starts.size - 1)
+    left, right = np.full(nodes, -1), np.full(nodes, -1)
+    low, begin, size = np.zeros((3, nodes), np.int64)
+    unit = np.ones(nodes)
+    roots = np.zeros(starts.size - 1, np.int64)
+    laws = [np.empty(0) for _ in range(0)]
+    for j in range(y.size):
+        low[j], law = _tilted_law(j, tilts[j], y, cells, kind, s, rows, which)
+        laws.append(law / law.max())
+    made, work = y.size, 0.0
+    for g in range(roots.size):
+        row = np.arange(starts[g], starts[g + 1])
+        while row.size > 1:
+            half = row.size // 2
+            for i in range(half):
+                one, two = row[2 * i], row[2 * i + 1]
+                work += laws[one].size * float(laws[two].size)
+                if work > most:
+                    return roots, (left, right, low, begin, size, unit, unit, unit, unit), False
+                law = _convolve(laws[one], laws[two])
+                first, last = _trim(law)
+                unit[made] = law.max()
+                laws.append(law[first:last] / unit[made])
+                left[made], right[made], low[made] = one, two, low[one] + low[two] + first
+                row[i] = made
+                made += 1
+            if row.size % 2:
+                row[half] = row[-1]
+            row = row[: (row.size + 1) // 2]
+        roots[g] = row[0]
+    mean, spread = np.empty(nodes), np.empty(nodes)
+    for i in range(nodes):
+        size[i] = laws[i].size
+        begin[i] = begin[i - 1] + size[i - 1] if i else 0
+        mean[i], spread[i] = _moments(low[i], laws[i])
+    pool = _end_to_end(laws, begin, size)
+    return roots, (left, right, low, begin, size, unit, mean, spread, pool), True
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _split(total: Any, one: Any, low_one: Any, two: Any, low_two: Any, near: Any,
+           target: Any) -> Any:  # fmt: skip
+    """The first part of a total: weights are added up from `near` outwards until they pass target.
+
+    Any order of adding up draws the same law; this one is soon done.
+    """
+    low = max(low_one, total - low_two - two.size + 1)
+    high = min(low_one + one.size - 1, total - low_two)
+    here = min(max(near, low), high)
+    i, k = here - low_one, total - here - low_two
+    mass = one[i] * two[k]
+    if mass > target:
+        return here
+    both = min(high - here, here - low)
+    for step in range(1, both + 1):
+        mass += one[i + step] * two[k - step]
+        if mass > target:
+            return here + step
+        mass += one[i - step] * two[k + step]
+        if mass > target:
+            return here - step
+    for step in range(both + 1, high - here + 1):
+        mass += one[i + step] * two[k - step]
+        if mass > target:
+            return here + step
+    for step in range(both + 1, here - low + 1):
+        mass += one[i - step] * two[k + step]
+        if mass > target:
+            return here - step
+    return here  # rounding: the weights add up to less than their known sum
+
+
+@numba.njit(cache=True, error_model="numpy")
+def split_down(rng: Any, sums: Any, forest: Any) -> None:
+    """Draw all nodes given the roots, in place; sums: (nodes, draws)."""
+    left, right, low, begin, size, unit, mean, spread, pool = forest
+    for node in range(left.size - 1, -1, -1):
+        a, b = left[node], right[node]
+        if a < 0:
+            continue
+        law = pool[begin[node] : begin[node] + size[node]]
+        one = pool[begin[a] : begin[a] + size[a]]
+        two = pool[begin[b] : begin[b] + size[b]]
+        share = spread[a] / max(spread[a] + spread[b], 1e-300)
+        for i in range(sums.shape[1]):
+            total = sums[node, i]
+            near = np.int64(round(mean[a] + share * (total - mean[a] - mean[b])))
+            target = rng.random() * law[total - low[node]] * unit[node]
+            sums[a, i] = _split(total, one, low[a], two, low[b], near, target)
+            sums[b, i] = total - sums[a, i]
+
+
+SMOOTH = 0.7  # up to this r the weights of all integers sum to sqrt(2 pi) / r within 1e-17
+CLEAR = 4.5  # standard deviations from 0 beyond which counts below 0 are drawn, to be thrown away
+FLAT = 9.0  # beyond which the factor of the model hardly bends
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _mode(c: Any, r: Any, a: Any) -> Any:
+    """Where weights are highest, a spike at 0 aside: at the centre, or above it where a > 1."""
+    low = max(np.int64(round(c)), np.int64(0))
+    high = low if a <= 1 else max(low, np.int64(math.ceil(c + math.log(a) / (r * r))))
+    while low < high:
+        x = low + (high - low) // 2
+        if math.log((x + a) / (x + 1)) > r * r * (x - c + 0.5):
+            low = x + 1
+        else:
+            high = x
+    return low
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _sums(here: Any, c: Any, r: Any, a: Any) -> Any:
+    """Sums of w, w (x - here) and w (x - here)^2, weights w over that of `here`."""
+    shrink = math.exp(-r * r)
+    total, first, second = 1.0, 0.0, 0.0
+    w, step, x = 1.0, math.exp(-r * r * (here - c + 0.5)), here
+    while w > TINY * total:
+        w *= step * (x + a) / (x + 1)
+        step *= shrink
+        x += 1
+        total += w
+        first += w * (x - here)
+        second += w * (x - here) ** 2
+    w, step, x = 1.0, math.exp(r * r * (here - c - 0.5)), here
+    while x > 0 and w > TINY * total:
+        w *= step * x / (x - 1 + a)
+        step *= shrink
+        x -= 1
+        total += w
+        first += w * (x - here)
+        second += w * (x - here) ** 2
+    return total, first, second
+
+
+@numba.njit(cache=True, error_model="numpy")
+def count_moments(centre: Any, sd: Any, shapes: Any) -> Any:
+    """Mean and variance of each count, (counts, 2)."""
+    out = np.empty((centre.size, 2))
+    for j in range(centre.size):
+        here = _mode(centre[j], 1 / sd[j], shapes[j])
+        total, first, second = _sums(here, centre[j], 1 / sd[j], shapes[j])
+        out[j, 0] = here + first / total
+        out[j, 1] = second / total - (first / total) ** 2
+    return out
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _total(here: Any, c: Any, r: Any, whole: Any) -> Any:
+    """The sum over 0, 1, ... of flat weights, over that of `here`: the whole, less what is below 0.
+
+    whole: the sum over all integers.
+    """
+    shrink, w = math.exp(-r * r), math.exp(0.5 * r * r * ((here - c) ** 2 - (1 + c) ** 2))
+    step, total = math.exp(-r * r * (1.5 + c)), whole
+    while w > TINY * whole:
+        total -= w
+        w *= step
+        step *= shrink
+    return total
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _outwards(target: Any, here: Any, c: Any, r: Any, a: Any, least: Any) -> Any:
+    """Where weights, over that of `here` and added up from it outwards, pass the target.
+
+    Counts are not below `least`, and weights fall on both sides of `here`.
+    """
+    tiny = TINY * (1 + target)
+    target -= 1.0
+    shrink, more = math.exp(-r * r), math.exp(-r * r * (here - c + 0.5))
+    high, up = here, 1.0
+    low, down, less = here, 1.0, math.exp(r * r * (here - c - 0.5))
+    while target >= 0:
+        up *= more if a == 1 else more * (high + a) / (high + 1)
+        more *= shrink
+        high += 1
+        target -= up
+        if target < 0:
+            return high
+        if low > least:
+            down *= less if a == 1 else less * low / (low - 1 + a)
+            less *= shrink
+            low -= 1
+            target -= down
+            if target < 0:
+                return low
+        if up <= tiny and (low == least or down <= tiny):
+            break  # rounding: the weights add up to less than their known sum
+    return here
+
+
+@numba.njit(cache=True, error_model="numpy")
+def draw_count(rng: Any, c: Any, r: Any, a: Any) -> Any:
+    """A count, and the logarithm of what its weight is too small by (in units of sqrt(2 pi) / r).
+
+    That is the sum of all weights; or, far from 0, the factor of the model at the count, which is 0
+    below 0.
+    """
+    here = max(np.int64(round(c)), np.int64(0))
+    smooth = c > 0 and r <= SMOOTH
+    whole = math.exp(0.5 * (r * (here - c)) ** 2 + HALF_LOG_2_PI) / r if smooth else 0.0
+    if smooth and c * r > (CLEAR if a == 1 else FLAT):
+        x = _outwards(rng.random() * whole, here, c, r, 1.0, -FAR)
+        if x < 0:
+            return x, -np.inf
+        return x, 0.0 if a == 1 else _log_gamma(x + a) - _log_gamma(x + 1.0)
+    if a == 1 and smooth:
+        total = _total(here, c, r, whole)
+    else:
+        here = _mode(c, r, a)
+        total = _sums(here, c, r, a)[0]
+    mass = math.log(total * r) - HALF_LOG_2_PI - 0.5 * (r * (here - c)) ** 2
+    if a != 1:
+        mass += _log_gamma(here + a) - _log_gamma(here + 1.0)
+    return _outwards(rng.random() * total, here, c, r, a, np.int64(0)), mass
+
+
+@numba.njit(cache=True, error_model="numpy")
+def draw_block(rng: Any, first: Any, pull: Any, factor: Any, centre: Any, law: Any, away: Any,
+               log_weights: Any) -> None:  # fmt: skip
+    """Counts first, first + 1, ... of every draw, given those before, in place.
+
+    factor: R of all counts; away: counts minus centre, (counts, draws); pull: R times away over the
+    counts before the block, (counts of the block, draws). law: origin o, slope b, bend k and shape
+    a of each count: exp(b (x - o) - k (x - o)^2 / 2) stands for the factor of the model in R and in
+    the centre, and is divided out.
+    """
+    for row in range(pull.shape[0]):
+        j = first + row
+        for k in range(first, j):
+            for i in range(away.shape[1]):
+                pull[row, i] += factor[j, k] * away[k, i]
+        origin, slope, bend, a = law[j]
+        square = factor[j, j] ** 2
+        r = math.sqrt(square - bend)
+        for i in range(away.shape[1]):
+            e = centre[j] - pull[row, i] / factor[j, j] - origin
+            lean = (square * e - slope) / r
+            x, mass = draw_count(rng, origin + lean / r, r, a)
+            away[j, i] = x - centre[j]
+            log_weights[i] += mass + 0.5 * (lean * lean - square * e * e)

@@ -2,7 +2,7 @@
 
 Where parameters integrate out and each cell has noise of its own, counts are independent but for
 what is published. Given their totals groups are independent, and all counts of a group are drawn at
-once by a tree of sums (see `sum_kernels`). Margins of two by two groups leave one total unknown:
+once by a tree of sums (see `count_kernels`). Margins of two by two groups leave one total unknown:
 its law is the product of the laws of four sums, and it is drawn first. No chain, nothing to reject.
 
 A factor exp(tilt x) for all counts of a group changes nothing given its total; four groups with
@@ -59,7 +59,7 @@ class DrawsGivenSums:
     @classmethod
     def of(cls, bound: BoundModel) -> DrawsGivenSums | None:
         """None where draws have to come from a chain."""
-        from congenial.inference.samplers import sum_kernels
+        from congenial.inference.samplers import count_kernels
 
         if not _fits(bound):
             return None
@@ -72,7 +72,7 @@ class DrawsGivenSums:
         tilts = _tilts(groups, law)
         if tilts is None:
             return None
-        roots, forest, done = sum_kernels.grow(groups.starts, tilts, MOST_WORK, *law)
+        roots, forest, done = count_kernels.grow(groups.starts, tilts, MOST_WORK, *law)
         moves = _moves(groups, roots, forest) if done else None
         return None if moves is None else cls(bound, groups, roots, forest, moves)
 
@@ -87,7 +87,7 @@ class DrawsGivenSums:
 
     def _fill(self, x: Ints, rng: np.random.Generator) -> None:
         """Totals first, then the counts of each group."""
-        from congenial.inference.samplers import sum_kernels
+        from congenial.inference.samplers import count_kernels
 
         sums = np.empty((len(self.forest[0]), len(x)), dtype=np.int64)
         sums[self.roots] = self.groups.totals[:, None]
@@ -95,7 +95,7 @@ class DrawsGivenSums:
             move = first + np.searchsorted(cdf, rng.random(len(x)) * cdf[-1], "right")
             signs = self.groups.signs[tied].astype(np.int64)
             sums[self.roots[tied]] += signs[:, None] * move
-        sum_kernels.split_down(rng, sums, self.forest)
+        count_kernels.split_down(rng, sums, self.forest)
         x[:, self.groups.order] = sums[: len(self.groups.order)].T
 
 
@@ -139,7 +139,7 @@ def _tilts(groups: GroupedCells, law: Any) -> Floats | None:
     The totals of tied groups may all move along their signs: by what makes the signed sum of the
     steps 0. Steps are shortened where they are long, as for any self-concordant function.
     """
-    from congenial.inference.samplers import sum_kernels
+    from congenial.inference.samplers import count_kernels
 
     count, of_cell = len(groups.totals), groups.of_cell
     tilts, largest = np.zeros(count), _largest(groups, law)
@@ -148,7 +148,7 @@ def _tilts(groups: GroupedCells, law: Any) -> Floats | None:
     for _ in range(MOST_STEPS):
         if np.sum((DEEP / (largest - tilts)[of_cell]) ** 2) > MOST_WORK:
             return None
-        moments = sum_kernels.tilted_moments(tilts[of_cell], *law)
+        moments = count_kernels.tilted_moments(tilts[of_cell], *law)
         mean, spread = (np.bincount(of_cell, m, minlength=count) for m in moments.T)
         spread = np.maximum(spread, 0.25)
         gap: Any = groups.totals - mean

@@ -4,7 +4,7 @@ A line lets up to two cells go up and up to two go down by the same number t. `l
 
     y, cells, kind, s, rows, which   released values, weights of modelled counts, noise of cells
     part, totals                     where the totals of parts are free: the factor total! of each
-    above, rates, gaps, squared      where sums have noise of their own (see `level_noise`): the
+    above, rates, gaps, squared      where sums have noise of their own (see `cell_noise`): the
                                      nodes above each cell, their rates, their noise now
     owner, widths, sums              the modelled count each cell belongs to, of how many cells it
                                      is the sum, and its value now

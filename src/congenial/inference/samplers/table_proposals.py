@@ -147,7 +147,7 @@ class TableProposals(Collapsed):
         Each has the mean and the variance that the true factor has beside all the others
         (expectation propagation, a few rounds). They make proposals good; they need not be right.
         """
-        from congenial.inference.samplers import sequence_kernels
+        from congenial.inference.samplers import count_kernels
 
         b, k = np.zeros((2, len(slope)))
         at = np.concatenate([self.freedom.free, self.freedom.determined])
@@ -163,7 +163,7 @@ class TableProposals(Collapsed):
                 raise np.linalg.LinAlgError
             firm = np.maximum(1 / spread - k[at], 1e-3 / spread)
             lean = (mean / spread - b[at]) / firm
-            moments = sequence_kernels.count_moments(
+            moments = count_kernels.count_moments(
                 self.origin[at] + lean, firm**-0.5, self.cells[at, 1]
             )
             k[at] = np.maximum(1 / np.maximum(moments[:, 1], 1e-3) - firm, -0.2 * firm)
@@ -174,14 +174,14 @@ class TableProposals(Collapsed):
 
     def propose(self, draws: int) -> tuple[Ints, Floats]:
         """Tables, and the logarithm of how much more of each there should be."""
-        from congenial.inference.samplers import sequence_kernels
+        from congenial.inference.samplers import count_kernels
 
         free, fixed = self.freedom.free, self.freedom.determined
         away, weights = np.empty((len(free), draws)), np.zeros(draws)
         law = np.ascontiguousarray(self.law[free])
         for first in range(0, len(free), BLOCK):
             pull = self.factor[first : first + BLOCK, :first] @ away[:first]
-            sequence_kernels.draw_block(
+            count_kernels.draw_block(
                 self.rng, first, pull, self.factor, self.centre, law, away, weights
             )
         x = np.tile(self.origin, (draws, 1))
