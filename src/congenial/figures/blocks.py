@@ -55,11 +55,11 @@ def blocks(matrix: sp.csr_matrix) -> list[BlockKind]:
     """
     rows, joined = lattice.without_ones(matrix)
     parts = kinds(rows)
-    found = [(part, block) for part in parts for block in _of_kind(part)]
+    kinds_by_part = [(part, block) for part in parts for block in _of_kind(part)]
     if not joined:
-        return _alike(block for _, block in found)
-    alone = [block for _, block in found if _balanced(block)]
-    open_ = [(part, block.atoms) for part, block in found if not _balanced(block)]
+        return _alike(block for _, block in kinds_by_part)
+    alone = [block for _, block in kinds_by_part if _balanced(block)]
+    open_ = [(part, block.atoms) for part, block in kinds_by_part if not _balanced(block)]
     untouched = [part.columns for part in parts if not part.rows.shape[1]]
     atoms = [*(some for _, some in open_), *untouched]
     if not atoms:
@@ -110,16 +110,18 @@ def _balanced(kind: BlockKind) -> bool:
 
 def _alike(found: Iterable[BlockKind]) -> list[BlockKind]:
     """Kinds of which the same is said are one; in the order of their first atoms."""
-    known: dict[tuple[Any, ...], list[BlockKind]] = {}
-    for one in found:
-        rows, features = one.equations, one.features
+    same_kinds: dict[tuple[Any, ...], list[BlockKind]] = {}
+    for kind in found:
+        rows, features = kind.equations, kind.features
         said = (rows.shape, *(part.tobytes() for part in (rows.indptr, rows.indices, rows.data)))
-        known.setdefault((*said, None if features is None else features.tobytes()), []).append(one)
-    kept = []
-    for same in known.values():
-        atoms = np.concatenate([one.atoms for one in same])
-        kept.append(replace(same[0], atoms=atoms[np.argsort(atoms[:, 0], kind="stable")]))
-    return sorted(kept, key=lambda one: int(one.atoms[0, 0]))
+        same_kinds.setdefault((*said, None if features is None else features.tobytes()), []).append(
+            kind
+        )
+    joined = []
+    for same in same_kinds.values():
+        atoms = np.concatenate([kind.atoms for kind in same])
+        joined.append(replace(same[0], atoms=atoms[np.argsort(atoms[:, 0], kind="stable")]))
+    return sorted(joined, key=lambda kind: int(kind.atoms[0, 0]))
 
 
 def _two_way(edges: Ints, rows: int) -> list[Block]:
@@ -127,7 +129,7 @@ def _two_way(edges: Ints, rows: int) -> list[Block]:
     of_row = lattice.bipartite_components(edges, rows)[1]
     of_atom = of_row[edges[:, 0]]
     order = np.argsort(of_atom, kind="stable")
-    found = []
+    tables = []
     for atoms in np.split(order, np.flatnonzero(np.diff(of_atom[order])) + 1):
         sides = [np.unique(side, return_inverse=True) for side in edges[atoms].T]
         if len(atoms) > 1:
@@ -135,8 +137,8 @@ def _two_way(edges: Ints, rows: int) -> list[Block]:
             grid = np.stack([level for _, level in sides], axis=1)
             tied = min(len(levels) for levels, _ in sides) > 1
             if tied or not complete:
-                found.append((np.sort(atoms), grid[np.argsort(atoms)] if complete else None))
-    return found
+                tables.append((np.sort(atoms), grid[np.argsort(atoms)] if complete else None))
+    return tables
 
 
 def _components(matrix: sp.csr_matrix) -> list[Ints]:
@@ -171,9 +173,9 @@ def _one_way(rows: sp.csr_matrix) -> Ints | None:
         sets = _least_sets(rows)
     if np.any(np.diff(sets.tocsc().indptr) == 0):  # then the total need not follow
         return None
-    found = _features(sets)
-    same = found is not None and lattice.rank(rows) == int(found.max(axis=0).sum()) + 1
-    return found if same else None  # rows may say less or more than margins
+    features = _features(sets)
+    same = features is not None and lattice.rank(rows) == int(features.max(axis=0).sum()) + 1
+    return features if same else None  # rows may say less or more than margins
 
 
 def _least_sets(rows: sp.csr_matrix) -> sp.csr_matrix:
@@ -183,9 +185,9 @@ def _least_sets(rows: sp.csr_matrix) -> sp.csr_matrix:
     """
     bits = np.arange(1, 2 ** rows.shape[1])[:, None] >> np.arange(rows.shape[1]) & 1
     moves = rational_kernel(rows).toarray()
-    known = bits[~np.any(bits @ moves.T, axis=1)]
-    inside = (known @ (1 - known.T)) == 0  # [i, j]: set i lies in set j
-    return sp.csr_matrix(known[inside.sum(axis=0) == 1])
+    fixed = bits[~np.any(bits @ moves.T, axis=1)]
+    inside = (fixed @ (1 - fixed.T)) == 0  # [i, j]: set i lies in set j
+    return sp.csr_matrix(fixed[inside.sum(axis=0) == 1])
 
 
 def _features(rows: sp.csr_matrix) -> Ints | None:

@@ -101,10 +101,10 @@ class Cells:
 
     def touched_at(self, statements: Sequence[Statement], cells: Ints) -> Any:
         """Which of some cells some statement gives a weight."""
-        found = np.zeros(len(cells), dtype=bool)
+        touched = np.zeros(len(cells), dtype=bool)
         for statement in statements:
-            found |= self.column(statement, cells)[1] != 0
-        return found
+            touched |= self.column(statement, cells)[1] != 0
+        return touched
 
     def classes(self, statements: Sequence[Statement]) -> Ints:
         """A number shared by cells with equal columns; 0, 1, ... without a gap."""
@@ -117,7 +117,7 @@ class Cells:
         for by in dict.fromkeys(statement.by for statement in statements):
             row, code = classes, np.zeros_like(classes)
             counted = np.zeros(len(classes), dtype=bool)
-            for statement in (one for one in statements if one.by == by):  # of the same rows
+            for statement in (other for other in statements if other.by == by):  # of the same rows
                 row, weight = self.column(statement, cells)
                 code, counted = _numbered(code, weight), counted | (weight != 0)
             classes = _numbered(classes, np.where(counted, row + 1, 0), np.where(counted, code, 0))
@@ -125,19 +125,19 @@ class Cells:
 
     def alike(self, statements: Sequence[Statement]) -> LevelsAlike:
         """Levels of each attribute that no statement tells apart, taken together."""
-        told: dict[str, list[Any]] = {name: [] for name in self.bases}
+        codes: dict[str, list[Any]] = {name: [] for name in self.bases}
         for statement in statements:
             for name in statement.by:
                 axis = self.schema.axis(name)
-                told[axis.base].append(axis.of_base)
+                codes[axis.base].append(axis.of_base)
             for condition, _ in statement.terms:
                 names, mask = _mask(condition, self.schema)
                 for place, name in enumerate(names):
                     lines = np.moveaxis(mask, place, 0).reshape(mask.shape[place], -1)
-                    told[name].append(np.unique(lines, axis=0, return_inverse=True)[1].reshape(-1))
+                    codes[name].append(np.unique(lines, axis=0, return_inverse=True)[1].reshape(-1))
         sizes = zip(self.bases, self.shape, strict=True)
         return LevelsAlike(
-            tuple(_numbered(np.zeros(size, dtype=np.int64), *told[name]) for name, size in sizes)
+            tuple(_numbered(np.zeros(size, dtype=np.int64), *codes[name]) for name, size in sizes)
         )
 
     def matrix(self, statements: Sequence[Statement], cells: Ints) -> sp.csr_matrix:
@@ -175,27 +175,30 @@ class LevelsAlike:
     @cached_property
     def first(self) -> Ints:
         """One cell of each combination of such numbers."""
-        at = [first_places(one) for one in self.of_level]
-        shape = tuple(len(one) for one in self.of_level)
+        at = [first_places(numbers) for numbers in self.of_level]
+        shape = tuple(len(numbers) for numbers in self.of_level)
         if not at:
             return np.zeros(1, dtype=np.int64)
         return np.asarray(np.ravel_multi_index(np.ix_(*at), shape)).reshape(-1)
 
     def over_cells(self, values: Any) -> Any:
         """Values of the combinations, spread over all cells."""
-        if all(one[-1] == len(one) - 1 and np.all(np.diff(one) == 1) for one in self.of_level):
+        if all(
+            numbers[-1] == len(numbers) - 1 and np.all(np.diff(numbers) == 1)
+            for numbers in self.of_level
+        ):
             return values
-        shape = [int(one.max()) + 1 for one in self.of_level]
+        shape = [int(numbers.max()) + 1 for numbers in self.of_level]
         return values.reshape(shape)[np.ix_(*self.of_level)].reshape(-1)
 
 
 def first_places(numbers: Ints) -> Ints:
     """Where each of the numbers 0, 1, ... comes first; those left out (negative) are nowhere."""
-    found = np.full(int(numbers.max(initial=-1)) + 1, -1, dtype=np.int64)
+    first = np.full(int(numbers.max(initial=-1)) + 1, -1, dtype=np.int64)
     for places in stretches(len(numbers), backward=True):
         there = places[numbers[places] >= 0][::-1]
-        found[numbers[there]] = there
-    return found
+        first[numbers[there]] = there
+    return first
 
 
 def stretches(size: int, backward: bool = False) -> Iterator[Ints]:
@@ -210,19 +213,19 @@ def stretches(size: int, backward: bool = False) -> Iterator[Ints]:
 
 def _numbered(*keys: Ints) -> Ints:
     """Numbers 0, 1, ... of the different combinations of keys, in ascending order."""
-    found, largest = keys[0], int(keys[0].max(initial=0))
+    combined, largest = keys[0], int(keys[0].max(initial=0))
     for key in keys[1:]:
         low = int(key.min(initial=0))
         width = int(key.max(initial=0)) - low + 1
         if (largest + 1) * width >= 2**62:
-            found = np.unique(found, return_inverse=True)[1].reshape(-1)
-            largest = int(found.max(initial=0))
-        found, largest = found * width + (key - low), (largest + 1) * width - 1
-    if largest > 8 * len(found) + 1000:
-        return np.asarray(np.unique(found, return_inverse=True)[1]).reshape(-1)
+            combined = np.unique(combined, return_inverse=True)[1].reshape(-1)
+            largest = int(combined.max(initial=0))
+        combined, largest = combined * width + (key - low), (largest + 1) * width - 1
+    if largest > 8 * len(combined) + 1000:
+        return np.asarray(np.unique(combined, return_inverse=True)[1]).reshape(-1)
     there = np.zeros(largest + 1, dtype=bool)
-    there[found] = True
-    return (np.cumsum(there) - 1)[found]
+    there[combined] = True
+    return (np.cumsum(there) - 1)[combined]
 
 
 @lru_cache(maxsize=64)

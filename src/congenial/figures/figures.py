@@ -50,8 +50,8 @@ class shared_property(cached_property[T]):
             first = _IN_USE.setdefault((id(instance.schema), instance.statements), instance)
             if first is not instance:
                 vars(instance)[_FIRST] = first  # which lives as long as this one does
-        found: T = super().__get__(first, owner)
-        return found
+        value: T = super().__get__(first, owner)
+        return value
 
 
 _FIRST = "_first"
@@ -100,16 +100,20 @@ class Figures:
             self._check_values(self.values)
 
     def _refuse_misplaced(self) -> None:
-        if self.of_units is None and not any(one.units for one in self.statements):
+        if self.of_units is None and not any(statement.units for statement in self.statements):
             return
         refuse_misplaced(self)
 
     @classmethod
     def of(cls, schema: Schema, statements: Sequence[Statement]) -> Figures:
         """Statements about rows and about units, each in its place; without values."""
-        marked = [one for one in statements if isinstance(one, Statement) and one.units]
-        rows = tuple(one for one in statements if one not in marked)
-        units = tuple(replace(one, units=False) for one in marked)
+        marked = [
+            statement
+            for statement in statements
+            if isinstance(statement, Statement) and statement.units
+        ]
+        rows = tuple(statement for statement in statements if statement not in marked)
+        units = tuple(replace(statement, units=False) for statement in marked)
         return cls(schema, rows, None, cls(schema, units) if units else None)
 
     @property
@@ -122,7 +126,7 @@ class Figures:
         """Every statement, those about units after those about rows and marked as such."""
         if self.of_units is None:
             return self.statements
-        marked = (replace(one, units=True) for one in self.of_units.statements)
+        marked = (replace(statement, units=True) for statement in self.of_units.statements)
         return (*self.statements, *marked)
 
     @property
@@ -150,8 +154,14 @@ class Figures:
         from congenial._notebook import grid  # for notebooks alone
 
         rows = [
-            (one.label, one.relation, ", ".join(one.by), self.schema.size(one.by), one.because)
-            for one in self.statements
+            (
+                statement.label,
+                statement.relation,
+                ", ".join(statement.by),
+                self.schema.size(statement.by),
+                statement.because,
+            )
+            for statement in self.statements
         ]
         said = "with values" if self.values is not None else "values not computed"
         return grid(
@@ -213,8 +223,8 @@ class Figures:
     @shared_property
     def first_cells(self) -> Ints:
         """The first cell of each atom 0, 1, ...; -1 for the loose one where it is empty."""
-        found = first_places(self.atoms)
-        return found if len(found) else np.full(1, -1, dtype=np.int64)
+        first = first_places(self.atoms)
+        return first if len(first) else np.full(1, -1, dtype=np.int64)
 
     @shared_property
     def matrix(self) -> sp.csr_matrix:
@@ -229,7 +239,7 @@ class Figures:
     @property
     def tells_total(self) -> bool:
         """Whether one of the figures is the number of people itself."""
-        return any(one.is_total for one in self.statements)
+        return any(statement.is_total for statement in self.statements)
 
     @shared_property
     def tells_people(self) -> bool:
@@ -319,8 +329,8 @@ class Figures:
         if self.values is None:
             raise FigureError("the figures have no values yet.", remedy="Publish them first.")
         return all(
-            statement.allows(fresh) and (told is None or np.array_equal(told, fresh))
-            for statement, told, fresh in zip(
+            statement.allows(fresh) and (published is None or np.array_equal(published, fresh))
+            for statement, published, fresh in zip(
                 self.statements, self.values, self._figures(table), strict=True
             )
         )
@@ -425,23 +435,23 @@ class Figures:
             statements.append(statement)
             values.append(theirs)
         published = bool(statements) and all(
-            one.values is not None or not one.statements for one in (self, other)
+            figures.values is not None or not figures.statements for figures in (self, other)
         )
         units = self.of_units or other.of_units
         if self.of_units is not None and other.of_units is not None:
             units = self.of_units.join(other.of_units)
-        kept = tuple(values) if published else None
-        return Figures(self.schema, tuple(statements), kept, units)
+        joined = tuple(values) if published else None
+        return Figures(self.schema, tuple(statements), joined, units)
 
     def implies(self, other: Figures) -> bool:
         """Whether every statement of `other` is among these, with the same figures."""
         mine = dict(zip(self.statements, self.to_dict()["statements"], strict=True))
-        told = zip(other.statements, other.to_dict()["statements"], strict=True)
+        others = zip(other.statements, other.to_dict()["statements"], strict=True)
         if other.of_units is not None and not (
             self.of_units is not None and self.of_units.implies(other.of_units)
         ):
             return False
-        return all(statement in mine and mine[statement] == one for statement, one in told)
+        return all(statement in mine and mine[statement] == figure for statement, figure in others)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data (statements and their published figures) for a bundle or a ledger."""
@@ -490,9 +500,9 @@ def in_place(figures: Figures, units: bool) -> Figures:
 
 def _check_figures(values: object) -> None:
     expect(values, (tuple, list), "the figures", "Give one entry per figure.", FigureError)
-    for one in values:  # type: ignore[attr-defined]
-        if one is not None:
-            expect(one, (np.ndarray, np.generic), "a figure", "Give an array.", FigureError)
+    for figure in values:  # type: ignore[attr-defined]
+        if figure is not None:
+            expect(figure, (np.ndarray, np.generic), "a figure", "Give an array.", FigureError)
 
 
 def publish(table: Table, *statements: Statement, units: Table | None = None) -> Figures:
@@ -559,28 +569,28 @@ def _feasible(figures: Figures, statements: Sequence[Statement]) -> bool:
     first = cells.told_apart(statements)
     impossible = cells.touched_at([s for s in statements if s.relation == "zero"], first)
     places = first_places(np.where(impossible, -1, cells.classes_at(counted, first)))
-    kept = first[places[places >= 0]]
+    possible = first[places[places >= 0]]
     limits = [limits_of(figures, statement) for statement in counted]
     low, high = [np.zeros(0)], [np.zeros(0)]
     low += [least for least, _ in limits]
     high += [most for _, most in limits]
-    matrix = cells.matrix(counted, kept)
+    matrix = cells.matrix(counted, possible)
     return lattice.feasible(matrix, np.concatenate(low), np.concatenate(high))
 
 
 def limits_of(figures: Figures, statement: Statement) -> tuple[Any, Any]:
     """The least and the largest number that a figure or bound allows, for each of its rows."""
-    told = _values_or_bound(figures, statement)
-    low = np.full(len(told), -np.inf) if statement.relation == "<=" else told
-    return low, np.full(len(told), np.inf) if statement.relation == ">=" else told
+    numbers = _values_or_bound(figures, statement)
+    low = np.full(len(numbers), -np.inf) if statement.relation == "<=" else numbers
+    return low, np.full(len(numbers), np.inf) if statement.relation == ">=" else numbers
 
 
 def _values_or_bound(figures: Figures, statement: Statement) -> Any:
     if statement.relation == "=":
         assert figures.values is not None
-        told = figures.values[figures.statements.index(statement)]
-        assert told is not None
-        return told.reshape(-1).astype(float)
+        numbers = figures.values[figures.statements.index(statement)]
+        assert numbers is not None
+        return numbers.reshape(-1).astype(float)
     return np.full(figures.schema.size(statement.by), float(statement.bound or 0))
 
 
@@ -611,7 +621,7 @@ def refuse_misplaced(figures: Figures) -> None:
         )
     for statement in figures.of_units.statements:
         bases = Cells(figures.schema, (statement,)).bases
-        for name in (one for one in bases if one not in figures.schema.of_units):
+        for name in (base for base in bases if base not in figures.schema.of_units):
             raise FigureError(
                 f"figure '{statement.label}' counts units by '{name}', in which the rows of one "
                 "unit may differ.",

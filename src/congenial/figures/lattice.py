@@ -103,9 +103,9 @@ class _Numbered:
         place -= np.repeat(self.starts, self.sizes)
         if self.order is None:
             return place
-        found = np.empty_like(place)
-        found[self.order] = place
-        return found
+        places = np.empty_like(place)
+        places[self.order] = place
+        return places
 
     def members(self, parts: Ints) -> Ints:
         """The members of parts of one size, one part a line."""
@@ -129,17 +129,17 @@ def kinds(matrix: sp.csr_matrix) -> list[PartKind]:
     entries = matrix.tocsc()
     entries.sort_indices()
     columns = _Numbered(of_column, parts)
-    told = np.flatnonzero(of_row >= 0)
-    rows = _Numbered(of_row[told], parts)
+    touched = np.flatnonzero(of_row >= 0)
+    rows = _Numbered(of_row[touched], parts)
     place = np.full(matrix.shape[0], -1, dtype=np.int64)
-    place[told] = rows.places
-    found = []
+    place[touched] = rows.places
+    listed = []
     for same, said in _said(entries, columns, place, rows):
-        taken = told[rows.members(same)] if len(said) else np.zeros((len(same), 0), np.int64)
+        taken = touched[rows.members(same)] if len(said) else np.zeros((len(same), 0), np.int64)
         shape = (taken.shape[1], int(columns.sizes[same[0]]))
-        one = sp.csr_matrix((said[:, 2], (said[:, 0], said[:, 1])), shape=shape, dtype=np.int64)
-        found.append(PartKind(one, taken, columns.members(same)))
-    return found
+        shared = sp.csr_matrix((said[:, 2], (said[:, 0], said[:, 1])), shape=shape, dtype=np.int64)
+        listed.append(PartKind(shared, taken, columns.members(same)))
+    return listed
 
 
 def _said(
@@ -299,11 +299,11 @@ def rank(matrix: sp.csr_matrix) -> int:
     is looked at by itself: it follows from the others if it does so in every part.
     """
     rows, joined = without_ones(matrix)
-    found = kinds(rows)
-    ranks = [_rank(one.matrix) for one in found]
-    total = sum(known * one.parts for known, one in zip(ranks, found, strict=True))
+    parts = kinds(rows)
+    ranks = [_rank(part.matrix) for part in parts]
+    total = sum(own * part.parts for own, part in zip(ranks, parts, strict=True))
     more = joined and any(
-        _rank(with_ones(one.matrix)) > known for known, one in zip(ranks, found, strict=True)
+        _rank(with_ones(part.matrix)) > own for own, part in zip(ranks, parts, strict=True)
     )
     return total + int(more)
 
@@ -317,14 +317,16 @@ def tells_sum(matrix: sp.csr_matrix) -> bool:
 
 def ranks_of_first(matrix: sp.csr_matrix, ends: Ints) -> Ints:
     """Rank of the rows before each end."""
-    found = np.zeros(len(ends), dtype=np.int64)
-    for one in kinds(matrix):
-        part = np.searchsorted(ends, one.rows, side="right")  # the part of rows each row is in
+    ranks = np.zeros(len(ends), dtype=np.int64)
+    for part_kind in kinds(matrix):
+        part = np.searchsorted(
+            ends, part_kind.rows, side="right"
+        )  # the part of rows each row is in
         for same in equal_lines(part):
             for k in range(len(ends)):
-                rows = one.matrix[np.flatnonzero(part[same[0]] <= k)]
-                found[k] += len(same) * rank(rows)
-    return found
+                rows = part_kind.matrix[np.flatnonzero(part[same[0]] <= k)]
+                ranks[k] += len(same) * rank(rows)
+    return ranks
 
 
 def without_ones(matrix: sp.csr_matrix) -> tuple[sp.csr_matrix, bool]:
@@ -399,11 +401,11 @@ def atom_totals(matrix: sp.csr_matrix, values: Ints) -> Ints | None:
     Needs full column rank. The candidate is verified in integers, so a wrong one cannot pass.
     """
     x = np.zeros(matrix.shape[1], dtype=np.int64)
-    for one in kinds(matrix):
-        found = _whole_totals(one.matrix, values[one.rows])
-        if found is None:
+    for part in kinds(matrix):
+        totals = _whole_totals(part.matrix, values[part.rows])
+        if totals is None:
             return None
-        x[one.columns] = found
+        x[part.columns] = totals
     return x if np.array_equal(matrix @ x, values) else None
 
 
@@ -422,10 +424,10 @@ def _whole_totals(matrix: sp.csr_matrix, values: Ints) -> Ints | None:
     if solved is not None:
         x, divisor = solved
         return None if np.any(x % divisor) else x // divisor
-    found = [rational_solution(matrix, line) for line in values]
-    if any(value.denominator != 1 for line in found for value in line):
+    solutions = [rational_solution(matrix, line) for line in values]
+    if any(value.denominator != 1 for line in solutions for value in line):
         return None
-    return np.array([[int(value) for value in line] for line in found], dtype=np.int64)
+    return np.array([[int(value) for value in line] for line in solutions], dtype=np.int64)
 
 
 def _solved(matrix: sp.csr_matrix, values: Ints) -> tuple[Ints, int] | None:
@@ -458,8 +460,8 @@ def _solved(matrix: sp.csr_matrix, values: Ints) -> tuple[Ints, int] | None:
 def solution(matrix: sp.csr_matrix, values: Ints) -> Any:
     """Some real x with `matrix @ x = values`; nothing is promised about its signs."""
     x = np.zeros(matrix.shape[1])
-    for one in kinds(matrix):
-        x[one.columns] = solution_lines(one.matrix, values[one.rows])
+    for part in kinds(matrix):
+        x[part.columns] = solution_lines(part.matrix, values[part.rows])
     return x
 
 
@@ -482,13 +484,13 @@ def solution_lines(matrix: sp.csr_matrix, values: Ints) -> Any:
 def kernel_rows(matrix: sp.csr_matrix) -> sp.csr_matrix:
     """Integer vectors, one per row, that span { z : matrix @ z = 0 } over the rationals."""
     rows, columns, data, start = [], [], [], 0
-    for one in kinds(matrix):
-        moves = rational_kernel(one.matrix).tocoo()
-        numbers = start + np.arange(one.parts * moves.shape[0]).reshape(one.parts, -1)
+    for part in kinds(matrix):
+        moves = rational_kernel(part.matrix).tocoo()
+        numbers = start + np.arange(part.parts * moves.shape[0]).reshape(part.parts, -1)
         rows.append(numbers[:, moves.row].reshape(-1))
-        columns.append(one.columns[:, moves.col].reshape(-1))
-        data.append(np.tile(moves.data, one.parts))
-        start += one.parts * moves.shape[0]
+        columns.append(part.columns[:, moves.col].reshape(-1))
+        data.append(np.tile(moves.data, part.parts))
+        start += part.parts * moves.shape[0]
     if not rows:
         return sp.csr_matrix((0, matrix.shape[1]), dtype=np.int64)
     at = (np.concatenate(rows), np.concatenate(columns))
@@ -510,18 +512,20 @@ def feasible(matrix: sp.csr_matrix, low: Any, high: Any) -> bool:
     from scipy.optimize import LinearConstraint, milp
 
     left = matrix[rows][:, columns].astype(float)
-    found = milp(np.zeros(len(columns)), constraints=LinearConstraint(left, low[rows], high[rows]))
-    return bool(found.status != 2)  # 2: proved infeasible
+    programme = milp(
+        np.zeros(len(columns)), constraints=LinearConstraint(left, low[rows], high[rows])
+    )
+    return bool(programme.status != 2)  # 2: proved infeasible
 
 
 def _unfitted(matrix: sp.csr_matrix, low: Any, high: Any) -> tuple[Ints, Ints]:
     """Rows and columns of the connected parts that fitting does not settle."""
     rows, columns = ([np.zeros(0, dtype=np.int64)] for _ in range(2))
-    for one in kinds(matrix):
-        settled = np.all(low[one.rows] == high[one.rows], axis=1)
-        settled[settled] = fitted_lines(one.matrix, high[one.rows[settled]])
-        rows.append(one.rows[~settled].reshape(-1))
-        columns.append(one.columns[~settled].reshape(-1))
+    for part in kinds(matrix):
+        settled = np.all(low[part.rows] == high[part.rows], axis=1)
+        settled[settled] = fitted_lines(part.matrix, high[part.rows[settled]])
+        rows.append(part.rows[~settled].reshape(-1))
+        columns.append(part.columns[~settled].reshape(-1))
     return np.sort(np.concatenate(rows)), np.sort(np.concatenate(columns))
 
 
@@ -536,9 +540,9 @@ def fitted_lines(matrix: sp.csr_matrix, sums: Any) -> Any:
     >>> fitted_lines(crossing, np.array([[9, 5, 6], [9, 5, 0], [9, 5, 10]])).tolist()
     [True, True, False]
     """
-    found = np.full(len(sums), not matrix.shape[0])
+    fitted = np.full(len(sums), not matrix.shape[0])
     if not 0 < matrix.shape[0] <= _MOST_SUMS or np.any(matrix.data != 1):
-        return found
+        return fitted
     sets, totals = _with_rests(matrix, sums)
     left = np.flatnonzero(np.all(totals >= 0, axis=1))
     x = np.ones((len(left), matrix.shape[1]))
@@ -548,11 +552,11 @@ def fitted_lines(matrix: sp.csr_matrix, sums: Any) -> Any:
             x[:, place] *= np.divide(total, now, out=np.zeros(len(x)), where=now > 0)[:, np.newaxis]
         off = np.abs(x @ matrix.T - sums[left]).max(axis=1, initial=0)
         done = off <= _FITTED * (1 + sums[left].max(axis=1, initial=0))
-        found[left[done]] = True
+        fitted[left[done]] = True
         left, x = left[~done], x[~done]
     few = left[:_ONE_BY_ONE]
-    found[few] = [_fitted_last(matrix, *pair) for pair in zip(x, sums[few], strict=False)]
-    return found
+    fitted[few] = [_fitted_last(matrix, *pair) for pair in zip(x, sums[few], strict=False)]
+    return fitted
 
 
 def _with_rests(matrix: sp.csr_matrix, sums: Any) -> tuple[list[Ints], Any]:

@@ -77,11 +77,11 @@ def bound_rows(figures: Figures, names: tuple[str, ...]) -> tuple[sp.csr_matrix,
     rows = [sp.csr_matrix((0, cells), dtype=np.int64)]
     least, most = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for statement in figures.bounds:
-        found = _on_cells(statement, figures, names, shape)
-        if found is None:
+        bounded = _on_cells(statement, figures, names, shape)
+        if bounded is None:
             continue
-        rows.append(found)
-        bound = np.full(found.shape[0], statement.bound, dtype=np.int64)
+        rows.append(bounded)
+        bound = np.full(bounded.shape[0], statement.bound, dtype=np.int64)
         below = statement.relation == ">="
         least.append(bound if below else np.full_like(bound, -FAR))
         most.append(np.full_like(bound, FAR) if below else bound)
@@ -127,8 +127,8 @@ def limits(figures: Figures, names: tuple[str, ...]) -> Limits:
     if not rows.shape[0]:
         return no_limits(cells)
     low, high = np.zeros(cells, np.int64), np.full(cells, FAR)
-    known = support(figures, names)
-    reduce = _Reduce(known)
+    fixed = support(figures, names)
+    reduce = _Reduce(fixed)
     sums = []
     for i in range(rows.shape[0]):
         at, weights, first, last = reduce(rows[i], int(least[i]), int(most[i]))
@@ -139,14 +139,16 @@ def limits(figures: Figures, names: tuple[str, ...]) -> Limits:
             ends = (_up(first, w), _down(last, w)) if w > 0 else (_up(last, w), _down(first, w))
             low[at] = np.maximum(low[at], ends[0])
             high[at] = np.minimum(high[at], ends[1])
-    cap = most_by_cell(known)
+    cap = most_by_cell(fixed)
     high = np.where(high >= cap, FAR, high)
     box = (low, np.minimum(high, cap))
-    kept = [one for one in sums if not _vacuous(one[0], one[1], one[2:], box, known)]
-    matrix = sp.lil_matrix((len(kept), cells), dtype=np.int64)
-    for i, (at, weights, _, _) in enumerate(kept):
+    needed = [
+        bounded for bounded in sums if not _vacuous(bounded[0], bounded[1], bounded[2:], box, fixed)
+    ]
+    matrix = sp.lil_matrix((len(needed), cells), dtype=np.int64)
+    for i, (at, weights, _, _) in enumerate(needed):
         matrix[i, at] = weights
-    ends_ = np.array([one[2:] for one in kept], dtype=np.int64).reshape(-1, 2)
+    ends_ = np.array([bounded[2:] for bounded in needed], dtype=np.int64).reshape(-1, 2)
     return Limits(low, high, matrix.tocsr(), ends_[:, 0], ends_[:, 1])
 
 
@@ -254,7 +256,7 @@ def _vacuous(
 
 def _least(at: Ints, weights: Ints, box: tuple[Ints, Ints], known: Support) -> int:
     """A lower bound of the row's sum: cell by cell, or by the total of the group."""
-    labels, found = known.labels.reshape(-1)[at], 0
+    labels, least = known.labels.reshape(-1)[at], 0
     for group in np.unique(labels).tolist():
         inside = labels == group
         w, low, high = weights[inside], box[0][at[inside]], box[1][at[inside]]
@@ -262,8 +264,8 @@ def _least(at: Ints, weights: Ints, box: tuple[Ints, Ints], known: Support) -> i
         if group >= 0 and known.totals is not None and not known.tied[group]:
             smallest = int(w.min()) if len(w) == known.sizes[group] else min(int(w.min()), 0)
             alone = max(alone, smallest * int(known.totals[group]))
-        found = max(found + alone, -FAR)
-    return found
+        least = max(least + alone, -FAR)
+    return least
 
 
 @takes(FigureError, figures=Figures, names=PLAIN_NAMES)
@@ -276,14 +278,14 @@ def conforming_tables(figures: Figures, names: tuple[str, ...]) -> Ints | None:
     bounds = limits(figures, names)
     if figures.values is None or bounds.low.size > MOST_CELLS:
         return None
-    known = support(figures, names)
-    most = np.minimum(most_by_cell(known), bounds.high)
-    if known.totals is None or np.any(most > LARGEST_LIST):  # too many, or as good as
+    fixed = support(figures, names)
+    most = np.minimum(most_by_cell(fixed), bounds.high)
+    if fixed.totals is None or np.any(most > LARGEST_LIST):  # too many, or as good as
         return None
-    labels = known.labels.reshape(-1)
-    groups = (labels[None, :] == np.arange(known.groups)[:, None]).astype(np.int64)
-    rows, sums = [groups[~known.tied]], [known.totals[~known.tied]]
-    for tie in known.ties:
+    labels = fixed.labels.reshape(-1)
+    groups = (labels[None, :] == np.arange(fixed.groups)[:, None]).astype(np.int64)
+    rows, sums = [groups[~fixed.tied]], [fixed.totals[~fixed.tied]]
+    for tie in fixed.ties:
         assert tie.values is not None
         rows.append(tie.equations @ groups[tie.groups])
         sums.append(tie.values)
@@ -446,7 +448,7 @@ def _smallest(kind: TieKind, tie: Ints, part: Ints, place: Ints) -> Ints:
     taken = sp.csr_array((np.ones(len(part), np.int64), (part, place)), shape)
     shared = sp.coo_array(taken @ contains)
     all_in = shared.data == np.asarray(taken.sum(axis=1)).reshape(-1)[shared.row]
-    found = np.full(len(tie), FAR)
+    smallest = np.full(len(tie), FAR)
     row, equation = shared.row[all_in], usable[shared.col[all_in]]
-    np.minimum.at(found, row, kind.values[tie[row], equation])
-    return found
+    np.minimum.at(smallest, row, kind.values[tie[row], equation])
+    return smallest

@@ -74,9 +74,9 @@ class People:
         """People in each atom (0 is the loose one), `inf` where unknown."""
         present = self.figures.first_cells >= 0
         people = np.where(present, np.inf, 0.0)
-        known = self.figures.atom_totals
-        if known is not None:
-            people[1:] = np.where(present[1:], known, 0)
+        totals = self.figures.atom_totals
+        if totals is not None:
+            people[1:] = np.where(present[1:], totals, 0)
         elif self.figures.values is not None:  # atoms outside crossing margins have known totals
             alone = np.ones(len(people), dtype=bool)
             alone[0] = False
@@ -95,7 +95,7 @@ class People:
     @cached_property
     def margins(self) -> int:
         """Most features with two or more non-empty levels in one block; 0 without blocks."""
-        return max((int(one.margins.max()) for one in self.crossings), default=0)
+        return max((int(crossing.margins.max()) for crossing in self.crossings), default=0)
 
     @cached_property
     def loose(self) -> bool:
@@ -111,23 +111,25 @@ class People:
     def crossed(self) -> Any:
         """Which atoms belong to a block of crossing margins."""
         inside = np.zeros(len(self.people), dtype=bool)
-        for one in self.crossings:
-            inside[one.block.atoms] = True
+        for crossing in self.crossings:
+            inside[crossing.block.atoms] = True
         return inside
 
     @cached_property
     def parts(self) -> int:
         """Atoms and blocks with people in them: groups between which nobody can move alone."""
         blocks = sum(
-            len(one.block.atoms) if one.people is None else int(np.count_nonzero(one.people))
-            for one in self.crossings
+            len(crossing.block.atoms)
+            if crossing.people is None
+            else int(np.count_nonzero(crossing.people))
+            for crossing in self.crossings
         )
         return int(np.count_nonzero(self.people[~self.crossed])) + blocks
 
     @property
     def several(self) -> bool:
         """Whether the figures tell apart two people, or may do so."""
-        return self.parts > 1 or any(np.any(one.margins) for one in self.crossings)
+        return self.parts > 1 or any(np.any(crossing.margins) for crossing in self.crossings)
 
 
 @lru_cache(maxsize=16)
@@ -206,14 +208,14 @@ class Merged:
         if self.people is not None:  # implied, but it cuts early
             rows = np.vstack([rows, np.ones((1, self.atoms), dtype=np.int64)])
             low, high = np.append(low, self.people), np.append(high, self.people)
-        found = list_tables(rows, low, high, self.most)
-        if found is not None and not len(found):
+        tables = list_tables(rows, low, high, self.most)
+        if tables is not None and not len(tables):
             raise FigureError(
                 "no dataset agrees with all published figures and bounds.",
                 remedy="Compute all of them from the same dataset; for a new population, use a new "
                 "ledger.",
             )
-        return found
+        return tables
 
 
 def merged(figures: Figures) -> Merged:
@@ -227,26 +229,26 @@ def merged(figures: Figures) -> Merged:
     first, sizes = first_places(classes)[labels], sizes[labels]
     equal = cells.matrix(figures.equalities, first)
     values = None if figures.values is None else figures.flat_values
-    kept = np.flatnonzero(~_empty(equal, values))
-    least, bounds = _bounds(figures, first[kept])
+    inhabited = np.flatnonzero(~_empty(equal, values))
+    least, bounds = _bounds(figures, first[inhabited])
     unseen = prod(
         figures.schema.attribute(name).size
         for name in figures.schema.names
         if name not in figures.bases
     )
     number = np.full(int(labels.max(initial=0)) + 2, -1, dtype=np.int64)  # -1 stays -1
-    number[labels[kept]] = np.arange(len(kept))
-    several = sizes[kept] * unseen > 1
-    return Merged(figures, equal[:, kept], values, least, bounds, several, number[classes])
+    number[labels[inhabited]] = np.arange(len(inhabited))
+    several = sizes[inhabited] * unseen > 1
+    return Merged(figures, equal[:, inhabited], values, least, bounds, several, number[classes])
 
 
 def _empty(equal: sp.csr_matrix, values: Ints | None) -> Any:
     """Atoms of a sum without negative weights that was published as zero."""
-    found = np.zeros(equal.shape[1], dtype=bool)
+    empty = np.zeros(equal.shape[1], dtype=bool)
     if values is not None and equal.shape[0] and equal.shape[1]:
         positive = np.asarray(equal.min(axis=1).todense()).reshape(-1) >= 0
-        found[equal[np.flatnonzero(positive & (values == 0))].indices] = True
-    return found
+        empty[equal[np.flatnonzero(positive & (values == 0))].indices] = True
+    return empty
 
 
 def _bounds(figures: Figures, cells: Ints) -> tuple[sp.csr_matrix, Ints]:

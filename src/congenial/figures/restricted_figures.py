@@ -27,18 +27,20 @@ def refuse_across(figures: Figures, parts: AreaParts) -> None:
             "some exact figures count units, but a release by parts needs figures that count rows.",
             remedy="Leave out parts, or the figures about units.",
         )
-    for one in figures.statements:
-        bases = {b for condition, _ in one.terms if condition for b in _bases(condition, figures)}
+    for statement in figures.statements:
+        bases = {
+            b for condition, _ in statement.terms if condition for b in _bases(condition, figures)
+        }
         if base in bases:
             raise StructureError(
-                f"'{one.label}' counts only some categories of {base}, but all parts must have "
-                "the same figures.",
+                f"'{statement.label}' counts only some categories of {base}, but all parts must "
+                "have the same figures.",
                 remedy=f"Publish it by {parts.parts}, or leave out parts.",
             )
-        if one.relation == "=" and not _within(one, parts):
+        if statement.relation == "=" and not _within(statement, parts):
             raise StructureError(
-                f"'{one.label}' is published over several of {parts.parts!r}, so the parts cannot "
-                "be drawn separately.",
+                f"'{statement.label}' is published over several of {parts.parts!r}, so the parts "
+                "cannot be drawn separately.",
                 remedy=f"Publish it by {parts.parts} or by finer areas, or choose coarser parts.",
             )
 
@@ -64,7 +66,9 @@ def of_part(figures: Figures, parts: AreaParts, part: int) -> Figures:
     values = None
     if figures.values is not None:
         pairs = zip(figures.statements, figures.values, strict=True)
-        values = tuple(None if v is None else _cut(one, v, parts, areas) for one, v in pairs)
+        values = tuple(
+            None if v is None else _cut(statement, v, parts, areas) for statement, v in pairs
+        )
     return Figures(parts.schema_of(part), figures.statements, values)
 
 
@@ -75,25 +79,25 @@ def above_parts(figures: Figures, parts: AreaParts) -> Figures:
     with the summed figures zero is T u for a u with every figure zero, if some area of the part can
     hold whatever the part can (`refuse_emptier_areas`): put all of it in that area.
     """
-    kept: dict[tuple[Any, ...], tuple[Statement, Any]] = {}
+    summed_figures: dict[tuple[Any, ...], tuple[Statement, Any]] = {}
     values = figures.values or (None,) * len(figures.statements)
-    for one, value in zip(figures.statements, values, strict=True):
-        name = parts.geographic(one.by)
-        by = tuple(parts.parts if axis == name else axis for axis in one.by)
-        key = (one.terms, by, one.relation)
-        if key not in kept:
-            summed = None if value is None else _summed(one, value, parts)
-            kept[key] = (replace(one, by=by), summed)
-    told = None if figures.values is None else tuple(value for _, value in kept.values())
-    return Figures(parts.upper, tuple(one for one, _ in kept.values()), told)
+    for statement, value in zip(figures.statements, values, strict=True):
+        name = parts.geographic(statement.by)
+        by = tuple(parts.parts if axis == name else axis for axis in statement.by)
+        key = (statement.terms, by, statement.relation)
+        if key not in summed_figures:
+            summed = None if value is None else _summed(statement, value, parts)
+            summed_figures[key] = (replace(statement, by=by), summed)
+    sums = None if figures.values is None else tuple(value for _, value in summed_figures.values())
+    return Figures(parts.upper, tuple(statement for statement, _ in summed_figures.values()), sums)
 
 
 def _cut(one: Statement, value: Any, parts: AreaParts, areas: Any) -> Any:
     name = parts.geographic(one.by)
     assert name is not None
-    seen = parts.schema.axis(name).of_base[areas]
-    first = np.sort(np.unique(seen, return_index=True)[1])
-    return np.take(value, seen[first], axis=one.by.index(name))
+    areas_of_figure = parts.schema.axis(name).of_base[areas]
+    first = np.sort(np.unique(areas_of_figure, return_index=True)[1])
+    return np.take(value, areas_of_figure[first], axis=one.by.index(name))
 
 
 def _summed(one: Statement, value: Any, parts: AreaParts) -> Any:
@@ -117,12 +121,12 @@ def refuse_emptier_areas(figures: Figures, part: int, parts: AreaParts) -> None:
     if figures.values is None or figures.atom_totals is not None:
         return
     empty = []
-    for one, value in zip(figures.statements, figures.values, strict=True):
-        name = parts.geographic(one.by)
-        if value is None or name is None or min(weight for _, weight in one.terms) < 0:
+    for statement, value in zip(figures.statements, figures.values, strict=True):
+        name = parts.geographic(statement.by)
+        if value is None or name is None or min(weight for _, weight in statement.terms) < 0:
             continue
         axis = figures.schema.axis(name)
-        moved = np.moveaxis(value, one.by.index(name), 0).reshape(axis.size, -1)
+        moved = np.moveaxis(value, statement.by.index(name), 0).reshape(axis.size, -1)
         mine = (moved == 0)[axis.of_base]
         empty.append(mine & (moved.sum(axis=0) > 0))
     if empty and np.all(np.hstack(empty).any(axis=1)):
@@ -156,25 +160,25 @@ def summed_out(figures: Figures, names: Sequence[str]) -> Figures:
     inside = set(names)
     if set(figures.bases) <= inside or not _plain(figures, inside):
         return figures
-    kept: dict[tuple[Any, ...], tuple[Statement, Any]] = {}
+    summed_figures: dict[tuple[Any, ...], tuple[Statement, Any]] = {}
     values = figures.values or (None,) * len(figures.statements)
     for statement, value in zip(figures.statements, values, strict=True):
         bases = [figures.schema.axis(axis).base for axis in statement.by]
         out = tuple(at for at, base in enumerate(bases) if base not in inside)
         by = tuple(axis for axis, base in zip(statement.by, bases, strict=True) if base in inside)
         summed = None if value is None else np.asarray(np.sum(value, axis=out))
-        kept.setdefault(
+        summed_figures.setdefault(
             (statement.terms, by, statement.relation), (replace(statement, by=by), summed)
         )
-    statements = tuple(statement for statement, _ in kept.values())
-    told = None if figures.values is None else tuple(value for _, value in kept.values())
-    return Figures(figures.schema, statements, told)
+    statements = tuple(statement for statement, _ in summed_figures.values())
+    sums = None if figures.values is None else tuple(value for _, value in summed_figures.values())
+    return Figures(figures.schema, statements, sums)
 
 
 def _plain(figures: Figures, inside: set[str]) -> bool:
     """Whether every condition is about attributes inside, and there are no bounds."""
     conditions = [
-        condition for one in figures.statements for condition, _ in one.terms if condition
+        condition for text in figures.statements for condition, _ in text.terms if condition
     ]
-    bases = {base for one in conditions for base in parse(one, figures.schema).bases}
+    bases = {base for text in conditions for base in parse(text, figures.schema).bases}
     return bases <= inside and not figures.bounds

@@ -309,16 +309,16 @@ def without_repeats(
                 f"{str(one)[:40]!r} is not a figure.",
                 remedy="Use total(), margin(), count() and the like.",
             )
-    kept = tuple(dict.fromkeys(statements))
-    if values is None or len(kept) == len(statements):
-        return kept, values
+    distinct = tuple(dict.fromkeys(statements))
+    if values is None or len(distinct) == len(statements):
+        return distinct, values
     for statement, figures in zip(statements, values, strict=False):
         if not np.array_equal(_figures(values[statements.index(statement)]), _figures(figures)):
             raise FigureError(
                 f"figure '{statement.label}' has two different values.",
                 remedy="Publish the figures again.",
             )
-    return kept, tuple(values[statements.index(statement)] for statement in kept)
+    return distinct, tuple(values[statements.index(statement)] for statement in distinct)
 
 
 def _figures(values: NDArray[np.int64] | None) -> NDArray[np.int64]:

@@ -225,10 +225,10 @@ class Support:
     @cached_property
     def tied(self) -> Any:
         """Which groups belong to a tie."""
-        found = np.zeros(self.groups, dtype=bool)
+        tied = np.zeros(self.groups, dtype=bool)
         for kind in self.ties.kinds:
-            found[kind.groups] = True
-        return found
+            tied[kind.groups] = True
+        return tied
 
     @cached_property
     def loose(self) -> int:
@@ -285,9 +285,9 @@ class Support:
     def sums(self, table: Any) -> Any:
         """Sum of each group."""
         flat, values = self.labels.reshape(-1), np.asarray(table).reshape(-1)
-        found = np.zeros(self.groups, dtype=values.dtype)
-        np.add.at(found, flat[flat >= 0], values[flat >= 0])
-        return found
+        sums = np.zeros(self.groups, dtype=values.dtype)
+        np.add.at(sums, flat[flat >= 0], values[flat >= 0])
+        return sums
 
     def fixes(self, index: Any, sums: int) -> Any:
         """Which sums of cells follow from the published figures: a boolean for each.
@@ -318,7 +318,7 @@ class Support:
         taken = np.zeros((len(pair), width), dtype=bool)
         taken[row, place[group[met]]] = True
         patterns, of_pair = np.unique(taken, axis=0, return_inverse=True)
-        follows = np.array([kind.pattern.fixes(one) for one in patterns], dtype=bool)
+        follows = np.array([kind.pattern.fixes(weights) for weights in patterns], dtype=bool)
         fixed[(pair // ties)[~follows[of_pair.reshape(-1)]]] = False
 
     def agrees(self, table: Any) -> bool:
@@ -425,13 +425,13 @@ def _distinct(numbers: Ints) -> Ints:
 def _groups_of_atoms(atoms: Ints, empty: Any) -> tuple[Ints, Ints, int]:
     """The same where each group is an atom, numbered by their first cells."""
     alive = np.concatenate([[True], ~empty])
-    shown = np.where(alive[np.maximum(atoms, 0)], atoms, -1)
-    first = first_places(np.where(shown > 0, shown - 1, -1))
+    visible = np.where(alive[np.maximum(atoms, 0)], atoms, -1)
+    first = first_places(np.where(visible > 0, visible - 1, -1))
     present = np.flatnonzero(first >= 0)
     number = np.full(len(empty) + 2, FROZEN, dtype=np.int64)  # atom -1, of nobody, comes last
     number[0] = LOOSE
     number[1 + present[np.argsort(first[present])]] = np.arange(len(present))
-    return number[shown], np.where(number[1:-1] >= 0, number[1:-1], -1), len(present)
+    return number[visible], np.where(number[1:-1] >= 0, number[1:-1], -1), len(present)
 
 
 def _on_groups(figures: Figures, of_atom: Ints, count: int, empty: Any) -> sp.csr_matrix:
@@ -442,14 +442,15 @@ def _on_groups(figures: Figures, of_atom: Ints, count: int, empty: Any) -> sp.cs
     """
     alive = np.flatnonzero(~empty)
     matrix, group = figures.matrix[:, alive], of_atom[alive]
-    kept = np.flatnonzero(group >= 0)
+    grouped = np.flatnonzero(group >= 0)
     spread = sp.csr_matrix(
-        (np.ones(len(kept), dtype=np.int64), (kept, group[kept])), shape=(len(alive), count)
+        (np.ones(len(grouped), dtype=np.int64), (grouped, group[grouped])),
+        shape=(len(alive), count),
     )
-    if len(kept) == count == len(alive):
-        told = (matrix @ spread).tocsr()
-        told.eliminate_zeros()
-        return told
+    if len(grouped) == count == len(alive):
+        equations = (matrix @ spread).tocsr()
+        equations.eliminate_zeros()
+        return equations
     if lattice.rank(matrix) == len(alive):  # every atom's sum is known
         return sp.identity(count, dtype=np.int64, format="csr")
     merged = (lattice.kernel_rows(matrix) @ spread).tocsr()
@@ -480,16 +481,16 @@ def _some_sums(figures: Figures, of_atom: Ints, count: int, empty: Any) -> Any:
     """
     if figures.values is None:
         return None if count else np.zeros(0)
-    known, alive = figures.atom_totals, np.flatnonzero(~empty)
+    totals, alive = figures.atom_totals, np.flatnonzero(~empty)
     x = np.zeros(len(empty))
-    if known is not None:
-        x[:] = known
+    if totals is not None:
+        x[:] = totals
     elif len(alive) == len(empty):
         x[:] = figures.some_solution
     else:
         x[alive] = lattice.solution(figures.matrix[:, alive].tocsr(), figures.flat_values)
-    kept = of_atom >= 0
-    return np.bincount(of_atom[kept], weights=x[kept], minlength=count)
+    grouped = of_atom >= 0
+    return np.bincount(of_atom[grouped], weights=x[grouped], minlength=count)
 
 
 def _over_table(

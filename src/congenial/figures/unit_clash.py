@@ -77,14 +77,14 @@ def _met(rows: Figures, units: Figures, most: int) -> bool:
 
 def _counted(figures: Figures) -> tuple[tuple[Statement, ...], list[Any], list[Any]]:
     """The statements whose numbers are known, and between what they are."""
-    known = [s for s in figures.statements if s.relation != "zero"]
-    known = [s for s in known if s.relation != "=" or figures.values is not None]
-    limits = [limits_of(figures, statement) for statement in known]
-    return tuple(known), [low for low, _ in limits], [high for _, high in limits]
+    numbered = [s for s in figures.statements if s.relation != "zero"]
+    numbered = [s for s in numbered if s.relation != "=" or figures.values is not None]
+    limits = [limits_of(figures, statement) for statement in numbered]
+    return tuple(numbered), [low for low, _ in limits], [high for _, high in limits]
 
 
 def _height(figures: Figures, statements: tuple[Statement, ...]) -> int:
-    return sum(figures.schema.size(one.by) for one in statements)
+    return sum(figures.schema.size(statement.by) for statement in statements)
 
 
 def _class_of(cells: Cells, some: Ints) -> Ints:

@@ -80,13 +80,13 @@ class Reach:
 
 def reach(figures: Figures, reading: Reading = "robust", metric: Metric = "replace-one") -> Reach:
     """A reading's distance, worked out once for equal figures; refused where nothing is proved."""
-    for value, kind, known in (
+    for value, kind, choices in (
         (reading, "reading", get_args(Reading)),
         (metric, "metric", get_args(Metric)),
     ):
-        if value not in known:
+        if value not in choices:
             raise StructureError(
-                f"{kind} = {value!r} is not known.", remedy=f"Use one of {', '.join(known)}."
+                f"{kind} = {value!r} is not known.", remedy=f"Use one of {', '.join(choices)}."
             )
     if metric == "symmetric difference" and reading != "robust":
         raise StructureError(
@@ -133,7 +133,7 @@ def _closed_form(groups: People, reading: Reading, metric: Metric) -> Reach | No
     if metric == "replace-one":
         alone = groups.known and not groups.several and _one_database(groups.merged)
         return _single("closed form") if alone else _replaced(groups, reading)
-    if any(0 in one.block.atoms for one in groups.crossings):
+    if any(0 in crossing.block.atoms for crossing in groups.crossings):
         return None
     return _added_or_removed(groups)
 
@@ -152,34 +152,42 @@ def _single(by: str) -> Reach:
 
 def _replaced(groups: People, reading: Reading) -> Reach:
     """Moves inside atoms; for crossing margins 1 + the hardest set cover."""
-    known = groups.known or (groups.parts == 1 and not groups.crossings)
+    sizes_known = groups.known or (groups.parts == 1 and not groups.crossings)
     apart = 2 if groups.several else 1
     if reading == "literal":
-        return Reach(Supremum(Fraction(apart), known), 1, True if apart == 2 else None)
+        return Reach(Supremum(Fraction(apart), sizes_known), 1, True if apart == 2 else None)
     robust = reading == "robust"
-    worst, exact = (apart if robust else 1), known
+    worst, exact = (apart if robust else 1), sizes_known
     # Somebody from outside may come in; then everybody in the block can make room.
     inside_only = int(robust and groups.parts == 1)
-    for one in groups.crossings:
-        for features in np.unique(one.margins)[::-1].tolist():  # as many people are always enough
+    for crossing in groups.crossings:
+        for features in np.unique(crossing.margins)[
+            ::-1
+        ].tolist():  # as many people are always enough
             if not features or features + robust <= worst:
                 break
-            for people, attained in _covers(one, one.margins == features, without=inside_only):
+            for people, attained in _covers(
+                crossing, crossing.margins == features, without=inside_only
+            ):
                 if people + robust > worst:
                     worst, exact = people + robust, attained
                 if features + robust <= worst:
                     break
     generating = 2 if groups.margins >= 2 else 1  # two people exchange their levels of one feature
-    return Reach(Supremum(Fraction(worst), exact and known), generating, True)
+    return Reach(Supremum(Fraction(worst), exact and sizes_known), generating, True)
 
 
 def _added_or_removed(groups: People) -> Reach:
     """By symmetric difference: one row where no figure counts, two where one must make room."""
     fixed = groups.parts > int(groups.loose)
     worst, exact = (2 if fixed else 1), groups.known or not fixed
-    for one in groups.crossings:
-        inside = np.ones(len(one.margins), dtype=bool) if one.people is None else one.people > 0
-        for people, attained in _covers(one, inside):
+    for crossing in groups.crossings:
+        inside = (
+            np.ones(len(crossing.margins), dtype=bool)
+            if crossing.people is None
+            else crossing.people > 0
+        )
+        for people, attained in _covers(crossing, inside):
             if 2 * people > worst:
                 worst, exact = 2 * people, exact and attained
     generating = 4 if groups.margins >= 2 else worst
@@ -198,8 +206,8 @@ def _covers(crossing: Crossing, blocks: Any, without: int = 0) -> Iterator[Cover
     rarest = np.stack([_rarest(level[blocks]) for level in crossing.totals], axis=1)
     others = np.maximum(1, crossing.people[blocks] - without)
     keys = np.column_stack([-open_.sum(axis=1), -others, np.where(open_, rarest, 0)])
-    for _, number, *held in np.unique(keys, axis=0).tolist():
-        yield hardest_cover([people for people in held if people], -number)
+    for _, number, *holders in np.unique(keys, axis=0).tolist():
+        yield hardest_cover([people for people in holders if people], -number)
 
 
 def _rarest(level: Ints) -> Ints:
@@ -235,13 +243,13 @@ def hardest_cover(rarest: Sequence[int], others: int) -> Cover:
     >>> hardest_cover([2, 2, 2], 3)  # two in every pair of features: two people are enough
     Cover(people=2, exact=True)
     """
-    held = tuple(sorted(rarest))
-    if not held:
+    holders = tuple(sorted(rarest))
+    if not holders:
         return Cover(1, True)  # nothing to show, but somebody must make room
-    low, high = _side_by_side(held, others), _greedy(held, others)
-    if low == high or len(held) > MOST_FEATURES:
+    low, high = _side_by_side(holders, others), _greedy(holders, others)
+    if low == high or len(holders) > MOST_FEATURES:
         return Cover(high, low == high)
-    return _search(held, others, low, high)
+    return _search(holders, others, low, high)
 
 
 def _side_by_side(held: tuple[int, ...], others: int) -> int:
@@ -290,17 +298,17 @@ def _arrangement(
     most = np.array([min(held[k] for k in s) for s in sets], dtype=float)
     count = len(sets)
     rows, low, high = _conditions(sets, held, max(others - spare, 0), needed)
-    found = milp(
+    programme = milp(
         np.zeros(2 * count),
         constraints=LinearConstraint(rows, low, high),
         integrality=np.repeat([int(whole), 1], count),
         bounds=Bounds(0, np.concatenate([most, np.ones(count)])),
     )
-    if found.status == 2:  # proved infeasible
+    if programme.status == 2:  # proved infeasible
         return None
-    if found.x is None:
+    if programme.x is None:
         return False
-    people = {s: int(n + 1e-6) for s, n in zip(sets, found.x[:count], strict=True)}
+    people = {s: int(n + 1e-6) for s, n in zip(sets, programme.x[:count], strict=True)}
     for k in features:  # who holds the rest, holds nothing else
         people[frozenset({k})] += held[k] - sum(n for s, n in people.items() if k in s)
     fits = sum(people.values()) <= others and min(people.values()) >= 0
@@ -376,9 +384,9 @@ def _enumerated(of: Merged, reading: Reading, metric: Metric) -> Reach | None:
         return Reach(distance, listed.generating_rows, None)
     value = getattr(listed, reading)
     generating = 1 if reading == "literal" else listed.generating
-    found = Reach(Supremum(Fraction(value), exact, by), generating, None)
-    connected = listed.components(int(found.star.value)) <= 1
-    return Reach(found.distance, generating, connected)
+    listed_reach = Reach(Supremum(Fraction(value), exact, by), generating, None)
+    connected = listed.components(int(listed_reach.star.value)) <= 1
+    return Reach(listed_reach.distance, generating, connected)
 
 
 def _bounded(of: Merged, reading: Reading, metric: Metric) -> Reach | None:
@@ -421,13 +429,13 @@ def _longest(tied: Iterable[tuple[BlockKind, Any]]) -> int | None:
         basis = None if kind.features is not None and np.all(people) else graver(kind.equations)
         if basis is None and kind.features is None:
             return None
-        for told in np.unique(people, axis=0):
-            if kind.features is not None and np.all(told):
+        for of_people in np.unique(people, axis=0):
+            if kind.features is not None and np.all(of_people):
                 longest = max(longest, 2 * len(kind.levels))
             elif basis is None:
                 return None
             else:
-                norms = np.abs(basis[:, told]).sum(axis=1)
+                norms = np.abs(basis[:, of_people]).sum(axis=1)
                 longest = max(longest, int(norms.max(initial=0)))
     return longest
 
@@ -471,18 +479,18 @@ def graver(matrix: Any, most: int = MOST_ELEMENTS) -> Ints | None:
         return basis
     from congenial.pairs.graver_kernels import complete
 
-    found = complete(basis, most)
-    return _minimal(found) if len(found) else None
+    completed = complete(basis, most)
+    return _minimal(completed) if len(completed) else None
 
 
 def _minimal(rows: Ints) -> Ints:
     """Those into which no other one fits."""
     up, down = np.maximum(rows, 0), np.maximum(-rows, 0)
-    kept = []
+    minimal = []
     for i in range(len(rows)):
         fits = np.all((up <= up[i]) & (down <= down[i]), axis=1)
         fits |= np.all((up <= down[i]) & (down <= up[i]), axis=1)
         fits[i] = False
         if not fits.any():
-            kept.append(i)
-    return rows[kept]
+            minimal.append(i)
+    return rows[minimal]

@@ -108,8 +108,8 @@ class AddRemove(Adjacency):
     def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
         """All whole u with ||u||_1 <= max_rows."""
         everybody = merged(Figures(self.schema))
-        found = list_differences(everybody, queries, self.max_rows, sum_kept=False)
-        return None if found is None else replace(found, exact=True)
+        listed = list_differences(everybody, queries, self.max_rows, sum_kept=False)
+        return None if listed is None else replace(listed, exact=True)
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,8 @@ class SemiAdjacent(PublishedPairs, Adjacency):
                 "some exact figures count units, but this protection is for one row per unit.",
                 remedy="Use SeveralRows, or count rows.",
             )
-        for one in (self.reading, self.metric):
-            expect(one, str, "reading or metric", "Give text, or leave it out.", StructureError)
+        for choice in (self.reading, self.metric):
+            expect(choice, str, "reading or metric", "Give text, or leave it out.", StructureError)
         if self.within is not None:
             expect(self.within, int, "within", "Give a whole number.", StructureError)
         least = int(self.reach.star.value)
@@ -245,12 +245,12 @@ class SemiAdjacent(PublishedPairs, Adjacency):
         """sup over u of the largest entry of phi u."""
         if self.metric == "symmetric difference" and not self.people_kept:
             return Supremum(Fraction(self.records), self._free)
-        found = self._moves.linf(tuple(names))
-        listed = None if found.exact else self.differences((total(by=tuple(names)),))
+        closed = self._moves.linf(tuple(names))
+        listed = None if closed.exact else self.differences((total(by=tuple(names)),))
         if listed is not None:
             value = int(np.abs(listed.seen(0)).max(initial=0))
             return Supremum(Fraction(value), listed.exact, "enumeration")
-        return self._as_bound(found)
+        return self._as_bound(closed)
 
     def _joint(self, releases: list[Weighted], *, square: bool) -> Supremum:
         closed = self._in_closed_form(releases, square)
@@ -260,8 +260,8 @@ class SemiAdjacent(PublishedPairs, Adjacency):
         listed = None if open_values else self._by_listing(releases, square)
         if listed is not None:
             return listed
-        found = over_types(self, [(names, weight, None) for names, weight in releases], square)
-        return min(closed, found, key=lambda one: (one.value, not one.exact))
+        by_types = over_types(self, [(names, weight, None) for names, weight in releases], square)
+        return min(closed, by_types, key=lambda one: (one.value, not one.exact))
 
     def _by_listing(self, releases: list[Weighted], square: bool) -> Supremum | None:
         listed = self.differences(tuple(total(by=names) for names, _ in releases))
@@ -283,8 +283,8 @@ class SemiAdjacent(PublishedPairs, Adjacency):
             # Everybody may enter one cell, if there is one that no figure counts.
             rows = self.records**2 if square else self.records
             return Supremum(rows * sum((w for _, w in releases), Fraction(0)), self._free)
-        found = (self._moves.joint_l2_squared if square else self._moves.joint_l1)(releases)
-        return self._as_bound(found)
+        closed = (self._moves.joint_l2_squared if square else self._moves.joint_l1)(releases)
+        return self._as_bound(closed)
 
     def _as_bound(self, found: Supremum) -> Supremum:
         """Closed forms do not know of bounds and selectors, which leave fewer pairs."""
@@ -327,10 +327,10 @@ class SemiAdjacent(PublishedPairs, Adjacency):
             replaced = self.metric == "replace-one"
             norm = 2 * self.records if replaced else self.records
             atoms = people_under(self.published).merged
-            found = list_differences(atoms, queries, norm, sum_kept=replaced)
-            if found is not None and self.reading == "existential":  # fewer pairs are selected
-                found = replace(found, exact=False)
-            self._lists[queries] = found
+            listed = list_differences(atoms, queries, norm, sum_kept=replaced)
+            if listed is not None and self.reading == "existential":  # fewer pairs are selected
+                listed = replace(listed, exact=False)
+            self._lists[queries] = listed
         return self._lists[queries]
 
 

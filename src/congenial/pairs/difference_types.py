@@ -89,10 +89,10 @@ class DifferenceTypes:
     def words(self) -> str:
         """Number of maximal types, footing, method and reason."""
         kinds = f"{len(self.squares)} maximal difference type{'s' * (len(self.squares) != 1)}"
-        known = sum(self.occurs(one) for one in self.squares)
+        occurring = sum(self.occurs(norms) for norms in self.squares)
         footing = self.footing
-        if not self.exact and known:
-            footing = f"{known} known to occur, {len(self.squares) - known} upper bounds"
+        if not self.exact and occurring:
+            footing = f"{occurring} known to occur, {len(self.squares) - occurring} upper bounds"
         return f"{kinds} of {self.listed} ({footing}, by {self.method}): {self.reason}"
 
 
@@ -106,15 +106,23 @@ class NumberEnds:
     """
 
     def __init__(self, numbers: Sequence[Magnitude | None]) -> None:
-        grids = dict.fromkeys((one.column, one.step) for one in numbers if one is not None)
+        grids = dict.fromkeys(
+            (number.column, number.step) for number in numbers if number is not None
+        )
         choices = []
         for grid in grids:
-            same = [one for one in numbers if one is not None and (one.column, one.step) == grid]
-            choices.append(sorted({end for one in same for end in (one.lowest, one.highest)}))
+            same = [
+                number
+                for number in numbers
+                if number is not None and (number.column, number.step) == grid
+            ]
+            choices.append(
+                sorted({end for number in same for end in (number.lowest, number.highest)})
+            )
         rows = []
         for chosen in all_of(*choices):
             at = dict(zip(grids, chosen, strict=True))
-            rows.append([1 if one is None else _cut(at, one) for one in numbers])
+            rows.append([1 if number is None else _cut(at, number) for number in numbers])
         self.units = tuple(gcd(*column) or 1 for column in zip(*rows, strict=True))
         self.rows = [
             [value // unit for value, unit in zip(row, self.units, strict=True)] for row in rows
@@ -137,16 +145,16 @@ class NumberEnds:
         figures tell the table's counts.
         """
         squares, absolutes = [], []
-        for column, told in zip(zip(*self.rows, strict=True), settled, strict=True):
+        for column, fixed in zip(zip(*self.rows, strict=True), settled, strict=True):
             spread, most = max(column) - min(column), max(map(abs, column))
-            squares.append(a * a * (spread**2 if told else max(2 * most**2, spread**2)))
-            absolutes.append(a * spread if told else 2 * a * most)
+            squares.append(a * a * (spread**2 if fixed else max(2 * most**2, spread**2)))
+            absolutes.append(a * spread if fixed else 2 * a * most)
         return squares, absolutes
 
     def entering(self, rows: int) -> tuple[list[int], list[int]]:
         """The same if so many records are added or removed."""
         most = [max(map(abs, column)) for column in zip(*self.rows, strict=True)]
-        return [(rows * one) ** 2 for one in most], [rows * one for one in most]
+        return [(rows * number) ** 2 for number in most], [rows * number for number in most]
 
 
 def _cut(at: dict[tuple[str, Number], int], one: Magnitude) -> int:
@@ -183,8 +191,8 @@ def difference_types(
     array = ends.array
     norms = None if array is None else list_types(figures, tables, moves, array)
     if norms is not None:
-        known = _occurring(adjacency, figures, norms, tables, ends)
-        reason = _doubt(adjacency, figures, norms, known)
+        occurring = _occurring(adjacency, figures, norms, tables, ends)
+        reason = _doubt(adjacency, figures, norms, occurring)
         if not reason:
             why = f"{moves} people of one group make one replacement that moves every open table"
             if not ends.counts:
@@ -196,8 +204,8 @@ def difference_types(
     if listed is not None:
         return listed
     if norms is not None:
-        found = _result(workload, norms, False, "set partitions", reason, adjacency, ends)
-        return replace(found, occurring=known)
+        bounded = _result(workload, norms, False, "set partitions", reason, adjacency, ends)
+        return replace(bounded, occurring=occurring)
     settled = [figures.settle(table) for table in tables]
     norm = "2 a^2" if ends.counts else "the largest norm"
     why = f"too many difference types at {moves} records: {norm} for every table left open"
@@ -215,7 +223,7 @@ def joint_norm(adjacency: Adjacency, tables: Sequence[Measured], *, square: bool
     above those of the counts and of the sums, added.
     """
     counts = [(names, weight) for names, weight, number in tables if number is None]
-    sums = [one for one in tables if one[2] is not None]
+    sums = [table for table in tables if table[2] is not None]
     of_counts = adjacency.joint_l2_squared if square else adjacency.joint_l1
     if not sums:
         return of_counts(counts)
@@ -292,9 +300,9 @@ def _several_rows(adjacency: Adjacency, workload: Workload, ends: NumberEnds) ->
     names = {name for table in workload.tables for name in table}
     row_by_row = adjacency.row_by_row(names)
     if row_by_row is not None:
-        found = difference_types(row_by_row, workload)
-        why = f"as if every row were a person's own; {found.reason}"
-        return replace(found, exact=False, reason=why)
+        types = difference_types(row_by_row, workload)
+        why = f"as if every row were a person's own; {types.reason}"
+        return replace(types, exact=False, reason=why)
     c = adjacency.rows_apart(names)
     why = f"{c} rows may leave one cell of every table and as many enter another"
     settled = [False] * len(workload.tables)
@@ -311,7 +319,7 @@ def _uniform(
     exact: bool = False,
 ) -> DifferenceTypes:
     """One vector: the largest norms of every table."""
-    squares, absolutes = (tuple(one) for one in largest)
+    squares, absolutes = (tuple(norms) for norms in largest)
     method: Method = "listing" if exact else "bound"
     return DifferenceTypes(
         workload.tables,
@@ -363,7 +371,7 @@ def _occurring(
     def possible(moved: tuple[Margin, ...]) -> bool:
         return occurs(adjacency.figures, figures.names, moved, a)
 
-    known = set()
+    occurring = set()
     for power, vectors in ((2, maximal(norms.squares)), (1, maximal(norms.absolutes))):
         for vector in vectors:
             moved = tuple(table for table, norm in zip(tables, vector, strict=True) if norm)
@@ -371,13 +379,13 @@ def _occurring(
                 top = [2 * (a * abs(value)) ** power for value in row]
                 same = all(norm in (0, most) for norm, most in zip(vector, top, strict=True))
                 if same and (not moved or possible(moved)):
-                    known.add(vector)
+                    occurring.add(vector)
             for first, last in combinations(ends.rows, 2):
                 pairs = zip(first, last, strict=True)
                 other = tuple((a * abs(one - two)) ** power for one, two in pairs)
                 if other == vector and possible(()):
-                    known.add(vector)
-    return frozenset(known)
+                    occurring.add(vector)
+    return frozenset(occurring)
 
 
 def _listed(adjacency: Adjacency, workload: Workload, ends: NumberEnds) -> DifferenceTypes | None:
@@ -385,14 +393,14 @@ def _listed(adjacency: Adjacency, workload: Workload, ends: NumberEnds) -> Diffe
     if workload.schema.size(_domain(adjacency, workload)) > LARGEST_DOMAIN:
         return None
     queries = tuple(dict.fromkeys(total(by=names) for names in workload.tables))
-    found = adjacency.differences(queries)
-    if found is None:
+    differences = adjacency.differences(queries)
+    if differences is None:
         return None
-    norms = _norms_of(found, [queries.index(total(by=names)) for names in workload.tables])
+    norms = _norms_of(differences, [queries.index(total(by=names)) for names in workload.tables])
     why = "every difference of conforming tables was listed"
-    if not found.exact:
+    if not differences.exact:
         why = "every difference was listed, but sizes of groups or the pairs selected are not known"
-    return _result(workload, norms, found.exact, "listing", why, adjacency, ends)
+    return _result(workload, norms, differences.exact, "listing", why, adjacency, ends)
 
 
 def _norms_of(found: Differences, columns: Sequence[int]) -> TypeNorms:
@@ -400,8 +408,8 @@ def _norms_of(found: Differences, columns: Sequence[int]) -> TypeNorms:
     rows = np.zeros((1, len(columns), 2), dtype=np.int64)
     for start in range(0, len(found.rows), CHUNK):
         part = found.rows[start : start + CHUNK]
-        seen = [product(part, found.maps[k].T) for k in columns]
-        norms = [np.stack([(y * y).sum(axis=1), np.abs(y).sum(axis=1)], axis=1) for y in seen]
+        moved = [product(part, found.maps[k].T) for k in columns]
+        norms = [np.stack([(y * y).sum(axis=1), np.abs(y).sum(axis=1)], axis=1) for y in moved]
         rows = np.unique(np.concatenate([rows, np.stack(norms, axis=1)]), axis=0)
     return TypeNorms(rows[:, :, 0], rows[:, :, 1])
 
@@ -436,9 +444,9 @@ def maximal(rows: Ints) -> tuple[tuple[int, ...], ...]:
     """
     left = np.unique(rows, axis=0)
     left = left[np.lexsort((*(-left.T[::-1]), -left.sum(axis=1)))]
-    found = []
+    largest = []
     while len(left):
         best = left[0]
-        found.append(tuple(int(value) for value in best))
+        largest.append(tuple(int(value) for value in best))
         left = left[np.any(left > best, axis=1)]
-    return tuple(found)
+    return tuple(largest)

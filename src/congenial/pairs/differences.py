@@ -90,8 +90,8 @@ def _of_tables(of: Merged, norm: int) -> Ints | None:
     listed = None if of.tables is None else ListedDistances(of.tables, of.several)
     if listed is None or of.people is None or listed.tables.size > MOST_ENTRIES:
         return None
-    found = [listed.tables - table for table in listed.tables]
-    near = [u[np.abs(u).sum(axis=1) <= norm] for u in found]
+    differences = [listed.tables - table for table in listed.tables]
+    near = [u[np.abs(u).sum(axis=1) <= norm] for u in differences]
     return np.unique(np.concatenate(near), axis=0)
 
 
@@ -115,16 +115,16 @@ def _paired(figures: Ints, norm: int, most: int) -> Ints | None:
     group = group.reshape(-1)
     if int((np.bincount(group) ** 2).sum()) > MOST_PAIRS:
         return None
-    found = []
+    differences = []
     order = np.argsort(group, kind="stable")
     for same in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
-        held = sets[same]
-        people = held.sum(axis=1)
-        apart = (held > 0).astype(np.int16) @ (held > 0).astype(np.int16).T == 0
+        counts = sets[same]
+        people = counts.sum(axis=1)
+        apart = (counts > 0).astype(np.int16) @ (counts > 0).astype(np.int16).T == 0
         apart &= people[:, None] + people[None, :] <= norm
         up, down = np.nonzero(apart)
-        found.append(held[up] - held[down])
-    return np.concatenate(found).astype(np.int64)
+        differences.append(counts[up] - counts[down])
+    return np.concatenate(differences).astype(np.int64)
 
 
 def _multisets(size: int, people: int) -> Any:
@@ -161,16 +161,16 @@ def _allowed(of: Merged, rows: Ints, atom: Ints) -> tuple[Ints, bool]:
     people = np.where(groups.crossed, np.inf, groups.people)
     fits = np.all(left <= people[names], axis=1)
     exact = groups.known
-    for one in groups.crossings:
-        assert one.block.features is not None
-        for number, atoms in enumerate(one.block.atoms):
+    for crossing in groups.crossings:
+        assert crossing.block.features is not None
+        for number, atoms in enumerate(crossing.block.atoms):
             where = np.flatnonzero(np.isin(names, atoms))
-            level = one.block.features[np.searchsorted(atoms, names[where])]
-            for k, totals in enumerate(one.totals or ()):
-                held = np.zeros((len(rows), totals.shape[1]), dtype=np.int64)
-                np.add.at(held.T, level[:, k], left[:, where].T)
-                fits &= np.all(held <= totals[number], axis=1)
-        exact = exact and one.totals is not None
+            level = crossing.block.features[np.searchsorted(atoms, names[where])]
+            for k, totals in enumerate(crossing.totals or ()):
+                leaving = np.zeros((len(rows), totals.shape[1]), dtype=np.int64)
+                np.add.at(leaving.T, level[:, k], left[:, where].T)
+                fits &= np.all(leaving <= totals[number], axis=1)
+        exact = exact and crossing.totals is not None
     return rows[fits], exact
 
 

@@ -69,12 +69,12 @@ class Origin:
         if self.kind == "given":
             return "the distributions of the statistics are as stated"
         subsets = f"{self.replications:,} subsets of modelling data per scenario"
-        made = {
+        origins = {
             "fitted": f"normal distributions fitted to {subsets}",
             "empirical": f"empirical distributions of {subsets}",
             "moments": "normal distributions with the moments of random subsets of modelling data",
         }[self.kind]
-        return f"the statistics follow {made}"
+        return f"the statistics follow {origins}"
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,9 @@ class DistributionPairs(Pairs):
     def _check_regular(self, law: GaussianLaw) -> None:
         """Refuse a singular covariance, naming the statistics that make it so."""
         deviation = np.sqrt(np.maximum(np.diag(law.covariance), 0))
-        constant = [name for name, one in zip(self.statistics, deviation, strict=True) if one == 0]
+        constant = [
+            name for name, size in zip(self.statistics, deviation, strict=True) if size == 0
+        ]
         if constant:
             raise StructureError(
                 f"in law {law.label!r} the statistic {constant[0]!r} is constant.",
@@ -206,8 +208,8 @@ class DistributionPairs(Pairs):
             weight = np.abs(vectors[:, 0])
             involved = [
                 name
-                for name, one in zip(self.statistics, weight, strict=True)
-                if one > 0.1 * weight.max()
+                for name, size in zip(self.statistics, weight, strict=True)
+                if size > 0.1 * weight.max()
             ]
             raise StructureError(
                 f"in law {law.label!r} the covariance is singular: {', '.join(involved)} determine "
@@ -243,7 +245,7 @@ class DistributionPairs(Pairs):
             "metric": self.metric,
             "words": self.words,
             "statistics": list(self.statistics),
-            "definitions": [dict(one) for one in self.definitions],
+            "definitions": [dict(entry) for entry in self.definitions],
             "laws": [law.to_dict() for law in self.laws],
             "pairs": [list(pair) for pair in self.pairs],
             "hidden": self.hidden,
@@ -253,7 +255,7 @@ class DistributionPairs(Pairs):
                 "apart": self.origin.apart,
             },
             "records": self.records,
-            "change": [None if np.isinf(one) else one for one in self.change],
+            "change": [None if np.isinf(entry) else entry for entry in self.change],
             "spacing": list(self.spacing),
         }
 
@@ -264,12 +266,12 @@ class DistributionPairs(Pairs):
             return cls(
                 figures.schema,
                 tuple(data["statistics"]),
-                tuple(VectorLaw.from_dict(one) for one in data["laws"]),
+                tuple(VectorLaw.from_dict(entry) for entry in data["laws"]),
                 tuple((int(i), int(j)) for i, j in data["pairs"]),
                 data["hidden"],
                 Origin(**data["origin"]),
                 data["records"],
-                tuple(np.inf if one is None else float(one) for one in data["change"]),
+                tuple(np.inf if entry is None else float(entry) for entry in data["change"]),
                 tuple(map(float, data["spacing"])),
                 tuple(data["definitions"]),
             )
@@ -314,10 +316,10 @@ class DistributionPairs(Pairs):
         if self.gaussian:
             return self.equal_covariances
         for i, j in self.pairs:
-            one, other = self.laws[i], self.laws[j]
-            if not isinstance(one, DiscreteLaw) or not isinstance(other, DiscreteLaw):
+            law, other = self.laws[i], self.laws[j]
+            if not isinstance(law, DiscreteLaw) or not isinstance(other, DiscreteLaw):
                 return False
-            if not one.shifted_to(other):
+            if not law.shifted_to(other):
                 return False
         return True
 

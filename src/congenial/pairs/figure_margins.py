@@ -82,32 +82,34 @@ def figure_margins(figures: Figures, names: Sequence[str], *, people_kept: bool)
     total a figure by itself.
     """
     schema = figures.schema
-    known = [_margin_of(schema, names, ())] if people_kept else []
-    open_ = {one.label: _rectangle(schema, names, one) for one in figures.equalities}
+    margins = [_margin_of(schema, names, ())] if people_kept else []
+    open_ = {
+        statement.label: _rectangle(schema, names, statement) for statement in figures.equalities
+    }
     grown = True
     while grown:
         grown = False
         for label, figure in list(open_.items()):
-            if figure is not None and _completed(figure, known):
-                known.append(figure.margin())
+            if figure is not None and _completed(figure, margins):
+                margins.append(figure.margin())
                 del open_[label]
                 grown = True
-    return FigureMargins(tuple(names), _finest(known), tuple(open_))
+    return FigureMargins(tuple(names), _finest(margins), tuple(open_))
 
 
 def _completed(figure: _Rectangle, known: Sequence[Margin]) -> bool:
     """Whether the figure's full margin follows: all its coarser ones are known, or it has none."""
     needed = [figure.margin(without=attribute) for attribute in figure.parts]
-    return all(any(margin.refines(one) for margin in known) for one in needed)
+    return all(any(margin.refines(coarser) for margin in known) for coarser in needed)
 
 
 def _finest(margins: Sequence[Margin]) -> tuple[Margin, ...]:
     """Margins that no other one refines, each once."""
-    kept: list[Margin] = []
+    finest: list[Margin] = []
     for margin in sorted(dict.fromkeys(margins), key=lambda one: -one.size):
-        if not any(other.refines(margin) for other in kept):
-            kept.append(margin)
-    return tuple(kept)
+        if not any(other.refines(margin) for other in finest):
+            finest.append(margin)
+    return tuple(finest)
 
 
 def _rectangle(schema: Schema, names: Sequence[str], figure: Statement) -> _Rectangle | None:

@@ -79,10 +79,10 @@ class FiniteScenarios(Scenarios):
     conditioned: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        told = pairs_of(TEXT, listed(EXACT_NUMBER))
-        check_fields(self, GuaranteeError, databases=ROWS, tables=told, facts=NAMES)
+        labelled = pairs_of(TEXT, listed(EXACT_NUMBER))
+        check_fields(self, GuaranteeError, databases=ROWS, tables=labelled, facts=NAMES)
         check_secrets(self.secrets)
-        if not self.databases or len({len(one) for one in self.databases}) != 1:
+        if not self.databases or len({len(database) for database in self.databases}) != 1:
             raise GuaranteeError(
                 "all databases of a scenario table must have the same number of people.",
                 remedy="Write ABSENT for a person who is not in the data.",
@@ -106,8 +106,8 @@ class FiniteScenarios(Scenarios):
     ) -> FiniteScenarios:
         """From databases and masses; integers are weights, everything else must add up to one."""
         listing = tuple(databases) if isinstance(databases, Iterable) else databases
-        told = {"databases": listing, "tables": tables}
-        check_arguments("of", told, {"databases": ROWS, "tables": LABELLED}, GuaranteeError)
+        arguments = {"databases": listing, "tables": tables}
+        check_arguments("of", arguments, {"databases": ROWS, "tables": LABELLED}, GuaranteeError)
         rows = tuple(tuple(int(v) for v in row) for row in listing)
         return cls(rows, tuple((k, _shares(v)) for k, v in tables.items()), secrets)
 
@@ -123,8 +123,8 @@ class FiniteScenarios(Scenarios):
 
         The answers are 0, 1, ... unless named; name ABSENT among them for presence secrets.
         """
-        people = {len(given) for given in records.values()}
-        levels = {len(one) for given in records.values() for one in given}
+        people = {len(laws) for laws in records.values()}
+        levels = {len(law) for laws in records.values() for law in laws}
         if len(people) != 1 or len(levels) != 1:
             raise GuaranteeError(
                 "the scenarios differ in the number of people or of answers.",
@@ -138,15 +138,15 @@ class FiniteScenarios(Scenarios):
             )
         codes = tuple(answers) if answers is not None else tuple(range(levels.pop()))
         tables = {}
-        for label, given in records.items():
-            shares = [_shares(one) for one in given]
+        for label, laws in records.items():
+            shares = [_shares(law) for law in laws]
             tables[label] = [prod(choice, start=Fraction(1)) for choice in product(*shares)]
         return cls.of(product(codes, repeat=people.pop()), tables, secrets)
 
     @takes(GuaranteeError, fact=TEXT, holds=CALL)
     def given(self, fact: str, holds: Callable[[Database], bool]) -> FiniteScenarios:
         """The same scenarios once `fact` is public; each must give it a chance."""
-        keep = [i for i, one in enumerate(self.databases) if holds(one)]
+        keep = [i for i, database in enumerate(self.databases) if holds(database)]
         tables = []
         for label, masses in self.tables:
             total = sum((masses[i] for i in keep), Fraction(0))
@@ -208,14 +208,14 @@ class FiniteScenarios(Scenarios):
         whole = [*blocks, rest] if rest else list(blocks)
         if all(_factorises(table, whole) for _, table in self._laws()):
             return "blocks"
-        known = all(
+        given_secret = all(
             _factorises(_where(table, person, value), blocks)
             for _, table in self._laws()
             for person, pair in self._pairs()
             if _undecided(table, person, pair)
             for value in pair
         )
-        return "given the secret" if known else "none"
+        return "given the secret" if given_secret else "none"
 
     def _laws(self) -> Iterator[tuple[str, Table]]:
         for label, masses in self.tables:
@@ -225,11 +225,11 @@ class FiniteScenarios(Scenarios):
     def _pairs(self) -> Iterator[tuple[int, tuple[int, int]]]:
         """Person and the two answers; for presence secrets the second is ABSENT."""
         for person in range(self.people):
-            seen = sorted({one[person] for one in self.databases} - {ABSENT})
+            answers = sorted({database[person] for database in self.databases} - {ABSENT})
             if self.secrets == "presence":
-                yield from ((person, (value, ABSENT)) for value in seen)
+                yield from ((person, (value, ABSENT)) for value in answers)
             else:
-                yield from ((person, pair) for pair in combinations(seen, 2))
+                yield from ((person, pair) for pair in combinations(answers, 2))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -237,24 +237,24 @@ class FiniteScenarios(Scenarios):
             "kind": self.kind,
             "secrets": self.secrets,
             "facts": list(self.facts),
-            "databases": [list(one) for one in self.databases],
+            "databases": [list(database) for database in self.databases],
             "tables": {label: [str(m) for m in masses] for label, masses in self.tables},
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> FiniteScenarios:
         """Inverse of `to_dict`."""
-        made = cls.of(data["databases"], data["tables"], data["secrets"])
-        return replace(made, facts=tuple(data["facts"]))
+        scenarios = cls.of(data["databases"], data["tables"], data["secrets"])
+        return replace(scenarios, facts=tuple(data["facts"]))
 
 
 def _shares(masses: Sequence[Any]) -> tuple[Fraction, ...]:
     """Masses as rationals; integers are weights out of their sum."""
-    given = [rational(value) for value in masses]
-    total = sum(given, Fraction(0))
+    shares = [rational(value) for value in masses]
+    total = sum(shares, Fraction(0))
     if total and all(isinstance(value, Integral) for value in masses):
-        return tuple(value / total for value in given)
-    return tuple(given)
+        return tuple(value / total for value in shares)
+    return tuple(shares)
 
 
 def _words(person: int, pair: tuple[int, int]) -> str:
@@ -295,15 +295,17 @@ def _factorises(table: Table, blocks: Sequence[Collection[int]]) -> bool:
     joint: dict[tuple[Database, ...], Fraction] = defaultdict(Fraction)
     single: list[dict[Database, Fraction]] = [defaultdict(Fraction) for _ in parts]
     for row, mass in table.items():
-        seen = tuple(tuple(row[person] for person in part) for part in parts)
-        joint[seen] += mass
-        for one, value in zip(single, seen, strict=True):
-            one[value] += mass
+        parts_of_row = tuple(tuple(row[person] for person in part) for part in parts)
+        joint[parts_of_row] += mass
+        for law, value in zip(single, parts_of_row, strict=True):
+            law[value] += mass
     total = sum(table.values(), Fraction(0))
-    if len(joint) != prod(len(one) for one in single):
+    if len(joint) != prod(len(law) for law in single):
         return False  # some combination of possible parts is impossible
     return all(
         mass * total ** (len(parts) - 1)
-        == prod((one[value] for one, value in zip(single, seen, strict=True)), start=Fraction(1))
-        for seen, mass in joint.items()
+        == prod(
+            (law[value] for law, value in zip(single, parts_of_row, strict=True)), start=Fraction(1)
+        )
+        for parts_of_row, mass in joint.items()
     )

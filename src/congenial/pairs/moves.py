@@ -40,11 +40,11 @@ class Moves:
             total = sum((w * self._largest_norm(names) for names, w in releases), Fraction(0))
             return Supremum(total, len(releases) == 1 and self._attained(releases[0][0]))
         prices, of_atom = self._dearest(releases)
-        value, known = self._dearest_moves(prices, of_atom)
+        value, sure = self._dearest_moves(prices, of_atom)
         first = int(np.argmin(of_atom))
         together = bool(self.groups.people[first] >= self.moves) and self._at_once(first, releases)
         alone = len(releases) == 1 and (self.moves <= 2 or together)
-        return Supremum(value, known and (alone or together))
+        return Supremum(value, sure and (alone or together))
 
     def joint_l2_squared(self, releases: Sequence[Weighted]) -> Supremum:
         """sup over u of `sum_i w_i ||phi_i u||_2^2`.
@@ -57,8 +57,8 @@ class Moves:
             exact = len(releases) == 1 and self._few and self._attained(releases[0][0])
             return Supremum(total, exact)
         prices, of_atom = self._dearest(releases)
-        seen = np.array([price > 0 for price in prices])[of_atom]
-        movers = int(min(self.moves, self.groups.people[seen].sum()))
+        visible = np.array([price > 0 for price in prices])[of_atom]
+        movers = int(min(self.moves, self.groups.people[visible].sum()))
         if movers == 0:
             return Supremum(Fraction(0), True)
         dearest = np.flatnonzero(of_atom == of_atom.min())
@@ -107,7 +107,7 @@ class Moves:
             return 2 * self.moves
         if figures.structure == "general":
             return 2 * self.moves if self.moves > 1 else 0
-        return max(self._largest_norm_of(one) for one in self.groups.crossings)
+        return max(self._largest_norm_of(crossing) for crossing in self.groups.crossings)
 
     def _largest_norm_of(self, one: Crossing) -> int:
         """Largest norm of a kernel vector of the margins of one block of a kind; blocks add up no
@@ -150,7 +150,9 @@ class Moves:
             return False
         if self._inside_one_atom(names):
             return True
-        return self._shown_apart(names) and any(self._room(one) for one in self.groups.crossings)
+        return self._shown_apart(names) and any(
+            self._room(crossing) for crossing in self.groups.crossings
+        )
 
     def _inside_one_atom(self, names: tuple[str, ...]) -> bool:
         """Whether all can make the same move inside one atom, which the table shows.
@@ -161,12 +163,12 @@ class Moves:
         varies, people = self._varies(names), self.groups.people
         if np.any(varies & np.isfinite(people) & (people >= self.moves)):
             return True
-        for one in self.groups.crossings:
-            block = one.block
-            if one.totals is None or block.atoms.shape[1] != np.prod(block.levels):
+        for crossing in self.groups.crossings:
+            block = crossing.block
+            if crossing.totals is None or block.atoms.shape[1] != np.prod(block.levels):
                 continue
             assert block.features is not None
-            levels = zip(one.totals, block.features.T, strict=True)
+            levels = zip(crossing.totals, block.features.T, strict=True)
             most = np.min([total[:, level] for total, level in levels], axis=0)
             if np.any(varies[block.atoms] & (most >= self.moves)):
                 return True
@@ -179,14 +181,14 @@ class Moves:
         margins, norm = one.margins, self._norms(one)
         odd = norm % 4 > 0
         need = np.where((norm <= 6) & (margins == 2), 1, norm // 2)  # people on each level used
-        shown = np.stack(
+        wide = np.stack(
             [np.count_nonzero(level >= need[:, np.newaxis], axis=1) for level in one.totals]
         )
         changed = np.where(odd & (margins > 2), 3, 2)
         levels = np.where(odd & (margins <= 2), 3, 2)
-        enough = (shown >= levels).sum(axis=0) >= changed
+        enough = (wide >= levels).sum(axis=0) >= changed
         largest = max(map(self._largest_norm_of, self.groups.crossings))
-        return bool(np.any((shown.min(axis=0) >= 1) & enough & (norm == largest)))
+        return bool(np.any((wide.min(axis=0) >= 1) & enough & (norm == largest)))
 
     def _shown_apart(self, names: tuple[str, ...]) -> bool:
         """Whether every atom shows one released cell, no two atoms the same one, and figures are
@@ -197,11 +199,13 @@ class Moves:
         figures = self.groups.figures
         if not np.all(figures.matrix.data == 1) or np.any(self._varies(names)):
             return False
-        seen = images(figures, names)
-        first = np.full(seen.keys, -1, dtype=np.int64)  # some atom that each released cell shows
+        released = images(figures, names)
+        first = np.full(
+            released.keys, -1, dtype=np.int64
+        )  # some atom that each released cell shows
         cells = figures.atoms >= 0
-        first[seen.key[cells]] = figures.atoms[cells]
-        return bool(np.all(first[seen.key[cells]] == figures.atoms[cells]))
+        first[released.key[cells]] = figures.atoms[cells]
+        return bool(np.all(first[released.key[cells]] == figures.atoms[cells]))
 
     # ---- moves inside atoms ------------------------------------------------------------------
 
@@ -215,16 +219,16 @@ class Moves:
     def _dearest_moves(self, prices: list[Fraction], of_atom: Any) -> tuple[Fraction, bool]:
         """Twice the price of the dearest moves, and whether those who make them surely exist."""
         people = self.groups.people
-        left, value, known = self.moves, Fraction(0), True
+        left, value, sure = self.moves, Fraction(0), True
         for rank, price in enumerate(prices):
             for atom in np.flatnonzero((of_atom == rank) & (people > 0)):
                 if left == 0:
-                    return value, known
+                    return value, sure
                 movers = int(min(left, people[atom]))
                 value += 2 * movers * price
                 left -= movers
-                known = known and (movers == 0 or self._known(int(atom)))
-        return value, known
+                sure = sure and (movers == 0 or self._known(int(atom)))
+        return value, sure
 
     def _dearest(self, releases: Sequence[Weighted]) -> tuple[list[Fraction], Any]:
         """Weights of the releases in which some move inside an atom can be seen: all that occur,
@@ -235,7 +239,7 @@ class Moves:
         patterns, of_atom = np.unique(sees, axis=0, return_inverse=True)
         weights = [w for _, w in releases]
         prices = [
-            sum((w for w, seen in zip(weights, row, strict=True) if seen), Fraction(0))
+            sum((w for w, visible in zip(weights, row, strict=True) if visible), Fraction(0))
             for row in patterns
         ]
         ranked = sorted(set(prices), reverse=True)
@@ -257,9 +261,9 @@ class Moves:
         cells = np.flatnonzero(figures.atoms == atom)
         together = np.ones(len(cells), dtype=bool)
         for names, _ in releases:
-            seen = images(figures, names)
-            if self._varies(names)[atom] and seen.other == 1:
-                together &= seen.key[cells] != seen.key[cells[0]]
+            released = images(figures, names)
+            if self._varies(names)[atom] and released.other == 1:
+                together &= released.key[cells] != released.key[cells[0]]
         return bool(np.any(together))
 
 
@@ -271,8 +275,8 @@ def _shows_several(figures: Figures, names: tuple[str, ...]) -> Any:
     others = schema.size([name for name in names if name not in inside])
     several = (first >= 0) & (others > 1)
     apart = schema.size(inside) == len(atoms)  # every cell of the figures shows cells of its own
-    shown = first if apart else key_of(figures, names, np.maximum(first, 0))
+    first_key = first if apart else key_of(figures, names, np.maximum(first, 0))
     for cells in stretches(len(atoms)):
         atom, key = atoms[cells], cells if apart else key_of(figures, names, cells)
-        several[atom[(atom >= 0) & (key != shown[atom])]] = True
+        several[atom[(atom >= 0) & (key != first_key[atom])]] = True
     return several

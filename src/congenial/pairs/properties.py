@@ -51,7 +51,7 @@ class Scenario:
 
     def sizes(self, records: int) -> tuple[int, ...]:
         """Records in each group, and in none; refused where a share is not a whole number."""
-        found = []
+        sizes = []
         for condition, value in self.shares:
             size = value * records
             if size.denominator != 1:
@@ -60,8 +60,8 @@ class Scenario:
                     f"{records} records cannot have a share of {written(value)} with {condition}.",
                     remedy=f"The nearest shares are {low}/{records} and {high}/{records}.",
                 )
-            found.append(int(size))
-        return (*found, records - sum(found))
+            sizes.append(int(size))
+        return (*sizes, records - sum(sizes))
 
 
 @dataclass(frozen=True)
@@ -77,22 +77,24 @@ class Property:
     def __post_init__(self) -> None:
         if not self.pairs:
             raise StructureError("there are no two scenarios to hide.", remedy="Give a pair.")
-        for one, other in self.pairs:
-            if one == other:
+        for scenario, other in self.pairs:
+            if scenario == other:
                 raise StructureError(
-                    f"a pair has gap 0: in both scenarios {one.words}.",
+                    f"a pair has gap 0: in both scenarios {scenario.words}.",
                     remedy="Give two scenarios that differ.",
                 )
 
     @property
     def scenarios(self) -> tuple[Scenario, ...]:
         """Every scenario once, in order of first appearance."""
-        return tuple(dict.fromkeys(one for pair in self.pairs for one in pair))
+        return tuple(dict.fromkeys(scenario for pair in self.pairs for scenario in pair))
 
     @property
     def conditions(self) -> tuple[str, ...]:
         """Every condition once."""
-        return tuple(dict.fromkeys(text for one in self.scenarios for text, _ in one.shares))
+        return tuple(
+            dict.fromkeys(text for scenario in self.scenarios for text, _ in scenario.shares)
+        )
 
 
 def share(
@@ -156,9 +158,9 @@ def _apart(distance: Fraction, condition: str) -> None:
 
 def scenarios(*pairs: tuple[Mapping[str, Any], Mapping[str, Any]]) -> Property:
     """Hide which of two scenarios holds, for each pair; a scenario maps condition to share."""
-    read = tuple((_scenario(one), _scenario(other)) for one, other in pairs)
-    told = "; ".join(f"one in which {a.words} and one in which {b.words}" for a, b in read[:4])
-    return Property(read, told + ("; and further such pairs" if len(read) > 4 else ""))
+    read = tuple((_scenario(first), _scenario(other)) for first, other in pairs)
+    words = "; ".join(f"one in which {a.words} and one in which {b.words}" for a, b in read[:4])
+    return Property(read, words + ("; and further such pairs" if len(read) > 4 else ""))
 
 
 def _scenario(shares: Mapping[str, Any]) -> Scenario:
@@ -171,10 +173,10 @@ def together(*properties: Property) -> Property:
     Each pair is one that some property names, each once. That two properties change at the same
     time is hidden only if a property of its own says so.
     """
-    for one in properties:
-        expect(one, Property, "a property", "Use share(...) or scenarios(...).", StructureError)
-    pairs = tuple(dict.fromkeys(pair for one in properties for pair in one.pairs))
-    return Property(pairs, ", or ".join(one.words for one in properties))
+    for hidden in properties:
+        expect(hidden, Property, "a property", "Use share(...) or scenarios(...).", StructureError)
+    pairs = tuple(dict.fromkeys(pair for hidden in properties for pair in hidden.pairs))
+    return Property(pairs, ", or ".join(hidden.words for hidden in properties))
 
 
 def read_property(spec: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Property:
@@ -187,16 +189,16 @@ def read_property(spec: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Prop
         expect(spec, (list, tuple), "protect", "State a share and two values.", PlanError)
         if not spec:
             raise PlanError("protect is empty.", remedy="State a share and two values.")
-        for one in spec:
-            expect(one, Mapping, "an entry of protect", "Give a table of keys.", PlanError)
-        return together(*(read_property(one) for one in spec))
+        for entry in spec:
+            expect(entry, Mapping, "an entry of protect", "Give a table of keys.", PlanError)
+        return together(*(read_property(entry) for entry in spec))
     keys = set(spec)
     if keys == {"share", "between", "and"}:
         return share(spec["share"], between=(spec["between"], spec["and"]))
     if keys == {"share", "values", "gap"}:
         return share(spec["share"], values=spec["values"], gap=spec["gap"])
     if keys == {"scenarios"}:
-        return scenarios(*((one, other) for one, other in spec["scenarios"]))
+        return scenarios(*((entry, other) for entry, other in spec["scenarios"]))
     raise PlanError(
         f"protect has the keys {', '.join(sorted(map(str, keys))) or 'none'}.",
         remedy="Give share with between and 'and', share with values and gap, or scenarios.",

@@ -135,8 +135,8 @@ class IndependentRecords(Scenarios):
                 "the ordinary sensitivity of the statistic is not stated.",
                 remedy="Give IndependentRecords(sensitivity=...), or use level 'database'.",
             )
-        known = Fraction(1) if level == "database" else self.sensitivity
-        yield Conditionals(SECRET_WORDS[self.secrets], self.kind, known=known)
+        distance = Fraction(1) if level == "database" else self.sensitivity
+        yield Conditionals(SECRET_WORDS[self.secrets], self.kind, known=distance)
 
     def independence(self, blocks: Sequence[Collection[int]]) -> Independence:
         """Always."""
@@ -145,8 +145,8 @@ class IndependentRecords(Scenarios):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        told = None if self.sensitivity is None else str(self.sensitivity)
-        return {"kind": self.kind, "secrets": self.secrets, "sensitivity": told}
+        sensitivity = None if self.sensitivity is None else str(self.sensitivity)
+        return {"kind": self.kind, "secrets": self.secrets, "sensitivity": sensitivity}
 
 
 def _stated(value: Any) -> bool:
@@ -210,8 +210,8 @@ class StatedLaws(Scenarios):
 
     def to_dict(self) -> dict[str, Any]:
         """Words and a digest: the laws themselves are not written down."""
-        told = {"told": self.told, "secrets": self.secrets, "facts": list(self.facts)}
-        return {"kind": self.kind, "digest": self.digest} | told
+        stated = {"told": self.told, "secrets": self.secrets, "facts": list(self.facts)}
+        return {"kind": self.kind, "digest": self.digest} | stated
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> StatedLaws:
@@ -267,7 +267,7 @@ class CountRule:
     def __call__(self, database: tuple[int, ...]) -> bool:
         """Whether the number of ones in the database satisfies it."""
         low, high = self.range(len(database))
-        return low <= sum(one == 1 for one in database) <= high
+        return low <= sum(answer == 1 for answer in database) <= high
 
 
 def k_anonymity(k: int) -> CountRule:
@@ -342,10 +342,10 @@ class BoundedCounts(Scenarios):
             return
         low, high = self.rule.range(self.n)
         if level == "query":
-            known = 0 if low == high else 1
+            distance = 0 if low == high else 1
         else:
-            known = 1 if (low, high) == (0, self.n) else 2
-        yield Conditionals("one person's answer", self.kind, known=Fraction(known))
+            distance = 1 if (low, high) == (0, self.n) else 2
+        yield Conditionals("one person's answer", self.kind, known=Fraction(distance))
 
     def independence(self, blocks: Sequence[Collection[int]]) -> Independence:
         """Only if the rule excludes nothing."""
@@ -421,8 +421,8 @@ class DependentCounts(Scenarios):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        told = {"kind": self.kind, "n": self.n, "z0": str(self.z0), "z1": str(self.z1)}
-        return told | ({"alike": True} if self.alike else {})
+        stated = {"kind": self.kind, "n": self.n, "z0": str(self.z0), "z1": str(self.z1)}
+        return stated | ({"alike": True} if self.alike else {})
 
 
 @dataclass(frozen=True)
@@ -486,18 +486,18 @@ class ConditionalNormal(Scenarios):
         Fraction(2, 17)
         """
         s2, m = rational(variance), rational(variance) / n
-        a, b = ([rational(v) for v in one] for one in (with_record, with_mean))
+        a, b = ([rational(v) for v in covariances] for covariances in (with_record, with_mean))
         by_a, by_b = _solved(public_covariance, [a, b])
-        known, shared = _dot(a, by_a), _dot(b, by_a)
-        if (m - _dot(b, by_b)) * (s2 - known) < (m - shared) ** 2:
+        explained, shared = _dot(a, by_a), _dot(b, by_a)
+        if (m - _dot(b, by_b)) * (s2 - explained) < (m - shared) ** 2:
             raise GuaranteeError(
                 "no normal distribution has these covariances: their matrix has a negative "
                 "eigenvalue.",
                 remedy="Check the covariances of a record and of the mean with the public figures.",
             )
-        if not known:
+        if not explained:
             return cls(n, s2, Fraction(1), Fraction(0), Fraction(0), rational(diameter))
-        return cls(n, s2, known, known, shared, rational(diameter))
+        return cls(n, s2, explained, explained, shared, rational(diameter))
 
     @property
     def _left(self) -> Fraction:
@@ -535,8 +535,8 @@ class ConditionalNormal(Scenarios):
                 "compared.",
                 remedy="Use level 'query'.",
             )
-        known = abs(self.coefficient) * self.diameter
-        yield Conditionals(f"two values {self.diameter} apart", self.kind, known=known)
+        distance = abs(self.coefficient) * self.diameter
+        yield Conditionals(f"two values {self.diameter} apart", self.kind, known=distance)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -620,8 +620,8 @@ def given_means(
     >>> [one.coefficient for one in given_means(4, 4, 1, [everybody])]
     [Fraction(1, 7)]
     """
-    groups = [one for one in means if one.people != n]
-    outside = n - sum(one.people for one in groups)
+    groups = [mean for mean in means if mean.people != n]
+    outside = n - sum(mean.people for mean in groups)
     if outside < 0:
         raise GuaranteeError(
             f"the public means are of {n - outside} people in separate groups, but there are {n} "
@@ -643,7 +643,7 @@ def _one_kind(
     """The belief about a person who is in the group `own`, and in every mean of all."""
     if not means:
         return ConditionalNormal(n, s2, Fraction(1), Fraction(0), Fraction(0), diameter)
-    with_record = [s2 / one.people if one.people == n or one is own else 0 for one in means]
+    with_record = [s2 / mean.people if mean.people == n or mean is own else 0 for mean in means]
     covariance = [[_covariance(n, s2, a, b) for b in means] for a in means]
     return ConditionalNormal.given_several(
         n, s2, covariance, with_record, [s2 / n] * len(means), diameter

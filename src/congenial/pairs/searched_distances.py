@@ -116,14 +116,14 @@ class ListedDistances:
     @cached_property
     def _gaps(self) -> list[int]:
         """For each table: distance from any database that has it to the nearest other database."""
-        found = []
+        gaps = []
         for z, u in self._from_each():
             norms = np.abs(u).sum(axis=1)
             options = [int(norms[norms > 0].min()) // 2] if np.any(norms) else []
             options += [1] if np.any(self.several & (z > 0)) else []
             options += [2] if np.count_nonzero(z) > 1 else []  # two people change places
-            found.append(min(options, default=0))
-        return found
+            gaps.append(min(options, default=0))
+        return gaps
 
     @cached_property
     def generating(self) -> int:
@@ -269,18 +269,18 @@ class _Programme:
         cost = np.zeros(self.size)
         cost[objective[0]] = objective[1]
         limits = np.array(self.limits)
-        found = milp(
+        solution = milp(
             cost,
             constraints=LinearConstraint(matrix, limits[:, 0], limits[:, 1]),
             integrality=np.ones(self.size),
             bounds=Bounds(0, np.concatenate(self.high)),
             options={"node_limit": NODES, "mip_rel_gap": 0},
         )
-        if found.status == 2:
+        if solution.status == 2:
             return None
-        if found.status != 0:
+        if solution.status != 0:
             raise GaveUp
-        return np.asarray(np.rint(found.x), dtype=np.int64)
+        return np.asarray(np.rint(solution.x), dtype=np.int64)
 
 
 def able(of: Merged) -> bool:
@@ -340,10 +340,10 @@ def _unhelped(
         else:  # one record more unless the person is among those who move
             left = np.flatnonzero(move < 0)
             programme.require(*terms, (source[left], -ones[left]), least=-1)
-    found = programme.solve((z[:0], ones[:0]))
-    if found is None:
+    solution = programme.solve((z[:0], ones[:0]))
+    if solution is None:
         return None
-    return found[z], int(found[source].argmax()), int(found[target].argmax())
+    return solution[z], int(solution[source].argmax()), int(solution[target].argmax())
 
 
 def _fails(programme: _Programme, of: Merged, z: Ints, move: Ints) -> Ints:
@@ -353,10 +353,10 @@ def _fails(programme: _Programme, of: Merged, z: Ints, move: Ints) -> Ints:
     effect = of.least @ move
     bound = np.flatnonzero(effect < 0)
     switches = programme.variables(np.ones(len(taken) + len(bound), dtype=np.int64))
-    one = np.int64(1)
+    unit = np.int64(1)
     for switch, j in zip(switches[: len(taken)], taken, strict=True):
         limit = int(-move[j]) - 1  # too few people in j
-        programme.require((z[j], one), (switch, of.most[j] - limit), most=int(of.most[j]))
+        programme.require((z[j], unit), (switch, of.most[j] - limit), most=int(of.most[j]))
     dense = of.least.toarray()
     for switch, i in zip(switches[len(taken) :], bound, strict=True):
         most = int(np.maximum(dense[i], 0) @ of.most)
@@ -375,17 +375,17 @@ def _cheapest(of: Merged, table: Ints, source: int, target: int, tables_only: bo
     if not tables_only:
         wanted[target] += 1
         wanted[source] -= 1
-    one = np.int64(1)
+    unit = np.int64(1)
     programme.conform(z, of)
     programme.require((z, np.ones(of.atoms, dtype=np.int64)), least=table.sum(), most=table.sum())
-    programme.require((z[target], one), least=1)
+    programme.require((z[target], unit), least=1)
     for j in range(of.atoms):
-        programme.require((z[j], one), (gap[j], -one), most=int(wanted[j]))
-        programme.require((z[j], one), (gap[j], one), least=int(wanted[j]))
-    found = programme.solve((gap, np.ones(of.atoms, dtype=np.int64)))
-    if found is None:
+        programme.require((z[j], unit), (gap[j], -unit), most=int(wanted[j]))
+        programme.require((z[j], unit), (gap[j], unit), least=int(wanted[j]))
+    solution = programme.solve((gap, np.ones(of.atoms, dtype=np.int64)))
+    if solution is None:
         return None
-    move = found[z] - table
+    move = solution[z] - table
     if np.any(of.equal @ move):
         raise GaveUp  # the solver's tolerance was too wide
     return move
@@ -436,5 +436,5 @@ def _outside(of: Merged, form: Missing) -> Ints | None:
         minus = np.array([-1])
         programme.require((rest, -minus), least=1)
         programme.require(*value, (times, form.modulus * minus), (rest, minus), least=0, most=0)
-    found = programme.solve((gap, ones))
-    return None if found is None else found[left] - found[right]
+    solution = programme.solve((gap, ones))
+    return None if solution is None else solution[left] - solution[right]

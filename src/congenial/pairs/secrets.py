@@ -69,8 +69,8 @@ class SecretPairs(Pairs):
         if isinstance(self.scenarios, Scenarios):
             object.__setattr__(self, "scenarios", (self.scenarios,))
         expect(self.scenarios, (tuple, list), "scenarios", BELIEFS, GuaranteeError)
-        for one in self.scenarios:
-            expect(one, Scenarios, "a scenario", BELIEFS, GuaranteeError)
+        for scenario in self.scenarios:
+            expect(scenario, Scenarios, "a scenario", BELIEFS, GuaranteeError)
         if not self.scenarios:
             raise GuaranteeError(
                 "without scenarios nothing is promised.", remedy="State one belief."
@@ -79,7 +79,7 @@ class SecretPairs(Pairs):
             raise GuaranteeError(
                 f"level = '{self.level}' is not known.", remedy=f"Use {' or '.join(LEVELS)}."
             )
-        if len({one.secrets for one in self.scenarios}) != 1:
+        if len({scenario.secrets for scenario in self.scenarios}) != 1:
             raise GuaranteeError(
                 "the scenarios hide different things (what a person answered, and whether they "
                 "are in the data).",
@@ -100,8 +100,8 @@ class SecretPairs(Pairs):
         figures = [*self.figures.equalities, *self.figures.bounds]
         if self.secrets == "replace-one":
             figures = [s for s in figures if s.terms != PEOPLE or s.by]
-        if figures and not all(one.conditioned for one in self.scenarios):
-            kind = next(one.kind for one in self.scenarios if not one.conditioned)
+        if figures and not all(scenario.conditioned for scenario in self.scenarios):
+            kind = next(scenario.kind for scenario in self.scenarios if not scenario.conditioned)
             raise GuaranteeError(
                 f"given '{figures[0].label}' records are not independent, and no formula says how "
                 f"far one answer moves the others in scenarios of kind '{kind}'.",
@@ -139,14 +139,14 @@ class SecretPairs(Pairs):
     @property
     def facts(self) -> tuple[str, ...]:
         """Everything public that the promise takes as known."""
-        told = [s.label for s in (*self.figures.equalities, *self.figures.bounds)]
-        told += [fact for one in self.scenarios for fact in one.facts]
-        return tuple(dict.fromkeys([*self.given, *told]))
+        labels = [s.label for s in (*self.figures.equalities, *self.figures.bounds)]
+        labels += [fact for scenario in self.scenarios for fact in scenario.facts]
+        return tuple(dict.fromkeys([*self.given, *labels]))
 
     @property
     def words(self) -> str:
         """The pairs that must look alike, as a clause of the promise."""
-        beliefs = "; or that ".join(dict.fromkeys(one.belief for one in self.scenarios))
+        beliefs = "; or that ".join(dict.fromkeys(scenario.belief for scenario in self.scenarios))
         knows = f"knows the public figures ({'; '.join(self.facts)}) and " if self.facts else ""
         who = f"somebody who {knows}believes that {beliefs}"
         return f"{SECRET_WORDS[self.secrets]}, as seen by {who}"
@@ -164,17 +164,17 @@ class SecretPairs(Pairs):
     @property
     def excluded(self) -> tuple[str, ...]:
         """Secret pairs left out, because a scenario gives one of them probability 0 or 1."""
-        return tuple(pair for one in self.scenarios for pair in one.excluded)
+        return tuple(pair for scenario in self.scenarios for pair in scenario.excluded)
 
     def conditionals(self, query: Query | None = None) -> Iterator[Conditionals]:
         """The pairs of laws that must look alike, of all scenarios."""
-        for one in self.scenarios:
-            yield from one.conditionals(self.level, query)
+        for scenario in self.scenarios:
+            yield from scenario.conditionals(self.level, query)
 
     def independence(self, *blocks: Collection[int]) -> Independence:
         """The weakest statement about the blocks that holds in every scenario."""
         order: tuple[Independence, ...] = ("blocks", "given the secret", "none")
-        return max((one.independence(blocks) for one in self.scenarios), key=order.index)
+        return max((scenario.independence(blocks) for scenario in self.scenarios), key=order.index)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -182,14 +182,14 @@ class SecretPairs(Pairs):
             "metric": self.metric,
             "level": self.level,
             "given": list(self.given),
-            "scenarios": [one.to_dict() for one in self.scenarios],
+            "scenarios": [scenario.to_dict() for scenario in self.scenarios],
             "words": self.words,
         }
 
     @classmethod
     def from_dict(cls, figures: Figures, data: Mapping[str, Any]) -> SecretPairs:
         """Inverse of `to_dict`, given the figures (with their schema) written beside it."""
-        scenarios = tuple(read_scenarios(one) for one in data["scenarios"])
+        scenarios = tuple(read_scenarios(entry) for entry in data["scenarios"])
         published = figures if figures.statements else None
         return cls(figures.schema, scenarios, tuple(data["given"]), data["level"], published)
 

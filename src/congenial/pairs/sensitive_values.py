@@ -67,10 +67,10 @@ class SensitiveValues(PublishedPairs):
     def words(self) -> str:
         """The pairs that must look alike, as a clause of the promise."""
         impossible = self.published.zeros
-        kept = ", both without what is impossible by definition" if impossible else ""
+        without = ", both without what is impossible by definition" if impossible else ""
         return (
             f"two datasets with the same {', '.join(self.public)} for everybody that differ in one "
-            f"person's {', '.join(self.sensitive)}{kept}"
+            f"person's {', '.join(self.sensitive)}{without}"
         )
 
     @property
@@ -108,8 +108,10 @@ def values_given_public(
     about = Cells(figures.schema, (*figures.equalities, *figures.bounds)).bases
     if not public or set(about) & set(drawn):
         return None
-    known = {*public, *about}
-    return SensitiveValues(figures, tuple(name for name in figures.schema.names if name in known))
+    public_columns = {*public, *about}
+    return SensitiveValues(
+        figures, tuple(name for name in figures.schema.names if name in public_columns)
+    )
 
 
 def refuse_unpublished(figures: Figures, public: tuple[str, ...]) -> None:

@@ -74,25 +74,25 @@ def list_types(
     `ends`: the numbers that a record may have, a row for each choice and a column for each table,
     which sums them; None: every table counts.
     """
-    seen = [counted_part(figures, table) for table in tables]
+    counted = [counted_part(figures, table) for table in tables]
     if ends is None:
         ends = np.ones((1, len(tables)), dtype=np.int64)
     assignments = len(ends) ** (2 * a)
     if a > MOST_RECORDS or assignments * len(tables) > MOST_NORMS:
         return None
-    margins = list(dict.fromkeys([*figures.margins, *(one.margin for one in seen)]))
+    margins = list(dict.fromkeys([*figures.margins, *(part.margin for part in counted)]))
     states = _states(figures, margins, a)
     if states is None or len(states) * assignments * len(tables) > MOST_NORMS:
         return None
-    if not seen:
+    if not counted:
         return TypeNorms(np.zeros((1, 0), np.int64), np.zeros((1, 0), np.int64))
     norms, chosen = _Norms(a), np.array(list(product(range(len(ends)), repeat=2 * a)))
     columns = [
-        norms.of(states[:, margins.index(one.margin)], one.apart, ends[chosen, b])
-        for b, one in enumerate(seen)
+        norms.of(states[:, margins.index(part.margin)], part.apart, ends[chosen, b])
+        for b, part in enumerate(counted)
     ]
     both = np.stack([np.stack(c, axis=2) for c in columns], axis=2)
-    both = np.unique(both.reshape(-1, len(seen), 2), axis=0)
+    both = np.unique(both.reshape(-1, len(counted), 2), axis=0)
     return TypeNorms(both[:, :, 0], both[:, :, 1])
 
 
@@ -103,14 +103,14 @@ def counted_part(figures: FigureMargins, table: Margin) -> Seen:
     table still tells (the only choice where partitions nest; any choice is an upper bound).
     """
     partitions, apart = [], False
-    for attribute, shown in enumerate(table.partitions):
-        part = shown
-        if not figures.cover(attribute, shown):
+    for attribute, partition in enumerate(table.partitions):
+        part = partition
+        if not figures.cover(attribute, partition):
             apart = True
             counted = {margin.partitions[attribute] for margin in figures.margins}
-            coarser = [one for one in counted if shown.refines(one)]
-            whole = Partition.whole(len(shown.blocks))
-            part = max(coarser, key=lambda one: (one.size, one.blocks), default=whole)
+            coarser = [coarse for coarse in counted if partition.refines(coarse)]
+            whole = Partition.whole(len(partition.blocks))
+            part = max(coarser, key=lambda coarse: (coarse.size, coarse.blocks), default=whole)
         partitions.append(part)
     return Seen(Margin(tuple(partitions)), apart)
 
@@ -124,7 +124,9 @@ def _states(figures: FigureMargins, margins: Sequence[Margin], a: int) -> Masks 
     Attributes are added one by one; a figure is imposed as soon as all its attributes are there.
     """
     used = [_used(margins, k) for k in range(len(figures.names))]
-    order = sorted((k for k, one in enumerate(used) if one), key=lambda k: (-len(used[k]), k))
+    order = sorted(
+        (k for k, partitions in enumerate(used) if partitions), key=lambda k: (-len(used[k]), k)
+    )
     state = np.full((1, len(margins)), _everything(a), dtype=np.uint64)
     for step, attribute in enumerate(order):
         options = _assignments(used[attribute], a, first=step == 0, most=MOST_STATES // len(state))
@@ -146,8 +148,11 @@ def _states(figures: FigureMargins, margins: Sequence[Margin], a: int) -> Masks 
 
 def _used(margins: Sequence[Margin], attribute: int) -> list[Partition]:
     """Partitions of an attribute that occur, finest first; one block is left out."""
-    found = {margin.partitions[attribute] for margin in margins}
-    return sorted((one for one in found if one.size > 1), key=lambda one: (-one.size, one.blocks))
+    occurring = {margin.partitions[attribute] for margin in margins}
+    return sorted(
+        (partition for partition in occurring if partition.size > 1),
+        key=lambda partition: (-partition.size, partition.blocks),
+    )
 
 
 def _position(used: Sequence[Partition], partition: Partition) -> int:
@@ -166,20 +171,20 @@ def _assignments(
     It has no more parts than there are blocks of levels. Records of a sign can be renumbered, so
     the very first set partition has a fixed form.
     """
-    found: list[tuple[int, ...]] = [()]
+    assignments: list[tuple[int, ...]] = [()]
     for k, partition in enumerate(used):
         finer = [i for i in range(k) if used[i].refines(partition)]
-        known = representatives(a) if first and not k else balanced_partitions(a)
-        choices = [mask for mask, parts in known.items() if parts <= partition.size]
-        found = [
+        balanced = representatives(a) if first and not k else balanced_partitions(a)
+        choices = [mask for mask, parts in balanced.items() if parts <= partition.size]
+        assignments = [
             (*chosen, mask)
-            for chosen in found
+            for chosen in assignments
             for mask in choices
             if all(chosen[i] & mask == chosen[i] for i in finer)
         ]
-        if len(found) > most:
+        if len(assignments) > most:
             return None
-    return found
+    return assignments
 
 
 # ---- balanced set partitions ---------------------------------------------------------------------
@@ -204,11 +209,11 @@ def balanced_partitions(a: int) -> Mapping[int, int]:
 @lru_cache(maxsize=8)
 def representatives(a: int) -> Mapping[int, int]:
     """One balanced set partition for each list of sizes of the parts."""
-    found: dict[tuple[int, ...], int] = {}
+    by_sizes: dict[tuple[int, ...], int] = {}
     for parts in _growth_strings(a):
         sizes = tuple(sorted(np.bincount(parts).tolist()))
-        found.setdefault(sizes, _mask([*parts, *parts]))
-    return {mask: len(sizes) for sizes, mask in found.items()}
+        by_sizes.setdefault(sizes, _mask([*parts, *parts]))
+    return {mask: len(sizes) for sizes, mask in by_sizes.items()}
 
 
 def _growth_strings(a: int) -> Iterator[tuple[int, ...]]:
@@ -253,7 +258,7 @@ class _Norms:
         together, signed = self._together(unique).astype(np.int64), self.signs * numbers
         if apart:
             sides = (np.maximum(signed, 0), np.maximum(-signed, 0))
-            squares = sum(np.einsum("xr,urs,xs->ux", one, together, one) for one in sides)
+            squares = sum(np.einsum("xr,urs,xs->ux", side, together, side) for side in sides)
             absolutes = np.broadcast_to(np.abs(signed).sum(axis=1), squares.shape)
         else:
             net = np.einsum("urs,xs->uxr", together, signed)  # of the cell that each record is in
@@ -265,12 +270,12 @@ class _Norms:
 
     def _together(self, masks: Masks) -> Any:
         """Which records share a cell, as one symmetric matrix per mask."""
-        found = np.zeros((len(masks), 2 * self.a, 2 * self.a), dtype=bool)
-        found[:, range(2 * self.a), range(2 * self.a)] = True
+        together = np.zeros((len(masks), 2 * self.a, 2 * self.a), dtype=bool)
+        together[:, range(2 * self.a), range(2 * self.a)] = True
         for bit, (i, k) in enumerate(_pairs(self.a)):
             shared = (masks >> np.uint64(bit)) & np.uint64(1) == 1
-            found[:, i, k] = found[:, k, i] = shared
-        return found
+            together[:, i, k] = together[:, k, i] = shared
+        return together
 
 
 # ---- moved at once ------------------------------------------------------------------------------
@@ -306,7 +311,9 @@ def _shows(table: Margin, attributes: Sequence[int]) -> bool:
 
 def _kept_apart(partitions: Sequence[Partition]) -> bool:
     """Whether the first level and some other one are apart in all partitions of several blocks."""
-    apart = [one.array != one.array[0] for one in partitions if one.size > 1]
+    apart = [
+        partition.array != partition.array[0] for partition in partitions if partition.size > 1
+    ]
     return not apart or bool(np.any(np.all(apart, axis=0)))
 
 
@@ -347,8 +354,8 @@ def _holds(figures: Figures) -> NDArray[np.float64]:
     """People that each group is known to be able to hold; 0 where figures do not tell."""
     groups = people_under(figures)
     people = np.where(np.isfinite(groups.people), groups.people, 0.0)
-    for one in groups.crossings:
-        people[one.block.atoms] = _holds_crossing(one)
+    for crossing in groups.crossings:
+        people[crossing.block.atoms] = _holds_crossing(crossing)
     return people
 
 

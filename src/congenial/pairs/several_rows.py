@@ -271,15 +271,15 @@ class SeveralRows(PublishedPairs, Adjacency):
         together = self._at_once(releases, square)
         if len(releases) < 2:
             return together
-        each = sum((self._at_once([one], square).value for one in releases), Fraction(0))
+        each = sum((self._at_once([release], square).value for release in releases), Fraction(0))
         return replace(together, value=min(together.value, each))
 
     def _at_once(self, releases: Sequence[Weighted], square: bool) -> Supremum:
         names = {name for names, _ in releases for name in names}
         if self.people_kept:
             rows = self.replaced_rows(names)
-            found = (rows.joint_l2_squared if square else rows.joint_l1)(releases)
-            return replace(found, exact=False)
+            supremum = (rows.joint_l2_squared if square else rows.joint_l1)(releases)
+            return replace(supremum, exact=False)
         apart = self.rows_apart(names)
         return self._at_most(2 * apart**2 if square else 2 * apart, releases)
 
@@ -293,11 +293,11 @@ class SeveralRows(PublishedPairs, Adjacency):
         """All differences of look-alikes' tables, and perhaps more; None if they are too many."""
         names = Cells(self.schema, queries).bases
         if self.people_kept:
-            found = self.replaced_rows(names).differences(queries)
+            listed = self.replaced_rows(names).differences(queries)
         else:
             atoms, norm = people_under(self.published.of_rows).merged, 2 * self.rows_apart(names)
-            found = list_differences(atoms, queries, norm, sum_kept=False)
-        return None if found is None else replace(found, exact=False)
+            listed = list_differences(atoms, queries, norm, sum_kept=False)
+        return None if listed is None else replace(listed, exact=False)
 
     def _at_most(self, norm: int, releases: Sequence[Weighted]) -> Supremum:
         return Supremum(norm * sum((w for _, w in releases), Fraction(0)), False)
@@ -333,9 +333,9 @@ def uniform_reach(figures: Figures) -> Supremum:
         return Supremum(Fraction(value), True)
     norm = longest_move(_with_empty(people_under(unpublished).merged), with_sum=True)
     if norm is None:
-        told = "; ".join(s.label for s in figures.statements)
+        labels = "; ".join(s.label for s in figures.statements)
         raise StructureError(
-            f"no proof covers these figures ({told}) with several rows per unit.",
+            f"no proof covers these figures ({labels}) with several rows per unit.",
             remedy="Publish nested totals or margins, or fewer statistics at once.",
         )
     return Supremum(Fraction(max(2, 1 + -(-norm // 2))), False, "Graver bound")
@@ -427,8 +427,8 @@ def classes_of(published: Figures, never_empty: bool) -> Classes:
 
 def _refuse_sizes(published: Figures) -> None:
     for statement in published.told:
-        seen = _seen(published, [statement])
-        for name in (one for one in seen if one in published.schema.sizes):
+        of_units = _seen(published, [statement])
+        for name in (base for base in of_units if base in published.schema.sizes):
             raise StructureError(
                 f"figure '{statement.label}' uses '{name}', the number of rows of a unit: "
                 f"{NO_PROOF} this case.",
@@ -457,15 +457,17 @@ def _by_groups(rows: Figures) -> tuple[tuple[str, ...], Figures]:
     for statement in rows.statements:
         if _seen(rows, [replace(statement, by=())]):
             raise _open(statement, "has a condition on an attribute of units")
-    sets = {frozenset(_axes_of_units(rows, one)) for one in rows.statements}
+    sets = {frozenset(_axes_of_units(rows, figure)) for figure in rows.statements}
     finest = max(sets, key=lambda axes: (rows.schema.size(sorted(axes)), sorted(axes)))
     groups = tuple(sorted(finest))
-    told = [one for one in rows.statements if finest == {*_axes_of_units(rows, one)}]
+    grouped = [figure for figure in rows.statements if finest == {*_axes_of_units(rows, figure)}]
     for statement in rows.statements:
-        if statement not in told and not _holds_within(rows, told, statement):
+        if statement not in grouped and not _holds_within(rows, grouped, statement):
             raise _open(statement, f"is not published for each {' and '.join(groups)}")
-    zeros = [one for one in rows.zeros if one not in told]
-    within = [replace(one, by=tuple(n for n in one.by if n not in finest)) for one in told]
+    zeros = [figure for figure in rows.zeros if figure not in grouped]
+    within = [
+        replace(figure, by=tuple(n for n in figure.by if n not in finest)) for figure in grouped
+    ]
     return groups, Figures(rows.schema, (*within, *zeros))
 
 
@@ -590,8 +592,8 @@ class TablesOfUnits(SeveralRows):
 
     def differences(self, queries: tuple[Statement, ...]) -> Differences | None:
         """All differences of look-alikes' tables, and perhaps more; None if they are too many."""
-        found = self.replaced_rows(Cells(self.schema, queries).bases).differences(queries)
-        return None if found is None else replace(found, exact=False)
+        listed = self.replaced_rows(Cells(self.schema, queries).bases).differences(queries)
+        return None if listed is None else replace(listed, exact=False)
 
 
 # ---- rows and units -----------------------------------------------------------------------------
@@ -641,7 +643,7 @@ def saved_together(
         _alone(pairs, rows, square),
         _alone(pairs.tables_of_units, units, square),
     )
-    of_rows, of_units = (2 * sum((w for _, w in one), Fraction(0)) for one in (rows, units))
+    of_rows, of_units = (2 * sum((w for _, w in tables), Fraction(0)) for tables in (rows, units))
     together = max(
         min(most_rows, of_rows * _norm(max(0, pairs.slots - (changed + 1) // 2), square))
         + min(most_units, of_units * _norm(changed, square))
@@ -662,6 +664,6 @@ def _alone(pairs: SeveralRows, tables: Sequence[Weighted], square: bool) -> Frac
 def _by_size_alone(pairs: SeveralRows, rows: Iterable[Weighted], units: Iterable[Weighted]) -> bool:
     """Whether tables of units show sizes only, and tables of rows no attribute of units."""
     schema = pairs.schema
-    shown = {schema.axis(name).base for names, _ in rows for name in names}
+    of_rows = {schema.axis(name).base for names, _ in rows for name in names}
     counted = {schema.axis(name).base for names, _ in units for name in names}
-    return not shown & {*schema.of_units} and counted <= {*schema.sizes}
+    return not of_rows & {*schema.of_units} and counted <= {*schema.sizes}

@@ -250,17 +250,17 @@ def pmf(
     _check_points(where, len(masses))
     if _floats(masses) and len(masses) > _MOST_DECIMALS:
         return _rounded(where, np.asarray(masses, dtype=np.float64))
-    given = [rational(value) for value in masses]
+    shares = [rational(value) for value in masses]
     weights = all(isinstance(value, int | np.integer) for value in masses)
-    total = sum(given, Fraction(0)) if weights else Fraction(1)
-    if any(value < 0 for value in given) or not total:
+    total = sum(shares, Fraction(0)) if weights else Fraction(1)
+    if any(value < 0 for value in shares) or not total:
         raise GuaranteeError(
             "a pmf has a negative probability, or none above 0.",
             remedy="Give probabilities of 0 or more, which add up to 1.",
         )
-    if sum(given, Fraction(0)) != total or any(_computed(value) for value in masses):
-        return _rounded(where, np.array([float(value) for value in given]))
-    return _exact(where, given)
+    if sum(shares, Fraction(0)) != total or any(_computed(value) for value in masses):
+        return _rounded(where, np.array([float(value) for value in shares]))
+    return _exact(where, shares)
 
 
 def sample(points: Sequence[Any] | npt.NDArray[Any]) -> StatedDiscrete:
@@ -319,8 +319,8 @@ def _points(points: Any) -> Floats:
 
 def _check_whole(points: Any, where: Floats) -> None:
     """Refuse whole numbers that are not doubles: distances between them would be wrong."""
-    given = np.asarray(points, dtype=object).reshape(-1).tolist()
-    for value, taken in zip(given, where.reshape(-1).tolist(), strict=True):
+    stated = np.asarray(points, dtype=object).reshape(-1).tolist()
+    for value, taken in zip(stated, where.reshape(-1).tolist(), strict=True):
         if isinstance(value, int | np.integer) and int(value) != taken:
             raise GuaranteeError(
                 "a distribution has a whole number above 2^53, which cannot be stored exactly.",
@@ -471,8 +471,8 @@ class GaussianLaw(VectorLaw):
     @classmethod
     def of(cls, label: str, mean: Any, covariance: Any, worth: float | None = None) -> GaussianLaw:
         """From arrays; the covariance is symmetrised in the last digit."""
-        given = {"mean": mean, "covariance": covariance, "worth": worth}
-        check_arguments("GaussianLaw.of", given, GAUSSIAN, StructureError)
+        arguments = {"mean": mean, "covariance": covariance, "worth": worth}
+        check_arguments("GaussianLaw.of", arguments, GAUSSIAN, StructureError)
         spread = np.atleast_2d(np.asarray(covariance, dtype=np.float64))
         if spread.ndim == 2 and spread.shape[0] == spread.shape[1]:
             close = np.allclose(spread, spread.T, rtol=1e-9, atol=0)
@@ -534,8 +534,8 @@ class DiscreteLaw(VectorLaw):
 
         Masses are read exactly (0.1 is one tenth); a rounding gap of at most 1e-9 is scaled away.
         """
-        given = {"points": points, "masses": masses}
-        check_arguments("DiscreteLaw.of", given, DISCRETE, StructureError)
+        arguments = {"points": points, "masses": masses}
+        check_arguments("DiscreteLaw.of", arguments, DISCRETE, StructureError)
         table = np.asarray(points, dtype=np.float64)
         table = table[:, None] if table.ndim == 1 else table
         weights = [Fraction(1, max(1, len(table)))] * len(table)
@@ -586,11 +586,13 @@ class DiscreteLaw(VectorLaw):
         """Whether `other` is this law translated, exactly: a point that is off tells them apart."""
         if len(self.atoms) != len(other.atoms):
             return False
-        one, two = (sorted(zip(law.atoms, law.masses, strict=True)) for law in (self, other))
-        first = _step(one[0][0], two[0][0])
+        mine_sorted, two = (
+            sorted(zip(law.atoms, law.masses, strict=True)) for law in (self, other)
+        )
+        first = _step(mine_sorted[0][0], two[0][0])
         return all(
             mine == theirs and _step(here, there) == first
-            for (here, mine), (there, theirs) in zip(one, two, strict=True)
+            for (here, mine), (there, theirs) in zip(mine_sorted, two, strict=True)
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -80,8 +80,8 @@ def selected(figures: Figures, table: Table, answer: tuple[int, ...]) -> Table:
     for other in Universe(figures).tables(int(table.counts.sum())):
         if other.counts[answer] > 0:
             distance = int(np.abs(other.counts - table.counts).sum())
-            found = (distance, other.counts.reshape(-1).tolist())
-            best = found if best is None else min(best, found)
+            candidate = (distance, other.counts.reshape(-1).tolist())
+            best = candidate if best is None else min(best, candidate)
     if best is None:
         raise _impossible()
     counts = np.array(best[1], dtype=np.int64).reshape(table.counts.shape)
@@ -111,23 +111,23 @@ def _impossible() -> StructureError:
 
 def pairs_in_words(figures: Figures, reading: Reading, metric: Metric, records: int) -> str:
     """The pairs that must look alike, as a clause after "the protection compares"."""
-    kept = _agree_with(figures)
+    agreed = _agree_with(figures)
     if metric == "symmetric difference":
-        agree = f"agree with {kept} and " if figures.statements else ""
+        agree = f"agree with {agreed} and " if figures.statements else ""
         return f"datasets that {agree}differ in at most {_counted(records, 'row')} added or removed"
     if reading == "existential":
         return (
-            f"a dataset that agrees with {kept} and one that a stored rule picks for a person and "
-            "an answer, among the datasets that agree and give the person this answer "
+            f"a dataset that agrees with {agreed} and one that a stored rule picks for a person "
+            "and an answer, among the datasets that agree and give the person this answer "
             f"({RULE}; its table is at most {_counted(records, 'move')} away)"
         )
     people = "one person's record" if records == 1 else f"{records} people's records"
-    if all(one.is_total for one in figures.statements):
+    if all(statement.is_total for statement in figures.statements):
         return f"two datasets of the same size that differ in {people}"
-    told = f"datasets that agree with {kept} and differ in at most {people}"
+    words = f"datasets that agree with {agreed} and differ in at most {people}"
     if reading == "literal":
-        return f"{told}, the literal reading, under which nothing may be compared for some people"
-    return told
+        return f"{words}, the literal reading, under which nothing may be compared for some people"
+    return words
 
 
 def guesser_in_words(records: int) -> str:
@@ -135,12 +135,12 @@ def guesser_in_words(records: int) -> str:
 
     With one record, datasets form a product, so that independent beliefs stay independent.
     """
-    known = {
+    others = {
         1: ", or believes that yours is independent of them",
         2: " and that of the one other person whose record would have to change with it",
     }.get(records, f" and those of the {records - 1} others that would have to change with it")
     thinks = "thinks two possible answers of yours equally likely"
-    return f"knows every record except yours{known}, and {thinks}"
+    return f"knows every record except yours{others}, and {thinks}"
 
 
 def no_pairs_in_words(figures: Figures) -> str:
@@ -153,26 +153,26 @@ def no_pairs_in_words(figures: Figures) -> str:
 
 def left_out(reach: Reach, within: int) -> str:
     """What a number of records below a* would and would not protect."""
-    kept = (
+    protected = (
         "It would protect any two datasets that agree with the figures and differ in at most "
         f"{_counted(within, 'record')}."
     )
     if within < reach.distance.value:
         return (
-            f"{kept} But for somebody, no dataset within that distance may have an answer that "
-            "the figures allow: that answer could be ruled out with certainty."
+            f"{protected} But for somebody, no dataset within that distance may have an answer "
+            "that the figures allow: that answer could be ruled out with certainty."
         )
     return (
-        f"{kept} But some datasets that agree with the figures differ in ways that such small "
+        f"{protected} But some datasets that agree with the figures differ in ways that such small "
         "differences never add up to: a release could distinguish them with certainty."
     )
 
 
 def _agree_with(figures: Figures) -> str:
-    told = ["the exact figures"] if figures.equalities else []
-    told += ["the public bounds"] if figures.bounds else []
-    told += ["what is impossible by definition"] if figures.zeros else []
-    return " and ".join(told) or "each other in size"
+    parts = ["the exact figures"] if figures.equalities else []
+    parts += ["the public bounds"] if figures.bounds else []
+    parts += ["what is impossible by definition"] if figures.zeros else []
+    return " and ".join(parts) or "each other in size"
 
 
 def _counted(number: int, what: str) -> str:

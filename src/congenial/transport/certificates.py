@@ -174,17 +174,17 @@ def lengths(x: Floats, y: Floats, norm: Norm) -> Floats:
         root = np.sqrt(square)
         clean = whole & (square < 2.0**53) & (np.rint(root) ** 2 == square)  # below it: exact
         return np.asarray(np.where(clean, root, root * raised))
-    found = np.max(gap, axis=1) if norm == "linf" else np.sum(gap, axis=1)
-    return np.asarray(found if whole else _raised(x, y, found, raised))
+    distance = np.max(gap, axis=1) if norm == "linf" else np.sum(gap, axis=1)
+    return np.asarray(distance if whole else _raised(x, y, distance, raised))
 
 
 def _raised(x: Floats, y: Floats, found: Floats, raised: float) -> Floats:
     if x.shape[1] > 1:
         return found * raised
     high, low = np.maximum(x, y)[:, 0], np.minimum(x, y)[:, 0]
-    seen = high - found  # two-sum: what rounding lost decides about the next double
+    rounded = high - found  # two-sum: what rounding lost decides about the next double
     with np.errstate(invalid="ignore"):
-        lost = (high - (found + seen)) + (seen - low)
+        lost = (high - (found + rounded)) + (rounded - low)
     return np.where(lost > 0, np.nextafter(found, np.inf), found)
 
 

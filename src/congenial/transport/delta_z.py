@@ -90,11 +90,11 @@ def delta_z(
     worst: Conditionals | None = None
     proof: Distance | None = None
     for pair in pairs.conditionals(query):
-        found = _distance(pair, norm, share)
-        if worst is None or found.value > value:
-            value, worst, proof = found.value, pair, found
-        at_least = max(at_least, found.at_least)
-        basis = max(basis, found.basis, key=BASES.index)
+        pair_distance = _distance(pair, norm, share)
+        if worst is None or pair_distance.value > value:
+            value, worst, proof = pair_distance.value, pair, pair_distance
+        at_least = max(at_least, pair_distance.at_least)
+        basis = max(basis, pair_distance.basis, key=BASES.index)
     notes = _notes(pairs, value, worst)
     measure = "records" if pairs.level == "database" else norm
     return DistanceBound(value, at_least, basis, pairs.level, measure, share, worst, proof, notes)
@@ -103,8 +103,10 @@ def delta_z(
 def _distance(pair: Conditionals, norm: Norm, delta: Fraction) -> Distance:
     if pair.left is None or pair.right is None:
         assert pair.known is not None
-        known = above(pair.known)
-        return Distance(known, known, delta, norm)  # a closed form: the proof is in words
+        closed_form = above(pair.known)
+        return Distance(
+            closed_form, closed_form, delta, norm
+        )  # a closed form: the proof is in words
     return distance(pair.left, pair.right, delta=delta, norm="hamming" if pair.databases else norm)
 
 

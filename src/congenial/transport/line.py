@@ -305,8 +305,8 @@ def _sweep(left: LineCells, right: LineCells, need: int, w: float, room: int = 0
     pairs = np.empty((room, 2), dtype=np.int64)
     pieces = np.empty(room, dtype=spare.dtype)
     kernel = greedy.py_func if big else greedy
-    matched, used, gap, made = kernel(*_arrays(left), *_arrays(right), w, spare, pairs, pieces)
-    return (int(matched), float(used), float(gap), (pairs[:made], pieces[:made]))
+    matched, used, gap, count = kernel(*_arrays(left), *_arrays(right), w, spare, pairs, pieces)
+    return (int(matched), float(used), float(gap), (pairs[:count], pieces[:count]))
 
 
 def _big(left: LineCells, right: LineCells) -> bool:

@@ -177,19 +177,19 @@ def least_distance(
     """
     search = _Search(left, right, need, norm)
     low = start
-    found, gap = search.within(low)
-    while found.amount < need:
+    matching, gap = search.within(low)
+    while matching.amount < need:
         if math.isinf(gap):
-            return gap, found
+            return gap, matching
         low = gap
-        found, gap = search.within(1.2 * gap)
-    high = found.longest
-    best = found
+        matching, gap = search.within(1.2 * gap)
+    high = matching.longest
+    best = matching
     while low < high:
         w = low + (high - low) / 2
-        found, gap = search.within(w if low <= w < high else low)
-        if found.amount >= need:
-            best, high = found, found.longest
+        matching, gap = search.within(w if low <= w < high else low)
+        if matching.amount >= need:
+            best, high = matching, matching.longest
         else:
             low = min(gap, high)
     return best.longest, best
@@ -210,16 +210,16 @@ class _Search:
     def within(self, w: float) -> tuple[Matching, float]:
         """The largest matching within w (or one that is enough), and the next distance to try."""
         while True:
-            found = largest(self.left, self.right, self.pairs.within(w))
-            if found.amount >= self.need:
-                return found, w
-            across = self._across(found)
+            matching = largest(self.left, self.right, self.pairs.within(w))
+            if matching.amount >= self.need:
+                return matching, w
+            across = self._across(matching)
             short = across.within(w)
             if not len(short.i):
-                return found, float(across.length.min(initial=math.inf))
-            known = len(self.pairs.i)
+                return matching, float(across.length.min(initial=math.inf))
+            before = len(self.pairs.i)
             self.pairs = self.pairs.merged(across)
-            assert len(self.pairs.i) > known, "a largest flow leaves no known pair across its cut"
+            assert len(self.pairs.i) > before, "a largest flow leaves no known pair across its cut"
 
     def _across(self, found: Matching) -> Edges:
         """Nearest pairs from points that left-over mass can reach to points it cannot."""
@@ -273,8 +273,8 @@ class _Brute(_Neighbours):
                 remedy="Describe the scenarios by a statistic (level 'query').",
             )
         apart = np.zeros((len(x), len(self.y)), dtype=np.int32)
-        for one, other in zip(x.T, self.y.T, strict=True):
-            apart += one[:, None] != other
+        for column, other in zip(x.T, self.y.T, strict=True):
+            apart += column[:, None] != other
         chosen: npt.NDArray[np.int64] = np.argpartition(apart, k - 1, axis=1)[:, :k]
         return chosen
 
@@ -286,11 +286,11 @@ def projections(x: Floats, norm: Norm) -> list[Floats]:
     """
     if norm == "hamming":
         return []
-    found = [np.ascontiguousarray(column) for column in x.T]
+    projected = [np.ascontiguousarray(column) for column in x.T]
     if norm == "l1" and 1 < x.shape[1] <= 4:
         for signs in product((1.0, -1.0), repeat=x.shape[1] - 1):
-            found.append(x @ np.array([1.0, *signs]))
-    return found
+            projected.append(x @ np.array([1.0, *signs]))
+    return projected
 
 
 def in_several_dimensions(
@@ -314,12 +314,12 @@ def in_several_dimensions(
     left, right, total = _sides(a, b)
     need = math.ceil((1 - delta) * total)
     start = _lower_bound(left, right, total, need, norm)
-    value, found = least_distance(left, right, need, norm, start)
+    value, matching = least_distance(left, right, need, norm, start)
 
     def prove() -> Certificate:
-        used = found.sent > 0
-        pairs = np.stack([found.edges.i[used], found.edges.j[used]], axis=1)
-        return Coupling(left, right, pairs, found.sent[used], total, value, delta, norm)
+        used = matching.sent > 0
+        pairs = np.stack([matching.edges.i[used], matching.edges.j[used]], axis=1)
+        return Coupling(left, right, pairs, matching.sent[used], total, value, delta, norm)
 
     exact = isinstance(a, StatedDiscrete) and isinstance(b, StatedDiscrete)
     return Distance(value, value if exact else start, delta, norm, empirical(a, b), prove)

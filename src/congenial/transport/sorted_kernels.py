@@ -81,7 +81,7 @@ def greedy(
     at w is a failure at w'.
     """
     i, j, left, right, used, gap = 0, 0, p[0], q[0], 0.0, np.inf
-    spare_left, spare_right, matched, made = spare[0], spare[1], left - left, 0
+    spare_left, spare_right, matched, count = spare[0], spare[1], left - left, 0
     while spare_left >= 0 and spare_right >= 0:
         if _beyond(d[j], a[i], w):  # cell i ends too far below every cell that is left
             gap = min(gap, _up(d[j], a[i]))
@@ -97,9 +97,9 @@ def greedy(
             if _beyond(b[i], c[j], used):
                 used = _up(b[i], c[j])
             moved = min(left, right)
-            if made < len(pieces):
-                pairs[made, 0], pairs[made, 1], pieces[made] = i, j, moved
-            made += 1
+            if count < len(pieces):
+                pairs[count, 0], pairs[count, 1], pieces[count] = i, j, moved
+            count += 1
             matched += moved
             left -= moved
             right -= moved
@@ -113,4 +113,4 @@ def greedy(
             if j == len(q):
                 break
             right = q[j]
-    return matched, used, gap, made
+    return matched, used, gap, count
