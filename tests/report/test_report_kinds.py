@@ -97,8 +97,8 @@ def test_a_sum_that_is_published_has_an_interval_whatever_the_law_is():
 def test_simulated_intervals_are_not_called_exact():
     text = words(render(crossing(), ""))
     assert "simulated from the public law of the noise" in text
-    assert "coverage is exact" not in text
-    assert "coverage is exact" in words(render(nested(), ""))
+    assert "coverage of the intervals is exact" not in text
+    assert "coverage of the intervals is exact" in words(render(nested(), ""))
     found = crossing().interval("race = 'w' and sex = 'f'", 0.9)
     assert found.basis.startswith("simulated")
     assert isinstance(found.low, int)
