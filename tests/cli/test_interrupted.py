@@ -76,7 +76,7 @@ def test_what_was_given_up_stays_spent(
     plan = killed("before its name")
     (entry,) = run("ledger", "pending", plan, "--json").document["pending"]
     abandoned = run("ledger", "abandon", plan, entry["id"], "--json").document
-    assert (abandoned["release"]["status"], abandoned["spent"]) == ("abandoned", "epsilon = 1")
+    assert (abandoned["abandoned"]["status"], abandoned["spent"]) == ("abandoned", "epsilon = 1")
     assert run("ledger", "finish", plan).code == 6
     assert run("release", plan, "--name", "detail").code == 0
     assert run("ledger", "show", plan, "--json").document["spent"] == "epsilon = 2"

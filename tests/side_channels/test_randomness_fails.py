@@ -89,7 +89,7 @@ def test_a_failing_source_stops_the_release(
         assert ledger["spent"] == "rho = 0"
         return
     abandoned = run("ledger", "abandon", plan, ledger["releases"][0]["id"], "--json")
-    assert json.loads(abandoned.stdout)["release"]["status"] == "abandoned"
+    assert json.loads(abandoned.stdout)["abandoned"]["status"] == "abandoned"
 
 
 def test_a_machine_without_any_randomness(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:

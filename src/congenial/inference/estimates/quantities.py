@@ -15,8 +15,10 @@ simulated from these errors alone, too, with B as small as b allows: the least B
 - B) / P(e > c - B), the chance of such an estimate once it is above c, is at least FORGONE of what
 the level leaves. Larger B select less, down to nothing, so the interval reaches over the middle of
 both: all truths, and those selected. Then P(it misses | b > c) <= P(B is smaller | b > c) + P(it
-misses | e > c - B), at most what the level leaves. Where b is large nothing is selected, and
-nothing is lost.
+misses | e > c - B), at most what the level leaves. That is an argument, not a proof: it takes for
+granted that selection falls with B and that an interval is printed wherever b > c, while too few
+selected draws refuse one as well. `python -m benchmarks estimates` measures what holds. Where b is
+large nothing is selected, and nothing is lost.
 
 How far intervals reach (`IntervalCover`) is read off simulated errors by upper confidence bounds of
 quantiles, wrong with probability at most 1e-6: an interval keeps its level whatever was drawn.
