@@ -12,6 +12,7 @@ masked by characters of the same length, so that tables keep their width.
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,13 @@ MASKED = (
 )
 
 Say = Callable[..., str]
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder whose name is short in every run, so that lines break in the same places."""
+    with tempfile.TemporaryDirectory(prefix="golden", dir="/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

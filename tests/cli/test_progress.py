@@ -22,7 +22,7 @@ COMMANDS = {
     ),
     "estimate": (
         ("--of", "share(sex = 'f' | age >= 65) by county", "--of", "count() by sex"),
-        {"simulating errors", "working out intervals", "working out intervals of ratios"},
+        {"simulating errors", "working out intervals", "working out laws of sums"},
     ),
 }
 

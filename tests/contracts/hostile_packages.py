@@ -73,6 +73,7 @@ def tradeoff_calls() -> Iterator[tuple[str, Call]]:
     yield "Approximate", (privacy.Approximate, {"epsilon": 1, "delta": 1e-6})
     yield "Gaussian", (privacy.Gaussian, {"mu": 1})
     yield "ZeroConcentrated", (privacy.ZeroConcentrated, {"rho": 1})
+    yield "GaussianDraw", (privacy.GaussianDraw, {"rho": 1})
     yield "Pure.delta", (privacy.Pure(1).delta, {"epsilon": 0.5})
     yield "Pure.epsilon", (privacy.Pure(1).epsilon, {"delta": 0.5})
     yield "compose", (privacy.compose, {"tradeoffs": [privacy.Pure(1)]})

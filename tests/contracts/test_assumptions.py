@@ -35,6 +35,8 @@ from congenial.publication import workflow
 from congenial.publication.plan import Plan
 from congenial.synthesis.local import LocalEstimate
 from congenial.transport.delta_z import delta_z
+from tests.kinds.test_estimate_plan import MEAN as MEAN_OF_AGE
+from tests.kinds.test_estimate_plan import MEDIAN
 from tests.kinds.test_estimate_plan import PLAN as ESTIMATE
 from tests.kinds.test_mean_given_public import INDEPENDENT, NORMAL, TOGETHER
 from tests.kinds.test_mean_given_public import PLAN as MEAN
@@ -69,7 +71,10 @@ WRITERS = {  # what writes assumptions, by file
     f"{WASSERSTEIN}secret_promise.py": {"assumed_delta"},
     f"{WASSERSTEIN}exponential.py": {"WassersteinExponential.guarantee"},
     "papers/wasserstein_variants.py": {"WassersteinReals.guarantee"},
-    f"{WASSERSTEIN}mean_given_public.py": {"MeanGivenPublic.guarantee"},
+    f"{WASSERSTEIN}mean_given_public.py": {
+        "MeanGivenPublic.guarantee",
+        "MeanOfEverybody.guarantee",
+    },
     f"{WASSERSTEIN}gradient.py": {"WassersteinGradient.guarantee"},
     f"{WASSERSTEIN}gradient_estimate.py": {
         "GradientEstimate.guarantee",
@@ -183,6 +188,7 @@ def of_plans(folder: Path) -> Iterator[Guarantee]:
     yield from planned(RECORDS, folder)
     yield from planned(STAYS.replace("step = 10", "step = 10\nmissing = 0"), folder)
     yield from planned(ESTIMATE, folder)
+    yield from planned(ESTIMATE.replace(MEAN_OF_AGE, MEDIAN), folder)
     for scenarios in (NORMAL, INDEPENDENT):
         yield from planned(MEAN.replace(NORMAL, scenarios), folder)
     mean = '{ mean = "age", between = [0, 110] }'

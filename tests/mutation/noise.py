@@ -35,8 +35,8 @@ NOISE: tuple[Mutation, ...] = (
     ),
     Mutation(
         "mechanisms/families.py",
-        "rho = _round_down(zcdp_rho(float(target.eps), float(target.dlt)))",
-        "rho = _round_down(1.2 * zcdp_rho(float(target.eps), float(target.dlt)))",
+        "rho = _round_down(lattice_rho(target.eps, below(target.dlt)))",
+        "rho = _round_down(1.2 * lattice_rho(target.eps, below(target.dlt)))",
         "tests/mechanisms/test_calibration.py",
         "Approximate",
     ),

@@ -11,6 +11,7 @@ import pytest
 from congenial.errors import PlanError
 from congenial.figures.statements import count, margin, total
 from congenial.privacy.conversions import zcdp_epsilon
+from congenial.privacy.gaussian_draw import lattice_epsilon
 from congenial.tables.aims import PowerMean
 from congenial.tables.design import Even, Keep, Weighted, design, loss_of
 from congenial.tables.optimise import Problem, _local, _starts
@@ -101,7 +102,8 @@ def test_epsilon_with_delta_is_the_largest_rho_that_meets_it():
     epsilon, delta = Fraction(1), Fraction(1, 10**6)
     law, rho = law_and_promise(epsilon=epsilon, delta=delta)
     assert law == "gaussian"
-    assert zcdp_epsilon(rho, float(delta)) <= 1 < zcdp_epsilon(rho * Fraction(10_001, 10_000), 1e-6)
+    assert lattice_epsilon(rho, 1e-6) <= 1 < lattice_epsilon(rho * Fraction(1_001, 1_000), 1e-6)
+    assert zcdp_epsilon(rho, 1e-6) > 1  # which a conversion of rho alone would not allow
     assert law_and_promise(rho=Fraction(1, 3)) == ("gaussian", Fraction(1, 3))
     assert law_and_promise(epsilon=epsilon) == ("geometric", epsilon)
 
