@@ -70,7 +70,7 @@ def test_two_commands_and_a_table_that_adds_up(folder: Path) -> None:
     assert cell["standard_deviation"] == pytest.approx(1.36, abs=0.005)
     assert told["releases"][0]["per_person"] == "epsilon = 1"
     said = " ".join(run("check", path, "--full").split())
-    assert "Nothing except the number of people, to which every table adds up" in said
+    assert "Nothing except the number of people, which tables add up to" in said
     assert "Next: congenial release" in said
     said = " ".join(run("release", path).split())
     assert "The promise makes the number of people public" in said

@@ -159,7 +159,7 @@ def guess_after_all(account: str) -> str:
     Empty where it is not one amount. Amounts are printed rounded up, so the bound holds.
 
     >>> guess_after_all("epsilon = 1.5 of epsilon = 4")
-    'After seeing all releases so far, the same person would guess right at most 82 times in 100.'
+    'After seeing all releases up to this one, they would guess right at most 82 times in 100.'
     """
     amount, _, budget = account.partition(" of ")
     match, whole = _ONE_AMOUNT.fullmatch(amount), _ONE_AMOUNT.fullmatch(budget)
@@ -171,7 +171,7 @@ def guess_after_all(account: str) -> str:
         tradeoff = Approximate(value, float(delta))
     times = times_in_100((1 + tradeoff.total_variation) / 2)
     return (
-        "After seeing all releases so far, the same person would guess right at most "
+        "After seeing all releases up to this one, they would guess right at most "
         f"{times} times in 100."
     )
 

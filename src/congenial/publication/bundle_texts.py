@@ -89,13 +89,13 @@ or, without Python, read the CSV files. The noise is described in release.json u
 
 
 COLUMNS = {
-    "count": "the number to quote, with its interval; counts add up to the sums that tables show",
+    "count": "the number to quote, with its interval; counts of all tables agree",
     "estimate": "for analysis, and for sums that no table shows; may be negative",
     "sd": "standard deviation of the estimate",
     "low": "lower end of the 90 % interval",
     "high": "upper end of the 90 % interval",
     "count_as_drawn": "the raw noisy value of one table, for specialists; do not quote it",
-    "sum": "the number to quote, with its interval; sums add up to those that tables show",
+    "sum": "the number to quote, with its interval; sums of all tables agree",
     "sum_as_drawn": "the raw noisy value of one table, for specialists; do not quote it",
 }
 
@@ -108,9 +108,11 @@ def _columns_note(release: Released) -> str:
         return ""
     lines = "\n".join(_file_line(f"  {name}", COLUMNS[name]) for name in there)
     note = (
-        "An interval covers the noise that protects people, not errors in collecting the data. If "
-        "another\nrelease of these data shows the same table, its numbers differ, because its "
-        "noise does: quote one\nof the two throughout, the one with the narrower intervals."
+        "An interval covers the noise that protects people, not errors in collecting the data. Do "
+        "not quote\na cell whose interval includes 0 or is wider than its count. A printed 0 does "
+        "not mean nobody. If\nanother release of these data shows the same table, its numbers "
+        "differ, because its noise does:\nquote the release that its publisher names; if none is "
+        "named, choose one and keep to it."
     )
     return f"\nColumns\n{lines}\n{note}\n"
 

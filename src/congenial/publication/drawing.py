@@ -113,8 +113,10 @@ def promise_of(guarantee: Guarantee, ledger: Ledger) -> str:
     pairs = guarantee.adjacency
     account = ledger.account(pairs.counted)
     once = guarantee.explain(account)
-    together = pairs.guesser and pairs.same(ledger.adjacency) and guess_after_all(account)
-    return f"{once} {together}" if together else once
+    several = sum(entry.counted for entry in ledger.entries()) > 1
+    if not (several and pairs.guesser and pairs.same(ledger.adjacency)):
+        return once
+    return f"{once} {guess_after_all(account)}".rstrip()
 
 
 @contextmanager
