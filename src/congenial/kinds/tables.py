@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from congenial.data.derive import needed as made_from
 from congenial.data.magnitude import Magnitude
 from congenial.data.schema import Schema
 from congenial.data.source import POSTGRES_SCHEMES
@@ -286,7 +287,7 @@ class TablesKind(Kind[TablesSection]):
         adjacency = _pairs_of(plan, section, figures)
         try:
             named = named_tables(plan.schema, section)
-            _refuse_own_axis(section, plan.schema, named)
+            _refuse_own_axis(plan, section, named, figures)
             asked = TablesProblem(adjacency, named, section.magnitude)
             found, aim = designed(section, asked), aim_words(section)
             if section.parts is not None:
@@ -486,14 +487,23 @@ def _pairs_of(plan: Setting, section: TablesSection, figures: Figures) -> Adjace
     return pairs.tables_of_units
 
 
-def _refuse_own_axis(section: TablesSection, schema: Schema, tables: Tables) -> None:
-    """Refuse tables that show classes of the number that they sum."""
-    for names in tables:
-        if section.sum in {axis.base for axis in schema.axes(names)}:
-            raise PlanError(
-                f"release '{section.name}': a table shows '{section.sum}', which is summed.",
-                remedy=f"Leave '{section.sum}' out of the tables, or count people by it.",
-            )
+def _refuse_own_axis(
+    plan: Setting, section: TablesSection, tables: Tables, figures: Figures
+) -> None:
+    """Refuse tables and figures by classes of the number that is summed, derived ones included."""
+    if section.sum is None:
+        return
+    derivations = plan.source.derivations
+    summed = {section.sum, *made_from([section.sum], derivations)}
+    shown = {axis.base for names in tables for axis in plan.schema.axes(names)}
+    for what, bases in (("table", shown), ("figure", {*figures.bases})):
+        for base in sorted(bases):
+            if summed & {base, *made_from([base], derivations)}:
+                raise PlanError(
+                    f"release '{section.name}': a {what} counts people by '{base}', which is made "
+                    f"from '{section.sum}', and that is summed: no price is proved.",
+                    remedy=f"Leave out '{base}', or count people by it in another plan.",
+                )
 
 
 def _refuse_unkept(section: TablesSection, made: MeasuredTables) -> None:
