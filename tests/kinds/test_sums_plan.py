@@ -264,6 +264,9 @@ REFUSED = {
         ("between = [0, 5000]", 'between = [-10, 5000]\nnonnegative = "project"'), "below 0"),
     "missing beyond": (("step = 10", "step = 10\nmissing = 9000"), "not within between"),
     "bounds alone": (('sum = "cost"', ""), "goes with sum"),
+    "a figure by classes of the number": (
+        ('by = ["ward"] }', 'by = ["dear"] }\n[derive]\ndear = { number = "cost" }\n'
+         '[schema.dear]\nedges = [0, 900]\ntop = "900+"'), "which is made from 'cost'"),
 }  # fmt: skip
 
 
