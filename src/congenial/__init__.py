@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from congenial.privacy.guarantee import Guarantee
     from congenial.publication.bundle import read
     from congenial.publication.plan import Plan
+    from congenial.publication.saving import save
     from congenial.publication.verification import verify
     from congenial.sampling.randomness import SeededRandomness
 
@@ -70,6 +71,7 @@ __all__ = [
     "margin",
     "publish",
     "read",
+    "save",
     "structural_zeros",
     "tabulate",
     "total",

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from congenial import read
+from congenial import read, verify
 from congenial.errors import BundleError, CongenialError, InferenceError, UnansweredError
 from congenial.kinds import registry
 from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
@@ -161,6 +161,19 @@ def test_it_is_read_as_what_it_is(folder: Folder, kind: str, example: Example) -
     other = next(one.release_class for one in registry.every_kind() if one.name != kind)
     with pytest.raises(BundleError, match=f"not as {other.__name__}.*{own.__name__}"):
         read(folder(example), other)
+
+
+@each_release
+def test_save_is_the_inverse_of_read(
+    folder: Folder, kind: str, example: Example, tmp_path: Path
+) -> None:
+    where = folder(example)
+    digest = read(where).save(tmp_path / "copy")
+    assert digest == (where / "DIGEST.txt").read_text().strip()
+    assert digest == read(tmp_path / "copy").save(tmp_path / "again")
+    assert all(check.holds for check in verify(tmp_path / "copy", digest))
+    with pytest.raises(BundleError, match="already exists"):
+        read(where).save(tmp_path / "copy")
 
 
 @each_release

@@ -451,8 +451,9 @@ class Ledger:
             release = append_reserve(log, description, guarantee, name, plan_digest)
         return Reservation(self, release)
 
-    def record(self, release: Recordable) -> str:
-        """Record a release that was drawn in memory, and return its id.
+    def record(self, release: Recordable, *, pending: bool = False) -> str:
+        """Record a release that was drawn in memory, and return its id; `pending`: as drawn, until
+        a `Reservation` of that id commits its bundle (`congenial.save` does).
 
         Beyond the budget, or beside promises it cannot stand beside, it is recorded as drawn and
         abandoned, since what was drawn stays spent, and BudgetError says that it must not be
@@ -473,10 +474,10 @@ class Ledger:
                 why = error
             entry = append_reserve(log, *drawn, "")
             log.append("draw", entry, {})
-            if why is None:
-                log.append("commit", entry, {"bundle_digest": ""})
-            else:
+            if why is not None:
                 log.append("abandon", entry, {})
+            elif not pending:
+                log.append("commit", entry, {"bundle_digest": ""})
         if why is not None:
             raise BudgetError(
                 f"{why.what} It was drawn already, so it is counted as spent.",

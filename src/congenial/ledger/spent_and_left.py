@@ -125,6 +125,7 @@ def account(state: LedgerState, for_what: str = "") -> str:
     return f"{budget.amount(spent)}{for_what} of {budget.words}{beside(spent)}{footing(state)}"
 
 
+NO_LEDGER = "not counted, because no ledger records this release"
 _AMOUNT = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _ONE_AMOUNT = re.compile(
     rf"(?:(?P<rho>rho)|epsilon) = (?P<value>{_AMOUNT})(?: at delta = (?P<delta>{_AMOUNT}))?"
@@ -132,7 +133,8 @@ _ONE_AMOUNT = re.compile(
 
 
 def is_account(text: str, counted: str = "") -> bool:
-    """Whether a text has the form of `account`; `counted` is what the pairs of a promise say.
+    """Whether a text is `NO_LEDGER` or has the form of `account`; `counted` is what the pairs of
+    a promise say.
 
     What was spent when a release was made is known to its ledger alone; that it is an amount and
     nothing else can be seen.
@@ -150,7 +152,7 @@ def is_account(text: str, counted: str = "") -> bool:
     )
     weak = r"(?:; (?:1 release|\d+ releases) drawn by an uncertified chain, so not proved)?"
     form = rf"{spent}(?:{re.escape(counted)})?(?: of {budget})?{silent}{weak}"
-    return re.fullmatch(form, text) is not None
+    return text == NO_LEDGER or re.fullmatch(form, text) is not None
 
 
 def guess_after_all(account: str) -> str:

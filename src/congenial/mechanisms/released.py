@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from congenial._exports import public
 from congenial.data.arguments import NUMBER, expect, texts
 from congenial.errors import InferenceError, UnansweredError
 
 if TYPE_CHECKING:
     from congenial.data.schema import Schema
     from congenial.figures.figures import Figures
+    from congenial.ledger.ledger import Ledger
     from congenial.privacy.descriptions import AnyDescription
     from congenial.privacy.guarantee import Guarantee
 
@@ -52,6 +54,15 @@ class PartFile:
 
     path: Path
     digest: str
+
+
+@dataclass(frozen=True)
+class ReadFrom:
+    """The bundle that a release was read from: its folder, its promise in words, its date."""
+
+    folder: Path
+    promise: str
+    created: str
 
 
 class OfPopulation:
@@ -90,10 +101,12 @@ class Released(OfPopulation, ABC):
     | `explain()` | all of its promises in words |
     | `estimate(what)`, `interval(what, level)` | answers with a known law, or `UnansweredError` |
     | `to_arrow()`, `to_pandas()`, `to_polars()` | what was released, as a table |
+    | `save(folder, ledger)` | the bundle that `congenial release` would write |
     """
 
     kind: ClassVar[str]
     tolerances: ClassVar[Mapping[str, float]] = {}  # by column of its CSV files: see `payload`
+    origin: ClassVar[ReadFrom | None] = None  # of one that was read: set by `congenial.read`
 
     if TYPE_CHECKING:
 
@@ -201,6 +214,11 @@ class Released(OfPopulation, ABC):
         import polars as pl
 
         return pl.from_arrow(self.to_arrow())
+
+    def save(self, folder: str | Path, ledger: Ledger | None = None) -> str:
+        """Write its bundle to a new folder, and return the digest: `congenial.save(self, ...)`."""
+        digest: str = public("save")(self, folder, ledger)
+        return digest
 
     @abstractmethod
     def payload(self) -> dict[str, bytes]:

@@ -26,7 +26,7 @@ from congenial.data.durable_files import rename_synced, sync, write_synced
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, CongenialError
 from congenial.figures.figures import Figures, in_place
-from congenial.mechanisms.released import PartFile, Released
+from congenial.mechanisms.released import ReadFrom, PartFile, Released
 from congenial.privacy.descriptions import read_description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import absurd_promise
@@ -168,13 +168,14 @@ def _write_index(release: Released, folder: Path, promise: str) -> str:
 
 def index_of(release: Released, promise: str, files: Mapping[str, str]) -> dict[str, Any]:
     """What release.json says; `files` are the digests by name."""
-    folders = folders_of(release)
+    folders, origin = folders_of(release), release.origin
+    created = origin.created if origin else datetime.now(UTC).isoformat(timespec="seconds")
     return {
         "bundle": FORMAT,
         "kind": release.kind,
         "name": release.name,
         "software": f"congenial {__version__}",
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": created,
         "description": release.description.to_dict(),
         "guarantee": release.guarantee.to_dict(),
         "promise": promise,
@@ -209,7 +210,7 @@ def read(folder: str | Path, expected: type[Released] = Released) -> Released:
     >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
     >>> drawn = mechanism.release(Table(schema, ["sex"], [90, 110]), name="sex")
     >>> with TemporaryDirectory() as folder:
-    ...     write(drawn, Path(folder) / "sex", "the promise", "the report").publish()
+    ...     digest = drawn.save(Path(folder) / "sex")
     ...     release = read(Path(folder) / "sex", TablesRelease)
     >>> release.interval("sex = 'f'", 0.90) == drawn.interval("sex = 'f'", 0.90)
     True
@@ -218,6 +219,7 @@ def read(folder: str | Path, expected: type[Released] = Released) -> Released:
     folder = Path(folder)
     index = read_index(folder)
     found = assemble(index, lambda name: _parse(folder / name), FilesOf(folder, index), folder)
+    vars(found)["origin"] = ReadFrom(folder, str(index.get("promise")), str(index.get("created")))
     if not isinstance(found, expected):
         raise BundleError(
             f"'{folder}' is a bundle of kind '{found.kind}', read as {type(found).__name__}, not "
