@@ -199,6 +199,7 @@ def loaded_with(module: str) -> set[str]:
 def test_the_workflow_loads_few_modules():
     loaded = loaded_with("congenial.publication.workflow")
     assert "congenial.ledger.ledger" in loaded
+    loaded -= {"congenial._exports", "congenial._version"}  # loaded with the package in any case
     assert len(loaded) <= MOST_MODULES
 
 

@@ -26,7 +26,7 @@ from congenial.data.durable_files import rename_synced, sync, write_synced
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, CongenialError
 from congenial.figures.figures import Figures, in_place
-from congenial.mechanisms.released import ReadFrom, PartFile, Released
+from congenial.mechanisms.released import PartFile, ReadFrom, Released
 from congenial.privacy.descriptions import read_description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import absurd_promise
