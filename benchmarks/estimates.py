@@ -249,7 +249,9 @@ def speed() -> list[dict[str, Any]]:
     figures = (cg.total(by="county"), cg.count("sex = 'female'", by="county"))
     public = cg.publish(table, *figures, cg.count("age >= 18", by="county"))
     promise = cg.Guarantee.pure(1, under=cg.SemiAdjacent(public))
-    release = cg.calibrate("auto", promise, AXES).release(table, cg.SeededRandomness(SEED))
+    release = cg.release_table(
+        cg.calibrate("auto", promise, AXES), table, cg.SeededRandomness(SEED)
+    )
     asked = ["share(sex = 'female' | age >= 65) by county", "median(age) by county"]
     mechanism = release.only.mechanism
     _ = mechanism.noise(cg.SeededRandomness(1), 10)  # compiled kernels

@@ -24,6 +24,7 @@ from congenial import (
     Table,
     calibrate,
     publish,
+    release_table,
     total,
 )
 from congenial.ledger import reassess
@@ -69,7 +70,9 @@ def congenial_errors(table: Table, public: Figures, epsilon: int) -> Any:
     """Errors of Congenial's releases given the totals, county by county."""
     mechanism = calibrate(Congenial, Guarantee.pure(epsilon, under=SemiAdjacent(public)), AXES)
     source = SeededRandomness(1)
-    drawn = [mechanism.release(table, source).estimates[0] - table.counts for _ in range(RELEASES)]
+    drawn = [
+        release_table(mechanism, table, source).estimates[0] - table.counts for _ in range(RELEASES)
+    ]
     return np.array(drawn).reshape(RELEASES, COUNTIES, -1)
 
 

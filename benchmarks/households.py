@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from congenial import Schema, margin, total
+from congenial import Schema, margin, release_table, total
 from congenial.data.schema import Unit
 from congenial.data.tabulate import Microdata
 from congenial.figures.figures import Figures
@@ -97,7 +97,7 @@ def study_rows(households: int = 20_000) -> list[dict[str, Any]]:
 def _released(what: str, pairs: Adjacency, names: list[str], table: Any) -> dict[str, Any]:
     start = time.perf_counter()
     made = calibrate("auto", Guarantee.zero_concentrated(RHO, pairs), names)
-    drawn = made.release(table, SeededRandomness(SEED))
+    drawn = release_table(made, table, SeededRandomness(SEED))
     truth = table.marginal(names).counts
     return {
         "what": what,

@@ -75,13 +75,13 @@ def run() -> list[dict[str, Any]]:
     """Effective draws of all 67 rates per second, and the ratio to the rejection sampler."""
     table, population = world()
     free = cg.calibrate("auto", cg.Guarantee.pure(EPS, under=ReplaceOne(table.schema)))
-    release = read_back(free.release(table, cg.SeededRandomness(SEED)), "free")
+    release = read_back(cg.release_table(free, table, cg.SeededRandomness(SEED)), "free")
     slow = measured(release, population, "rejection", REJECTION)
     fast = measured(release, population, "exact", EXACT)
     chain = measured(release, population, "augmentation", AUGMENTATION)
     figures = cg.SemiAdjacent(cg.publish(table, cg.total()))
     given = cg.calibrate("auto", cg.Guarantee.pure(EPS, under=figures))
-    total = read_back(given.release(table, cg.SeededRandomness(SEED)), "total")
+    total = read_back(cg.release_table(given, table, cg.SeededRandomness(SEED)), "total")
     tied = measured(total, population, "augmentation", AUGMENTATION)
     close = np.max(np.abs(slow["mean"] / fast["mean"] - 1))
     rows = [

@@ -102,7 +102,7 @@ def run(draws: int = 4000) -> list[dict[str, Any]]:
     """One row per model."""
     table, under = world(3, 300_000)
     made = cg.calibrate("auto", cg.Guarantee.zero_concentrated("0.02", under=under))
-    one = made.release(table, cg.SeededRandomness(SEED))
+    one = cg.release_table(made, table, cg.SeededRandomness(SEED))
     said = usual_minutes(138, sampler_of_cells(made))
     found = list(rows("138 cells", one, ONE, said, draws))
     table, under = world(AREAS, 300_000)

@@ -26,6 +26,7 @@ from congenial.figures.figures import publish
 from congenial.figures.statements import margin, total
 from congenial.mechanisms.congenial import Congenial, CongenialCounts, CongenialGaussian
 from congenial.mechanisms.knorm import KNorm
+from congenial.mechanisms.measured_tables import release_table
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.plain import PlainDiscreteGaussian, PlainGeometric, PlainLaplace
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
@@ -151,7 +152,7 @@ def run() -> list[dict[str, Any]]:
         def release(
             table: Table, randomness: Counted, m: Mechanism = mechanism, w: bool = whole
         ) -> Any:
-            found = m.release(table, randomness)
+            found = release_table(m, table, randomness)
             return found.counts if w else found
 
         rows.append({"release": label, **measure(release, tables)})

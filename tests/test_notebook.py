@@ -25,6 +25,7 @@ from congenial import (
     calibrate,
     count,
     publish,
+    release_table,
     total,
 )
 from congenial._notebook import intervals_picture
@@ -71,7 +72,7 @@ def views(folder: Path) -> dict[str, Any]:
         "mechanism": mechanism,
         "guarantee": mechanism.guarantee,
         "ledger": ledger,
-        "release": mechanism.release(table, SeededRandomness(1), f"by age {HOSTILE}"),
+        "release": release_table(mechanism, table, SeededRandomness(1), f"by age {HOSTILE}"),
     }
 
 
@@ -141,7 +142,7 @@ def views_of_release() -> Any:
     table, public = published()
     target = Guarantee.pure(1, under=SemiAdjacent(public))
     mechanism = calibrate(Congenial, target, table=["county", "age"])
-    return mechanism.release(table, SeededRandomness(1), "by age")
+    return release_table(mechanism, table, SeededRandomness(1), "by age")
 
 
 def test_estimates_and_posteriors_have_their_intervals_drawn() -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
     from congenial.mechanisms.calibrate import calibrate
     from congenial.mechanisms.congenial import Congenial
+    from congenial.mechanisms.measured_tables import release_table
     from congenial.mechanisms.tables_release import TablesRelease
     from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
     from congenial.privacy.guarantee import Guarantee
@@ -71,6 +72,7 @@ __all__ = [
     "margin",
     "publish",
     "read",
+    "release_table",
     "save",
     "structural_zeros",
     "tabulate",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from congenial import Guarantee, Schema, SemiAdjacent, Table, publish, total
+from congenial import Guarantee, Schema, SemiAdjacent, Table, publish, release_table, total
 from congenial.cli import infer as infer_command
 from congenial.cli.output import PLAIN_WIDTH, table
 from congenial.errors import InferenceError
@@ -106,7 +106,7 @@ def conditioned() -> TablesRelease:
     schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 18, 65, 90]}})
     table = Table(schema, schema.names, [[5, 9, 3], [4, 7, 2]])
     target = Guarantee.pure(1, under=SemiAdjacent(publish(table, total(by="sex"))))
-    return CongenialCounts.calibrate(target, schema.names).release(table)
+    return release_table(CongenialCounts.calibrate(target, schema.names), table)
 
 
 def test_a_remedy_is_one_that_the_model_can_take() -> None:

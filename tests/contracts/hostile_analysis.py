@@ -16,8 +16,10 @@ from congenial.synthesis.record_model import Grid
 from tests.contracts.hostile_packages import PEOPLE, SCHEMA, SEEDED, TABLE, Call
 
 AGES = api.Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 18, 65, 90]}})
-DRAWN = api.calibrate("auto", api.Guarantee.pure(1, api.ReplaceOne(AGES)), AGES.names).release(
-    api.Table(AGES, AGES.names, [[40, 60, 30], [45, 55, 20]]), SEEDED
+DRAWN = api.release_table(
+    api.calibrate("auto", api.Guarantee.pure(1, api.ReplaceOne(AGES)), AGES.names),
+    api.Table(AGES, AGES.names, [[40, 60, 30], [45, 55, 20]]),
+    SEEDED,
 )
 NOISE = DoubleGeometric(1)
 

@@ -145,7 +145,7 @@ def model_calls() -> Iterator[tuple[str, Call]]:
     yield "log_likelihood_of", (synthesis.log_likelihood_of, drawn)
     group = lambda group: synthesis.log_likelihood_of({"log_likelihood": group})  # noqa: E731
     yield "log_likelihood_of a group", (group, {"group": {"y": np.zeros((2, 3, 4))}})
-    both = api.calibrate("auto", TARGET, SCHEMA.names).release(packages.TABLE, SEEDED)
+    both = api.release_table(api.calibrate("auto", TARGET, SCHEMA.names), packages.TABLE, SEEDED)
     yield "odds_ratio_test", (inference.odds_ratio_test, {"release": both, "randomness": SEEDED})
 
 

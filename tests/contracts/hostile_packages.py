@@ -132,7 +132,7 @@ def release_calls() -> Iterator[tuple[str, Call]]:
 def analyst_calls() -> Iterator[tuple[str, Call]]:
     """What an analyst asks of a bundle."""
     plain = api.calibrate("auto", api.Guarantee.pure(1, PEOPLE), SCHEMA.names)
-    drawn = plain.release(TABLE, SEEDED)
+    drawn = api.release_table(plain, TABLE, SEEDED)
     yield "observe", (inference.observe, {"release": drawn, "by": "ill", "public": True})
     found = api.infer(drawn, inference.Poisson(), draws=100, seed=1)
     for name in ("mean", "sd"):

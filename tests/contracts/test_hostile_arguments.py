@@ -38,7 +38,7 @@ PEOPLE = api.ReplaceOne(SCHEMA)
 PUBLIC = api.publish(TABLE, api.total(by="sex"))
 TARGET = api.Guarantee.pure(1, PEOPLE)
 MECHANISM = api.calibrate("auto", api.Guarantee.pure(1, api.SemiAdjacent(PUBLIC)), SCHEMA.names)
-RELEASE = MECHANISM.release(TABLE, api.SeededRandomness(3), name="ages")
+RELEASE = api.release_table(MECHANISM, TABLE, api.SeededRandomness(3), name="ages")
 HOSTILE: dict[str, Any] = {
     "none": None,
     "text": "nonsense",
@@ -122,7 +122,8 @@ def release_calls() -> Iterator[tuple[str, Call]]:
     yield "TablesRelease.margin", (lambda name: RELEASE.margin(name), {"name": "sex"})
     yield "TablesRelease.intervals", (RELEASE.intervals, {"names": "sex", "level": 0.9})
     yield "error_law", (MECHANISM.error_law, {"cells": np.ones((2, 3), dtype=bool)})
-    yield "release", (MECHANISM.release, {"table": TABLE, "randomness": None})
+    drawing = {"mechanism": MECHANISM, "table": TABLE, "randomness": None}
+    yield "release_table", (api.release_table, drawing)
     yield "read", (api.read, {"folder": "nowhere"})
     yield "verify", (api.verify, {"folder": "nowhere", "digest": None, "signer": None})
     yield "Plan.load", (api.Plan.load, {"path": "nowhere"})

@@ -15,7 +15,7 @@ import pytest
 
 from congenial.errors import StructureError
 from congenial.kinds.kind import Offer
-from congenial.mechanisms.measured_tables import MeasuredTables
+from congenial.mechanisms.measured_tables import MeasuredTables, release_table
 from congenial.mechanisms.mechanism import REGISTRY, Mechanism
 from congenial.publication import bundle
 from congenial.publication.drawing import promised, rehearse
@@ -43,7 +43,7 @@ def test_every_mechanism_is_written() -> None:
 def test_bundle_report_and_verify(case: Any, tmp_path: Path) -> None:
     mechanism = case.mechanism
     rehearse(ready(mechanism, lambda: None))
-    drawn = mechanism.release(case.universe.table, SeededRandomness(SEED), "made")
+    drawn = release_table(mechanism, case.universe.table, SeededRandomness(SEED), "made")
     promise = drawn.guarantee.explain()
     page = tables_report.render(drawn, promise)
     bundle.write(drawn, tmp_path / "made", promise, page).publish()

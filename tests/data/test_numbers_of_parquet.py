@@ -38,7 +38,9 @@ def test_missing_numbers_are_not_what_lies_in_memory() -> None:
 def test_a_bundle_is_read_without_pandas(tmp_path: Path) -> None:
     schema = cg.Schema.from_dict({"sex": {"levels": ["f", "m"]}})
     made = cg.calibrate("auto", cg.Guarantee.pure(1, under=cg.ReplaceOne(schema)))
-    drawn = made.release(cg.Table(schema, ["sex"], [90, 110]), cg.SeededRandomness(1), name="sex")
+    drawn = cg.release_table(
+        made, cg.Table(schema, ["sex"], [90, 110]), cg.SeededRandomness(1), name="sex"
+    )
     bundle.write(drawn, tmp_path / "sex", "the promise", "the report").publish()
     code = READ.format(str(tmp_path / "sex"))
     # What it prints, not how it ends: a thread of pyarrow sometimes aborts when Python exits.

@@ -38,7 +38,7 @@ def exported(tmp_path_factory):
         cg.publish(table, replace(cg.total(by="county"), because="statute & law"))
     )
     mechanism = cg.calibrate("auto", cg.Guarantee.pure(1, under=under))
-    drawn = mechanism.release(table, cg.SeededRandomness(SEED), name="By age/2026")
+    drawn = cg.release_table(mechanism, table, cg.SeededRandomness(SEED), name="By age/2026")
     folder = tmp_path_factory.mktemp("exports") / "bundle"
     prepared = bundle.write(drawn, folder, "the promise", "the report")
     prepared.publish()

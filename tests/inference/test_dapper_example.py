@@ -45,9 +45,9 @@ def read_bundle(folder: Path, counts) -> cg.TablesRelease:
     promise = cg.Guarantee.zero_concentrated(1 / VARIANCE, under=cg.ReplaceOne(SCHEMA))
     mechanism = cg.calibrate("auto", promise, AXES)
     blank = cg.Table(SCHEMA, AXES, np.zeros((2, 2), dtype=np.int64))
-    noise = mechanism.release(blank, cg.SeededRandomness(SEED)).drawn[0]
+    noise = cg.release_table(mechanism, blank, cg.SeededRandomness(SEED)).drawn[0]
     truth = cg.Table(SCHEMA, AXES, counts.reshape(2, 2) - noise)
-    made = mechanism.release(truth, cg.SeededRandomness(SEED))
+    made = cg.release_table(mechanism, truth, cg.SeededRandomness(SEED))
     bundle.write(made, folder, "the promise", "the report").publish()
     release = cg.read(folder)
     assert release.drawn[0].reshape(-1).tolist() == counts.tolist()

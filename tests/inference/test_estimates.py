@@ -34,7 +34,7 @@ def drawn(counts=COUNTS, axes=AXES, figures=FIGURES, seed=1, eps=1, schema=SCHEM
     if figures:
         under = cg.SemiAdjacent(cg.publish(table, *figures))
     mechanism = cg.calibrate("auto", cg.Guarantee.pure(eps, under=under), axes)
-    return mechanism.release(table, cg.SeededRandomness(SEED + seed), name=f"draw-{seed}")
+    return cg.release_table(mechanism, table, cg.SeededRandomness(SEED + seed), name=f"draw-{seed}")
 
 
 RELEASE = drawn()
@@ -417,7 +417,7 @@ def test_a_release_whose_error_depends_on_the_data_is_refused():
     table = cg.Table(SCHEMA, AXES, COUNTS)
     promise = cg.Guarantee.pure(1, under=cg.SemiAdjacent(cg.publish(table, cg.total(by="county"))))
     conditioned = cg.calibrate(CongenialCounts, promise, AXES)
-    release = conditioned.release(table, cg.SeededRandomness(SEED))
+    release = cg.release_table(conditioned, table, cg.SeededRandomness(SEED))
     with pytest.raises(InferenceError, match="congenial infer"):
         estimate(release, "count()")
     with pytest.raises(InferenceError, match="no table with known errors"):

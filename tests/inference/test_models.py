@@ -206,7 +206,7 @@ def test_linear_regression_finds_the_slope_it_was_made_with():
     counts = np.zeros((2, 5), dtype=int)
     np.add.at(counts, (group, np.minimum(age // 10, 4).astype(int)), 1)
     made, table = mechanism(schema, counts, (cg.total(by="group"),))
-    release = made.release(table, cg.SeededRandomness(SEED))
+    release = cg.release_table(made, table, cg.SeededRandomness(SEED))
     model = Linear("age", covariates=("group",))
     posterior = infer(release, model, draws=2000, seed=SEED, chain=Chain(chains=8, warmup=400))
     low, high = posterior.interval("coefficient", 0.999)

@@ -30,7 +30,7 @@ def counties(eps="0.1"):
     """A release of 67 counts, as in the case study; values are replaced in simulations."""
     schema = cg.Schema.from_dict({"county": {"levels": [f"c{i}" for i in range(COUNTIES)]}})
     made, table = mechanism(schema, np.zeros(COUNTIES, dtype=int), eps=eps)
-    return made.release(table, cg.SeededRandomness(SEED))
+    return cg.release_table(made, table, cg.SeededRandomness(SEED))
 
 
 MODEL = Poisson(by="county", prior=PRIOR, exposure=POPULATION)
@@ -66,7 +66,7 @@ def test_coverage_at_fixed_rates_with_the_default_prior():
 def test_coverage_given_a_public_total():
     schema = one_axis(6)
     made, table = mechanism(schema, [40, 10, 25, 3, 60, 12], (cg.total(),), eps="0.5")
-    release = made.release(table, cg.SeededRandomness(SEED))
+    release = cg.release_table(made, table, cg.SeededRandomness(SEED))
     found = coverage(
         release, Multinomial(), releases=150, draws=1000, seed=SEED, chain=Chain(8, 100)
     )

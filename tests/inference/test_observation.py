@@ -220,7 +220,7 @@ def test_a_bundle_is_enough(tmp_path):
     from congenial.publication import bundle
 
     made, table = mechanism(GROUPED, COUNTS + 5, (cg.total(by="g"),))
-    release = made.release(table, cg.SeededRandomness(SEED))
+    release = cg.release_table(made, table, cg.SeededRandomness(SEED))
     prepared = bundle.write(release, tmp_path / "made", "", "<p></p>")
     prepared.publish()
     again = cg.read(tmp_path / "made")

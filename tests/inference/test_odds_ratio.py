@@ -17,6 +17,7 @@ from congenial.figures.statements import margin, total
 from congenial.inference.odds_ratio import OddsRatioTest, lemma_34_excess, odds_ratio_test
 from congenial.mechanisms.congenial import Congenial, CongenialCounts, CongenialGaussian
 from congenial.mechanisms.kernel_gaussian import KernelGaussian
+from congenial.mechanisms.measured_tables import release_table
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.papers.semi_dp.odds import best_power
 from congenial.privacy.guarantee import Guarantee
@@ -153,7 +154,7 @@ def adjacency(*statements):
 def test_integer_releases_become_the_optimal_test():
     """Double geometric noise given both margins plus a uniform is Tulap at the same epsilon."""
     mechanism = Congenial.calibrate(Guarantee.pure(1, adjacency()), ("g", "x"))
-    release = mechanism.release(TABLE, SeededRandomness(SEED))
+    release = release_table(mechanism, TABLE, SeededRandomness(SEED))
     plain, optimal = odds_ratio_test(release), odds_ratio_test(release, SeededRandomness(SEED))
     assert plain.test.rows == (20, 20)
     assert plain.test.columns == (21, 19)
@@ -181,13 +182,13 @@ def test_gaussian_releases():
     discrete = CongenialGaussian.calibrate(
         Guarantee.zero_concentrated("1/2", adjacency()), ("g", "x")
     )
-    seen = odds_ratio_test(discrete.release(TABLE, SeededRandomness(SEED)))
+    seen = odds_ratio_test(release_table(discrete, TABLE, SeededRandomness(SEED)))
     assert isinstance(seen.test.noise, DiscreteGaussian)
     noise = discrete.noise(SeededRandomness(SEED), 4000)[:, 0, 0].astype(float)
     five_errors = 5 * np.sqrt(2 / 4000)
     assert noise.var() == pytest.approx(seen.test.noise.variance, rel=five_errors)
     real = KernelGaussian.calibrate(Guarantee.gaussian(1, adjacency()), ("g", "x"))
-    seen = odds_ratio_test(real.release(TABLE, SeededRandomness(SEED)))
+    seen = odds_ratio_test(release_table(real, TABLE, SeededRandomness(SEED)))
     assert isinstance(seen.test.noise, CanonicalNormal)
     noise = real.noise(SeededRandomness(SEED), 4000)[:, 0, 0]
     assert stats.kstest(noise, seen.test.noise.cdf).pvalue > ALPHA
@@ -197,10 +198,10 @@ def test_gaussian_releases():
 def test_releases_that_do_not_serve():
     one = Congenial.calibrate(Guarantee.pure(1, adjacency(total(by="g"))), ("g", "x"))
     with pytest.raises(StructureError, match="2 x 2"):
-        odds_ratio_test(one.release(TABLE, SeededRandomness(SEED)))
+        odds_ratio_test(release_table(one, TABLE, SeededRandomness(SEED)))
     counts = CongenialCounts.calibrate(Guarantee.pure(1, adjacency()), ("g", "x"))
     with pytest.raises(StructureError, match="nonnegative"):
-        odds_ratio_test(counts.release(TABLE, SeededRandomness(SEED)))
+        odds_ratio_test(release_table(counts, TABLE, SeededRandomness(SEED)))
 
 
 def test_bad_margins():

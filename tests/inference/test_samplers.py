@@ -197,7 +197,7 @@ def test_laws_that_are_not_independent_cell_by_cell(name):
         target = cg.Guarantee.gaussian(1, under=under)
     made = cg.calibrate(name, target)
     if name == "kernel_gaussian":
-        drawn = made.release(table, cg.SeededRandomness(SEED)).drawn[0]
+        drawn = cg.release_table(made, table, cg.SeededRandomness(SEED)).drawn[0]
     law = [float(made.log_density(drawn, cg.Table(schema, ["g", "x"], x))) for x in every]
     weight = [
         np.exp(one - max(law)) * dirichlet_multinomial(x, 0.7)

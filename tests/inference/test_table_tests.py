@@ -50,7 +50,7 @@ def releases(people: int, repeated: int, figures: bool = False):
             if figures:
                 under = cg.SemiAdjacent(cg.publish(table, cg.total(by="area")))
             mechanism = cg.calibrate("auto", cg.Guarantee.pure(1, under=under))
-        release = mechanism.release(table, cg.SeededRandomness(SEED + i))
+        release = cg.release_table(mechanism, table, cg.SeededRandomness(SEED + i))
         vars(release.only)["mechanism"] = mechanism  # as the cached property would keep it
         found = SingleTableEstimates(release.only)
         vars(found)["_kept"] = kept

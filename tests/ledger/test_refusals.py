@@ -24,6 +24,7 @@ from congenial.ledger.budget import Budget
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.refusals import SECRETS, WHOLE_DATASET
 from congenial.mechanisms.calibrate import calibrate, rebuild
+from congenial.mechanisms.measured_tables import release_table
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.pairs.pairs import Pairs
 from congenial.pairs.sensitive_values import SensitiveValues
@@ -250,7 +251,7 @@ def test_a_promise_in_another_reading_is_not_counted(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path / "l.sqlite", schema, budget=Budget(epsilon=4))
     ledger.publish(first)
     target = Guarantee.pure(1, under=SemiAdjacent(first, "existential"))
-    release = calibrate("auto", target, ["r", "c"]).release(table, name="t")
+    release = release_table(calibrate("auto", target, ["r", "c"]), table, name="t")
     with pytest.raises(BudgetError, match=r"existential reading.*counted as spent"):
         ledger.record(release)
     assert ledger.spent().epsilon == 2  # what was drawn stays spent, at the robust price

@@ -46,7 +46,7 @@ def released(figure: str = "county", seed: int = 1):
     gaussian = Guarantee.zero_concentrated("1/50", known)
     target = gaussian if figure == "both" else Guarantee.pure("1/2", known)
     mechanism = calibrate("auto", target, NAMES)
-    return mechanism.release(TABLE, SeededRandomness(seed))
+    return congenial.release_table(mechanism, TABLE, SeededRandomness(seed))
 
 
 def uncut(release) -> tuple[np.ndarray, np.ndarray]:

@@ -16,6 +16,7 @@ from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, margin, total
 from congenial.inference.odds_ratio import odds_ratio_test
 from congenial.mechanisms.knorm import FAMILIES, KNorm
+from congenial.mechanisms.measured_tables import release_table
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.universe import Universe
 from congenial.papers import sensitivity
@@ -182,13 +183,13 @@ def test_sampler_and_density_agree():
 
 def test_release_keeps_the_margins_and_marks_the_seed():
     mechanism = calibrated(THREE)
-    release = mechanism.release(THREE, SeededRandomness(SEED))
+    release = release_table(mechanism, THREE, SeededRandomness(SEED))
     for values in (release.drawn[0], release.counts[0]):
         assert np.array_equal(values.sum(axis=0), THREE.counts.sum(axis=0))
         assert np.array_equal(values.sum(axis=1), THREE.counts.sum(axis=1))
     assert not release.publishable
     with pytest.raises(FigureError):
-        mechanism.release(two_way([[2, 0, 0], [0, 1, 0], [0, 0, 1]]))
+        release_table(mechanism, two_way([[2, 0, 0], [0, 1, 0], [0, 0, 1]]))
     assert mechanism.log_density(THREE.counts + np.eye(3, dtype=int), THREE) == -np.inf
 
 
@@ -196,7 +197,7 @@ def test_a_2_x_2_release_gives_the_test_of_the_odds_ratio():
     """Its noise in x11 is double geometric at the release's epsilon."""
     table = two_way([[9, 4], [3, 8]])
     mechanism = calibrated(table, Fraction(3, 2))
-    seen = odds_ratio_test(mechanism.release(table, SeededRandomness(SEED)))
+    seen = odds_ratio_test(release_table(mechanism, table, SeededRandomness(SEED)))
     assert seen.test.rows == (13, 11)
     assert seen.test.noise.eps == Fraction(3, 2)
     noise = mechanism.noise(SeededRandomness(SEED), 4000)[:, 0, 0].astype(float)

@@ -15,6 +15,7 @@ from congenial.figures.figures import publish
 from congenial.figures.statements import margin
 from congenial.figures.support import support
 from congenial.mechanisms.kernel_gaussian import KernelGaussian, KernelProjection
+from congenial.mechanisms.measured_tables import release_table
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.papers.semi_dp.norms import NormNoise
 from congenial.privacy.guarantee import Guarantee
@@ -74,12 +75,12 @@ def test_gaussian_on_the_kernel(universe):
     rank = mechanism.projection.rank
     assert stats.kstest(size, stats.chi2(rank).cdf).pvalue > ALPHA
     assert stats.kstest(size * 1.25, stats.chi2(rank).cdf).pvalue < ALPHA
-    release = mechanism.release(universe.table, SeededRandomness(SEED))
+    release = release_table(mechanism, universe.table, SeededRandomness(SEED))
     assert release.drawn[0].shape == mechanism.shape
     table = universe.table
     other = Table(table.schema, table.names, table.counts + 1)
     with pytest.raises(FigureError):
-        mechanism.release(other)
+        release_table(mechanism, other)
 
 
 @each

@@ -16,7 +16,7 @@ from congenial.figures.figures import publish
 from congenial.figures.statements import margin, total
 from congenial.figures.support import Pattern
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.measured_tables import MeasuredTables
+from congenial.mechanisms.measured_tables import MeasuredTables, release_table
 from congenial.mechanisms.one_table import nearest_counts, totals_with_margins
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
@@ -58,7 +58,7 @@ def test_ties_favour_no_cell():
 def test_groups_keep_their_totals_and_the_draw_is_kept():
     adjacency = SemiAdjacent(publish(TABLE, total(by="g")))
     mechanism = calibrate("auto", Guarantee.pure(1, adjacency), SCHEMA.names)
-    release = mechanism.release(TABLE, SeededRandomness(2))
+    release = release_table(mechanism, TABLE, SeededRandomness(2))
     (drawn,), (counts,) = release.drawn, release.counts
     by_cells = nearest_counts(mechanism, drawn, SeededRandomness(3))
     for found in (counts, by_cells):
@@ -79,7 +79,7 @@ def test_tables_with_margins_are_fitted_one_by_one(fit):
     table = Table(schema, schema.names, counts)
     figures = publish(table, margin("c", "a"), margin("c", "b"))
     mechanism = calibrate("auto", Guarantee.pure("1/2", SemiAdjacent(figures)), schema.names)
-    release = mechanism.release(table, SeededRandomness(5))
+    release = release_table(mechanism, table, SeededRandomness(5))
     (drawn,), (fitted,) = release.drawn, release.counts
     assert release.estimator.order is not None
     if fit == "cells":
@@ -98,14 +98,14 @@ def test_tables_with_margins_are_fitted_one_by_one(fit):
 
 def test_loose_cells_are_cut_at_zero():
     mechanism = calibrate("auto", Guarantee.pure(1, ReplaceOne(SCHEMA)), SCHEMA.names)
-    (drawn,) = mechanism.release(TABLE, SeededRandomness(2)).drawn
+    (drawn,) = release_table(mechanism, TABLE, SeededRandomness(2)).drawn
     found = nearest_counts(mechanism, drawn, SeededRandomness(3))
     assert np.array_equal(found, np.maximum(drawn, 0))
 
 
 def test_real_values_have_no_whole_counts():
     mechanism = calibrate("auto", Guarantee.gaussian(1, ReplaceOne(SCHEMA)), SCHEMA.names)
-    release = mechanism.release(TABLE, SeededRandomness(1))
+    release = release_table(mechanism, TABLE, SeededRandomness(1))
     assert release.counts == (None,)
     assert "real numbers" in release.estimator.why_no_counts
 

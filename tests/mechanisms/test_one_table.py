@@ -13,7 +13,7 @@ from congenial.figures.figures import publish
 from congenial.figures.statements import at_least, count, margin, total
 from congenial.kinds.tables_accuracy import try_printed
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.measured_tables import MeasuredTables
+from congenial.mechanisms.measured_tables import MeasuredTables, release_table
 from congenial.mechanisms.one_table import TableSums, nearest_counts
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
@@ -56,7 +56,7 @@ def noise(figures, epsilon=1):
 
 
 def released(figures, seed=1):
-    return noise(figures).release(people(), SeededRandomness(seed))
+    return release_table(noise(figures), people(), SeededRandomness(seed))
 
 
 def cell_by_cell(release):
@@ -178,7 +178,7 @@ def test_partitions_that_cannot_be_kept_together_leave_no_counts():
 def test_axes_in_another_order_and_coarser_axes():
     known = publish(people(), total(by="county"))
     mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(known)), ("age", "county", "race"))
-    release = mechanism.release(people(), SeededRandomness(4))
+    release = release_table(mechanism, people(), SeededRandomness(4))
     (counts,) = release.counts
     assert release.estimator.order is not None
     assert counts.shape == (2, COUNTIES, RACES)
@@ -223,7 +223,7 @@ def test_counts_as_near_as_the_fit_with_other_sums_are_no_fit(bounds):
     table = Table(SMALL, SMALL.names, np.array([[5, 2, 0, 1], [0, 0, 3, 0], [1, 0, 0, 1]]))
     known = publish(table, total(), *bounds)
     mechanism = calibrate("auto", Guarantee.pure(1, SemiAdjacent(known)), SMALL.names)
-    release = mechanism.release(table, SeededRandomness(3))
+    release = release_table(mechanism, table, SeededRandomness(3))
     (drawn,), (counts,) = release.drawn, release.counts
     accepted = refused = 0
     least = np.square(counts - drawn).sum()
@@ -258,7 +258,7 @@ def test_bounds_and_finer_figures_are_fitted_cell_by_cell():
     def fitted(*figures):
         known = SemiAdjacent(publish(table, *figures))
         mechanism = calibrate("auto", Guarantee.pure(1, known), ("g", "x"))
-        return mechanism.release(table, SeededRandomness(1))
+        return release_table(mechanism, table, SeededRandomness(1))
 
     assert fitted(margin("g")).estimator.order is not None
     for figures in ((total(), at_least(total(), 1)), (margin("g", "y"),)):

@@ -19,6 +19,7 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import BundleError, GuaranteeError, PlanError
 from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.measured_tables import release_table
 from congenial.pairs.adjacency import AddRemove, ReplaceOne
 from congenial.pairs.pairs import Adjacency
 from congenial.privacy.guarantee import Guarantee
@@ -115,7 +116,7 @@ def test_intervals_at_the_limit_are_without_warnings(name: str, pairs: Adjacency
 
 def test_a_bundle_that_nobody_can_mean_is_refused(tmp_path: Path) -> None:
     table = Table(SCHEMA, SCHEMA.names, np.arange(6).reshape(2, 3))
-    release = calibrate("auto", Guarantee.pure(2, PEOPLE), SCHEMA.names).release(table)
+    release = release_table(calibrate("auto", Guarantee.pure(2, PEOPLE), SCHEMA.names), table)
     bundle.write(release, tmp_path / "out", release.guarantee.explain(), "").publish()
     index = json.loads((tmp_path / "out" / "release.json").read_text())
     index["guarantee"]["tradeoff"]["epsilon"] = "100000000/1"

@@ -22,7 +22,7 @@ from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, total
 from congenial.kinds.registry import every_kind
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.measured_tables import MeasuredTables
+from congenial.mechanisms.measured_tables import MeasuredTables, release_table
 from congenial.mechanisms.tables_release import ERRORS
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
@@ -143,9 +143,13 @@ def test_files_say_how_far_counts_may_be_off(make, written):
 
 
 def test_counts_whose_error_depends_on_the_data_say_nothing_of_it(written):
-    release = calibrate(
-        "congenial_counts", Guarantee.pure(1, SemiAdjacent(publish(TABLE, total(by="county"))))
-    ).release(TABLE, name="ages")
+    release = release_table(
+        calibrate(
+            "congenial_counts", Guarantee.pure(1, SemiAdjacent(publish(TABLE, total(by="county"))))
+        ),
+        TABLE,
+        name="ages",
+    )
     folder = written(release).folder
     assert (folder / "table.csv").read_text().startswith('"county","age","count"\n')
     assert [c.what for c in verify(folder) if not c.holds] == []
@@ -182,8 +186,8 @@ def test_forged_errors_are_noticed(written, name, part):
 
 
 def test_a_seeded_draw_fails_verification(written):
-    release = calibrate("auto", Guarantee.pure(1, MANDATED), SCHEMA.names).release(
-        TABLE, SeededRandomness(5)
+    release = release_table(
+        calibrate("auto", Guarantee.pure(1, MANDATED), SCHEMA.names), TABLE, SeededRandomness(5)
     )
     folder = written(release).folder
     failed = [c.what for c in verify(folder) if not c.holds]
@@ -321,7 +325,7 @@ def test_what_can_be_worked_out_again_is_checked(written):
     counts[0] = 0
     table = Table(SCHEMA, SCHEMA.names, counts)
     target = Guarantee.pure(1, SemiAdjacent(publish(table, total(by="county"))))
-    release = calibrate("auto", target, SCHEMA.names).release(table)
+    release = release_table(calibrate("auto", target, SCHEMA.names), table)
 
     def failed(change):
         folder = written(release, f"forged-{change.__name__}").folder

@@ -20,6 +20,7 @@ from congenial import (
     calibrate,
     publish,
     read,
+    release_table,
     save,
     total,
     verify,
@@ -36,7 +37,7 @@ PUBLIC = publish(TABLE, total(by="county"))
 def drawn(name: str = "sex", epsilon: int = 1, seed: int | None = None) -> TablesRelease:
     target = Guarantee.pure(epsilon, under=SemiAdjacent(PUBLIC))
     mechanism = calibrate("auto", target, table=["county", "sex"])
-    return mechanism.release(TABLE, None if seed is None else SeededRandomness(seed), name)
+    return release_table(mechanism, TABLE, None if seed is None else SeededRandomness(seed), name)
 
 
 def ledger_in(folder: Path) -> Ledger:

@@ -92,7 +92,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A bundle for each mechanism, and one of several tables."""
     folder = tmp_path_factory.mktemp("bundles")
     drawn = {
-        name: mechanism.release(TABLE, cg.SeededRandomness(SEED), name=name)
+        name: cg.release_table(mechanism, TABLE, cg.SeededRandomness(SEED), name=name)
         for name, mechanism in (_cases() | _refused()).items()
     }
     as_drawn = MeasuredTables.of_one(_cases()["congenial"], whole=False)
@@ -361,7 +361,7 @@ def test_the_vignette_and_the_page_run(library: Path, tmp_path: Path) -> None:
     )
     table = cg.Table(schema, ("county", "age"), COUNTS[:, :2])
     made = cg.calibrate("auto", cg.Guarantee.pure(1, under=cg.ReplaceOne(schema)))
-    drawn = made.release(table, cg.SeededRandomness(SEED), name="people")
+    drawn = cg.release_table(made, table, cg.SeededRandomness(SEED), name="people")
     bundles.write(drawn, tmp_path / "bundles/people", "the promise", "the report").publish()
     (tmp_path / "package").mkdir()
     files = FORMATS["datapackage"].files(_exported(tmp_path / "bundles/people"))

@@ -25,7 +25,7 @@ def release(mechanism="auto", figures=True):
     if figures:
         under = cg.SemiAdjacent(cg.publish(TABLE, cg.total(by="county")))
     made = cg.calibrate(mechanism, cg.Guarantee.pure(1, under=under))
-    return made.release(TABLE, cg.SeededRandomness(1), name="by age")
+    return cg.release_table(made, TABLE, cg.SeededRandomness(1), name="by age")
 
 
 def told(one, reader):

@@ -14,7 +14,7 @@ from congenial.data.table import Table
 from congenial.figures.figures import publish
 from congenial.figures.statements import count, structural_zeros, total
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.measured_tables import MeasuredTables
+from congenial.mechanisms.measured_tables import MeasuredTables, release_table
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
@@ -66,7 +66,9 @@ def demo_page() -> str:
 def plain(
     mechanism: str, target: Guarantee, schema: Schema, names: tuple[str, ...]
 ) -> TablesRelease:
-    return calibrate(mechanism, target, names).release(people(schema), SeededRandomness(3), "plain")
+    return release_table(
+        calibrate(mechanism, target, names), people(schema), SeededRandomness(3), "plain"
+    )
 
 
 def test_page_is_offline_and_well_formed() -> None:
@@ -192,7 +194,9 @@ def test_everything_a_person_wrote_is_escaped(monkeypatch: pytest.MonkeyPatch) -
     table = people(schema)
     figure = replace(total(by=HOSTILE), label=f"L {HOSTILE}", because=f"G {HOSTILE}")
     target = Guarantee.pure(1, under=SemiAdjacent(publish(table, figure)))
-    release = calibrate("auto", target, schema.names).release(table, SeededRandomness(4), HOSTILE)
+    release = release_table(
+        calibrate("auto", target, schema.names), table, SeededRandomness(4), HOSTILE
+    )
     release = replace(release, randomness=f"R {HOSTILE}")
     page = render(release, f"promise {HOSTILE}")
     reader = Reader(page)
@@ -280,7 +284,7 @@ def test_statements_without_figures_are_told() -> None:
     impossible = structural_zeros("sex = 'm' and hh = 2")
     figures = publish(table, total(by="sex"), impossible)
     target = Guarantee.pure(1, under=SemiAdjacent(figures))
-    release = calibrate("auto", target, schema.names).release(table, SeededRandomness(5))
+    release = release_table(calibrate("auto", target, schema.names), table, SeededRandomness(5))
     text = words(render(release, "promise"))
     assert "zero by definition" in text
     assert "1 cell known to be zero" in text

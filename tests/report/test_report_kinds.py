@@ -14,6 +14,7 @@ from congenial.errors import StructureError
 from congenial.figures.figures import publish
 from congenial.figures.statements import margin
 from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.measured_tables import release_table
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
@@ -35,8 +36,8 @@ TABLE = Table(SCHEMA, SCHEMA.names, np.array([[7, 4], [2, 3], [1, 5]]))
 def counts() -> TablesRelease:
     """Counts given that none is negative, with the margin of sex published."""
     target = Guarantee.pure("1/2", under=SemiAdjacent(publish(TABLE, margin("sex"))))
-    return calibrate("congenial_counts", target, SCHEMA.names).release(
-        TABLE, SeededRandomness(1), "counts"
+    return release_table(
+        calibrate("congenial_counts", target, SCHEMA.names), TABLE, SeededRandomness(1), "counts"
     )
 
 
@@ -45,7 +46,7 @@ def crossing() -> TablesRelease:
     """Both margins are published: the law of a cell is simulated."""
     target = Guarantee.pure(1, under=SemiAdjacent(publish(TABLE, margin("race"), margin("sex"))))
     made = calibrate("congenial", target, SCHEMA.names)
-    return made.release(TABLE, SeededRandomness(1), "crossing")
+    return release_table(made, TABLE, SeededRandomness(1), "crossing")
 
 
 @cache
@@ -53,7 +54,7 @@ def nested() -> TablesRelease:
     """One margin is published: the law of every sum is tabulated."""
     target = Guarantee.pure(1, under=SemiAdjacent(publish(TABLE, margin("sex"))))
     made = calibrate("congenial", target, SCHEMA.names)
-    return made.release(TABLE, SeededRandomness(1), "nested")
+    return release_table(made, TABLE, SeededRandomness(1), "nested")
 
 
 def test_a_report_of_counts_says_only_what_holds_for_them():

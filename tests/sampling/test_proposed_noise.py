@@ -18,6 +18,7 @@ from congenial.errors import StructureError
 from congenial.figures.figures import publish
 from congenial.figures.statements import margin
 from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.measured_tables import release_table
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling import proposed_noise
@@ -107,7 +108,7 @@ def test_one_way_margins_of_three_attributes_are_released_at_epsilon_3():
     adjacency = SemiAdjacent(public)
     mechanism = calibrate("auto", Guarantee.pure(3, adjacency), schema.names)
     assert adjacency.records == 4
-    release = mechanism.release(table, SeededRandomness(SEED))
+    release = release_table(mechanism, table, SeededRandomness(SEED))
     for values in (release.drawn[0], release.counts[0]):
         for axes in ((0, 1), (0, 2), (1, 2)):
             assert np.array_equal(values.sum(axis=axes), table.counts.sum(axis=axes))

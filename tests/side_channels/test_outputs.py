@@ -17,6 +17,7 @@ from congenial.audit.summary import Case, table_cases
 from congenial.audit.universes import UNIVERSES
 from congenial.data.schema import Schema
 from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.measured_tables import release_table
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.plain import PlainLaplace
 from congenial.pairs.adjacency import ReplaceOne
@@ -62,7 +63,7 @@ def test_the_same_tables_are_possible_from_both_of_a_pair(case: Case) -> None:
         possible = [np.isfinite(mechanism.log_density(outputs, one)) for one in (left, right)]
         assert (possible[0] == possible[1]).all()
         assert possible[0].any()
-    (values,) = mechanism.release(left, SeededRandomness(SEED)).drawn
+    (values,) = release_table(mechanism, left, SeededRandomness(SEED)).drawn
     assert values.dtype == np.int64  # whole numbers: no bit below one to look at
 
 

@@ -104,10 +104,11 @@ def infer(
     Gong and Rao (2022).
 
     >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
+    >>> from congenial import release_table
     >>> from congenial.inference import Poisson
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
     >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
-    >>> release = mechanism.release(Table(schema, ["sex"], [90, 110]), SeededRandomness(1))
+    >>> release = release_table(mechanism, Table(schema, ["sex"], [90, 110]), SeededRandomness(1))
     >>> posterior = infer(release, Poisson(), draws=400, seed=2)
     >>> len(posterior.summary(0.95))  # a rate for each cell
     2

@@ -36,6 +36,7 @@ from congenial.inference.odds_ratio import (
 )
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.congenial import Congenial
+from congenial.mechanisms.measured_tables import release_table
 from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.released import LEVEL, Interval, Released
 from congenial.mechanisms.tables_release import TablesRelease
@@ -116,7 +117,7 @@ class OddsRatioMechanism:
     ) -> OddsRatioRelease:
         """Draw once: the only call that spends privacy."""
         source = SystemRandomness() if randomness is None else randomness
-        drawn = self.counts.release(table, source, name)
+        drawn = release_table(self.counts, table, source, name)
         uniform = float(uniform_doubles(source, 1)[0])
         return self.around(int(drawn.drawn[0][0, 0]), uniform, source, name)
 

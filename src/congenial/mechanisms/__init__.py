@@ -1,7 +1,7 @@
 """What is released: one family of mechanisms per file, all under one protocol.
 
-`congenial.calibrate` builds a mechanism for a promise; `release(table)` is the only call that
-spends privacy.
+`congenial.calibrate` builds a mechanism for a promise; `congenial.release_table`, or `release` of
+other mechanisms, is the only call that spends privacy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from congenial.mechanisms.drawn_table import DrawnTable
     from congenial.mechanisms.kernel_gaussian import KernelGaussian
     from congenial.mechanisms.knorm import KNorm
-    from congenial.mechanisms.measured_tables import MeasuredTables
+    from congenial.mechanisms.measured_tables import MeasuredTables, release_table
     from congenial.mechanisms.mechanism import ErrorLaw, Mechanism, register
     from congenial.mechanisms.norm_noise import CongenialLargest, CongenialLength
     from congenial.mechanisms.parted_release import PartedRelease
@@ -76,6 +76,7 @@ __all__ = [
     "moment_pairs",
     "prior_congenial",
     "register",
+    "release_table",
     "with_model_error",
 ]
 

@@ -163,12 +163,12 @@ class Congenial(IntegerNoise):
     Source: congenial-dp, section 2 and Theorem 2.1; semi-dp, section 3; docs/errata.
 
     >>> from congenial import Guarantee, Schema, SeededRandomness, SemiAdjacent, Table
-    >>> from congenial import publish, total
+    >>> from congenial import publish, release_table, total
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"edges": [0, 18, 65]}})
     >>> table = Table(schema, ["sex", "age"], [[5, 9], [4, 7]])
     >>> target = Guarantee.pure(1, under=SemiAdjacent(publish(table, total(by="sex"))))
     >>> made = Congenial.calibrate(target, ("sex", "age"))
-    >>> made.release(table, SeededRandomness(1)).margin("sex").tolist()  # as published
+    >>> release_table(made, table, SeededRandomness(1)).margin("sex").tolist()  # as published
     [14, 11]
     """
 

@@ -170,6 +170,26 @@ class MeasuredTables:
         return made
 
 
+def release_table(
+    mechanism: Mechanism, table: Table, randomness: Randomness | None = None, name: str = "release"
+) -> TablesRelease:
+    """Draw the one table of a mechanism, once: the call that spends privacy.
+
+    What is promised is `mechanism.guarantee`. The people in `table` are compared with the published
+    figures first; those who do not agree are a FigureError, and nothing is drawn. Leave
+    `randomness` out, except in tests: what a seed draws can be subtracted again.
+
+    >>> from congenial import ReplaceOne, Schema, calibrate
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+    >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
+    >>> release = release_table(mechanism, Table(schema, ["sex"], [90, 110]), name="by sex")
+    >>> release.drawn[0].shape
+    (2,)
+    """
+    expect(mechanism, Mechanism, "the mechanism", "Give what calibrate returns.")
+    return MeasuredTables.of_one(mechanism).release(table, randomness, name)
+
+
 def joint_guarantee(description: TablesDescription, adjacency: Adjacency) -> Guarantee:
     """What several tables promise together."""
     loss = joint_loss([description], adjacency)

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from congenial.privacy.guarantee import IDEALISED, ROUNDED, Basis, Guarantee
 from congenial.privacy.tradeoff import Tradeoff
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
-
-if TYPE_CHECKING:
-    from congenial.mechanisms.tables_release import TablesRelease
 
 
 class ErrorLaw(Protocol):
@@ -194,14 +191,6 @@ class Mechanism(ABC):
         """Shape of the released table."""
         axes = self.adjacency.schema.axes(self.description.table)
         return tuple(len(axis.levels) for axis in axes)
-
-    def release(
-        self, table: Table, randomness: Randomness | None = None, name: str = "release"
-    ) -> TablesRelease:
-        """Draw once and add: the only call that spends privacy."""
-        from congenial.mechanisms.measured_tables import MeasuredTables
-
-        return MeasuredTables.of_one(self).release(table, randomness, name)
 
     def check(self, table: Table) -> None:
         """Refuse data that do not agree with the published figures, before anything is drawn."""

@@ -70,9 +70,11 @@ class TablesRelease(Released):
     of the number (`description.magnitude`).
 
     >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
+    >>> from congenial import release_table
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
     >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
-    >>> release = mechanism.release(Table(schema, ["sex"], [90, 110]), SeededRandomness(1), "sex")
+    >>> table = Table(schema, ["sex"], [90, 110])
+    >>> release = release_table(mechanism, table, SeededRandomness(1), "sex")
     >>> release
     TablesRelease('sex': sex; epsilon = 1)
     >>> found = release.interval("sex = 'f'", 0.90)

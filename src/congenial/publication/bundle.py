@@ -206,9 +206,10 @@ def read(folder: str | Path, expected: type[Released] = Released) -> Released:
 
     >>> from tempfile import TemporaryDirectory
     >>> from congenial import Guarantee, ReplaceOne, Schema, Table, TablesRelease, calibrate
+    >>> from congenial import release_table
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
     >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
-    >>> drawn = mechanism.release(Table(schema, ["sex"], [90, 110]), name="sex")
+    >>> drawn = release_table(mechanism, Table(schema, ["sex"], [90, 110]), name="sex")
     >>> with TemporaryDirectory() as folder:
     ...     digest = drawn.save(Path(folder) / "sex")
     ...     release = read(Path(folder) / "sex", TablesRelease)

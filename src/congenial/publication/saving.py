@@ -35,10 +35,10 @@ def save(release: Released, folder: str | Path, ledger: Ledger | None = None) ->
     bundle it came from; signatures are not copied.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from congenial import Guarantee, ReplaceOne, Schema, Table, calibrate, read
+    >>> from congenial import Guarantee, ReplaceOne, Schema, Table, calibrate, read, release_table
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
     >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
-    >>> release = mechanism.release(Table(schema, ["sex"], [90, 110]), name="sex")
+    >>> release = release_table(mechanism, Table(schema, ["sex"], [90, 110]), name="sex")
     >>> with TemporaryDirectory() as folder:
     ...     digest = save(release, Path(folder) / "sex")
     ...     again = read(Path(folder) / "sex").save(Path(folder) / "copy")

@@ -84,10 +84,11 @@ class CellEstimates(Protocol):
     published figures tell are `known` and have errors of 0.
 
     >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
+    >>> from congenial import release_table
     >>> from congenial.inference import cell_estimates
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
     >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
-    >>> release = mechanism.release(Table(schema, ["sex"], [90, 110]), SeededRandomness(1))
+    >>> release = release_table(mechanism, Table(schema, ["sex"], [90, 110]), SeededRandomness(1))
     >>> isinstance(cell_estimates(release), CellEstimates), isinstance(release, CellEstimates)
     (True, False)
     """

@@ -60,9 +60,10 @@ def cell_estimates(release: Any) -> CellEstimates:
     whose errors have a public law (statistics, counts given public information).
 
     >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
+    >>> from congenial import release_table
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
     >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
-    >>> release = mechanism.release(Table(schema, ["sex"], [90, 110]), SeededRandomness(1))
+    >>> release = release_table(mechanism, Table(schema, ["sex"], [90, 110]), SeededRandomness(1))
     >>> found = cell_estimates(release)
     >>> found.axes, bool((found.cells == release.drawn[0]).all())
     (('sex',), True)

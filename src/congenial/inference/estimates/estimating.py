@@ -96,10 +96,12 @@ def estimate(
     one best estimate; `same_population` says that they are of one where no exact figure shows it.
 
     >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
+    >>> from congenial import release_table
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"integers": [0, 2]}})
     >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
     >>> table = Table(schema, ["sex", "age"], [[90, 110, 5], [100, 80, 70]])
-    >>> share = estimate(mechanism.release(table, SeededRandomness(1)), "share(sex = 'f')")[0]
+    >>> release = release_table(mechanism, table, SeededRandomness(1))
+    >>> share = estimate(release, "share(sex = 'f')")[0]
     >>> bool(share.low < 205 / 455 < share.high), share.method
     (True, 'inversion of jointly simulated errors')
     """

@@ -74,10 +74,12 @@ def independence_test(release: Any, row: str, column: str, where: str = "") -> T
     subtracted. InferenceError for one attribute twice, or where fewer than two rows have people.
 
     >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
+    >>> from congenial import release_table
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"integers": [0, 2]}})
     >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
     >>> table = Table(schema, ["sex", "age"], [[90, 110, 5], [100, 80, 70]])
-    >>> test = independence_test(mechanism.release(table, SeededRandomness(1)), "sex", "age")
+    >>> release = release_table(mechanism, table, SeededRandomness(1))
+    >>> test = independence_test(release, "sex", "age")
     >>> test.null, test.p_value
     ('sex and age are independent', 0.0005)
     """
@@ -102,10 +104,11 @@ def equality_test(release: Any, name: str, one: str, other: str) -> TableTest:
     since their counts would not be independent under the null.
 
     >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
+    >>> from congenial import release_table
     >>> schema = Schema.from_dict({"area": {"levels": ["A", "B"]}, "age": {"integers": [0, 2]}})
     >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
     >>> table = Table(schema, ["area", "age"], [[90, 110, 50], [92, 108, 50]])
-    >>> release = mechanism.release(table, SeededRandomness(1))
+    >>> release = release_table(mechanism, table, SeededRandomness(1))
     >>> equality_test(release, "age", "area = 'A'", "area = 'B'").p_value > 0.05
     True
     """
