@@ -125,6 +125,9 @@ def release_calls() -> Iterator[tuple[str, Call]]:
     drawing = {"mechanism": MECHANISM, "table": TABLE, "randomness": None}
     yield "release_table", (api.release_table, drawing)
     yield "read", (api.read, {"folder": "nowhere"})
+    place = Path(mkdtemp(prefix="hostile-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    yield "save", (api.save, {"release": RELEASE, "folder": place / "bundle", "ledger": None})
     yield "verify", (api.verify, {"folder": "nowhere", "digest": None, "signer": None})
     yield "Plan.load", (api.Plan.load, {"path": "nowhere"})
     yield "SeededRandomness", (api.SeededRandomness, {"seed": 1})
@@ -219,6 +222,12 @@ def raw_errors(call: Callable[..., Any], valid: dict[str, Any]) -> list[str]:
             except Exception as error:  # noqa: BLE001 - that is what is looked for
                 found.append(f"{parameter} = {kind}: {type(error).__name__}: {str(error)[:80]}")
     return found
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written under a hostile name is not written here."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize("name", CALLS)
