@@ -70,6 +70,9 @@ def demo(
     if not as_json:
         _title(f"congenial publish {out}/plan.toml")
         publish.show(document["publish"], plan.schema)
+        if areas is None:
+            _title(f"congenial check {out}/plan.toml")
+            show(words(examine(plan)))
         _title(f"congenial release {out}/plan.toml")
     document["releases"] = [release.carry_out(plan, one.name) for one in plan.release]
     document["verify"] = [

@@ -164,18 +164,30 @@ def guess_after_all(account: str) -> str:
     'After seeing all releases up to this one, they would guess right at most 82 times in 100.'
     """
     amount, _, budget = account.partition(" of ")
-    match, whole = _ONE_AMOUNT.fullmatch(amount), _ONE_AMOUNT.fullmatch(budget)
-    if match is None or (budget and whole is None):
+    times = right_in_100(amount)
+    if times is None or (budget and _ONE_AMOUNT.fullmatch(budget) is None):
         return ""
-    value, delta = Fraction(match["value"]), match["delta"]
-    tradeoff: Tradeoff = ZeroConcentrated(value) if match["rho"] else Pure(value)
-    if delta:
-        tradeoff = Approximate(value, float(delta))
-    times = times_in_100((1 + tradeoff.total_variation) / 2)
     return (
         "After seeing all releases up to this one, they would guess right at most "
         f"{times} times in 100."
     )
+
+
+def right_in_100(amount: str) -> str | None:
+    """How often in 100 the guess between two equally likely answers is right at a total loss, at
+    most; None where the text is not one amount.
+
+    >>> right_in_100("rho = 0.5")
+    '78'
+    """
+    match = _ONE_AMOUNT.fullmatch(amount)
+    if match is None:
+        return None
+    value, delta = Fraction(match["value"]), match["delta"]
+    tradeoff: Tradeoff = ZeroConcentrated(value) if match["rho"] else Pure(value)
+    if delta:
+        tradeoff = Approximate(value, float(delta))
+    return times_in_100((1 + tradeoff.total_variation) / 2)
 
 
 def left(state: LedgerState) -> str:

@@ -125,6 +125,8 @@ def pairs_in_words(figures: Figures, reading: Reading, metric: Metric, records: 
     if all(statement.is_total for statement in figures.statements):
         return f"two datasets of the same size that differ in {people}"
     words = f"datasets that agree with {agreed} and differ in at most {people}"
+    if records > 1 and reading == "robust":
+        words += " (one record cannot always change alone, because the exact figures stay the same)"
     if reading == "literal":
         return f"{words}, the literal reading, under which nothing may be compared for some people"
     return words

@@ -46,10 +46,7 @@ BASIS_WORDS: dict[Basis, str] = {
 IDEALISED = "real numbers are drawn without rounding (numerics are idealised)"
 ROUNDED = ", and values are rounded afterwards, which is free"
 STATED_DELTA = 1e-9
-ALWAYS_OPEN = (
-    "the exact figures themselves and what follows from them",
-    "facts about groups, such as how many people of a village smoke",
-)
+EXACT_IS_OPEN = "the exact figures themselves and what follows from them"
 
 
 @dataclass(frozen=True)
@@ -257,7 +254,15 @@ class Guarantee:
             return tuple(own)
         public = [one for one in self.adjacency.everything.told if one.relation != "zero"]
         told = self._counts_people or bool(public)
-        return (*(ALWAYS_OPEN if told else ALWAYS_OPEN[1:]), *own)
+        return (*((EXACT_IS_OPEN,) if told else ()), self._groups_are_open, *own)
+
+    @property
+    def _groups_are_open(self) -> str:
+        """Facts about groups, with an example from the data's own first and last columns."""
+        schema = self.adjacency.schema
+        first, last = schema.shown(schema.names[0]), schema.shown(schema.names[-1])
+        of = f" of one {first}" if first != last else ""
+        return f"facts about groups, such as how many people{of} have a certain {last}"
 
     @property
     def _counts_people(self) -> bool:

@@ -85,6 +85,8 @@ How to use it
 {usage}
 or, without Python, read the CSV files. The noise is described in release.json under "description".
 {note}Check the folder with: congenial verify <this folder> --digest <announced digest>
+or by hand: the SHA-256 of release.json is the announced digest, and release.json lists those of all
+other files (on Linux and macOS "shasum -a 256 FILE", on Windows "certutil -hashfile FILE SHA256").
 """
 
 

@@ -204,6 +204,7 @@ def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
 
 def _budget(result: PlanCheck) -> Document:
     """What is spent, what the plan still asks for, and what both leave, priced together."""
+    from congenial.ledger.spent_and_left import right_in_100
     from congenial.privacy.composition import Loss, joint_loss
 
     plan, ledger = result.plan, result.ledger
@@ -222,6 +223,7 @@ def _budget(result: PlanCheck) -> Document:
         "asked": budget.say(joint_loss(asked, adjacency)),
         "asked_by": [one.section.name for one in open_now],
         "left": budget.left(together),
+        "guess": right_in_100(budget.words) if adjacency.guesser else None,
         "allowed": budget.allows(together),
     }
 
