@@ -120,7 +120,7 @@ def test_a_huge_product_of_levels_is_refused_before_its_cells_are_listed(tmp_pat
 def test_accuracies_beyond_the_budget_are_told_what_they_need(tmp_path: Path) -> None:
     text = SECTION.replace("rho = 0.5", "accuracy = [\"margin('age') within 1 at 95%\"]")
     plan = written(tmp_path, text)
-    told = run("check", plan, "--full")
+    told = " ".join(run("check", plan, "--full").split())
     assert "This plan asks for rho = 11.6693" in told
     assert "The budget does not allow this" in told
     run("publish", plan)
