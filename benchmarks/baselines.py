@@ -19,9 +19,9 @@ from congenial.papers.congenial_dp.example import TABLE1, A
 from congenial.papers.post_processing import (
     ConformingTables,
     least_squares,
+    methods,
     nearest_in,
     topdown,
-    two_stages,
 )
 from congenial.sampling import DoubleGeometric, SeededRandomness
 from congenial.tables import general_fit
@@ -71,12 +71,12 @@ def as_integers(values: Any, conforming: ConformingTables, randomness: SeededRan
     """The general route: least squares by the solver, rounding as an integer programme."""
     y = np.asarray(values, dtype=float)
     moved = general_fit.displacement(y, conforming)[1]
-    usual = two_stages.search
-    two_stages.search = lambda *given: usual(*given[:-1], True)  # type: ignore[assignment]
+    usual = methods.search
+    methods.search = lambda *given: usual(*given[:-1], True)  # type: ignore[assignment]
     try:
-        return two_stages.rounded(y + moved, conforming, randomness)
+        return methods.rounded(y + moved, conforming, randomness)
     finally:
-        two_stages.search = usual
+        methods.search = usual
 
 
 SMALLEST = {"MARGINS": (3, 4), "COUNTIES": 2, "GROUPS": 3}

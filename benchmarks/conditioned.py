@@ -17,8 +17,8 @@ from typing import Any
 import numba
 import numpy as np
 
+from congenial.papers.congenial_dp.congenial_statements import EQUATIONS
 from congenial.papers.congenial_dp.example import ATOMS, PROPOSAL, TABLE1
-from congenial.papers.congenial_dp.gamma import EQUATIONS
 from congenial.papers.congenial_dp.printed_chain import PrintedChain, acceptance, effective_share
 from congenial.sampling import DoubleGeometric, GroupedNoise, Randomness, SystemRandomness
 from congenial.sampling.elimination import CrossingGroups

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.papers.semi_dp.cones import Cones, table_cones
-from congenial.papers.semi_dp.real_knorm import KNormReal
+from congenial.papers.semi_dp.real_knorm import Cones, KNormReal, table_cones
 from congenial.sampling import Randomness, SystemRandomness
 from congenial.sampling.canonical import uniform_doubles
 from congenial.sampling.knorm_noise import Gauge, KNormNoise

@@ -22,7 +22,7 @@ from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.pairs.universe import Universe, selected
-from congenial.papers.congenial_dp.stopped import StoppedChain
+from congenial.papers.congenial_dp.congenial_statements import StoppedChain
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure

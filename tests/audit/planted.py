@@ -24,7 +24,7 @@ from congenial.mechanisms.kernel_gaussian import KernelGaussian
 from congenial.mechanisms.knorm import FAMILIES, KNorm
 from congenial.mechanisms.plain import PlainDiscreteGaussian, PlainGeometric
 from congenial.pairs.adjacency import ReplaceOne
-from congenial.papers.congenial_dp.defects import printed_log_pmf
+from congenial.papers.congenial_dp.congenial_statements import printed_log_pmf
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Gaussian, Pure, ZeroConcentrated
 from congenial.sampling.discrete import DoubleGeometric

@@ -19,7 +19,7 @@ from congenial.mechanisms.congenial import Congenial, CongenialCounts, Congenial
 from congenial.mechanisms.kernel_gaussian import KernelGaussian
 from congenial.mechanisms.measured_tables import release_table
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.papers.semi_dp.odds import best_power
+from congenial.papers.semi_dp.examples import best_power
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
 from congenial.sampling.canonical import CanonicalNormal, Constructed, Tulap

@@ -17,7 +17,7 @@ from congenial.figures.support import support
 from congenial.mechanisms.kernel_gaussian import KernelGaussian, KernelProjection
 from congenial.mechanisms.measured_tables import release_table
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.papers.semi_dp.norms import NormNoise
+from congenial.papers.semi_dp.real_knorm import NormNoise
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Gaussian, Pure
 from congenial.sampling.randomness import SeededRandomness

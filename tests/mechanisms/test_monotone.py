@@ -11,8 +11,12 @@ import pytest
 from scipy.integrate import quad
 
 from congenial.errors import GuaranteeError
-from congenial.papers.congenial_dp.defects import printed_log_pmf
-from congenial.papers.congenial_dp.monotone import TwoBins, attained, attained_curve
+from congenial.papers.congenial_dp.congenial_statements import printed_log_pmf
+from congenial.papers.congenial_dp.congenial_tables import (
+    TwoBins,
+    attained_curve,
+    attained_epsilon,
+)
 from congenial.sampling.discrete import DoubleGeometric
 
 BETAS = (0.0, 0.2, 0.37, 0.4999, 0.5, 0.5 + 1e-9, 0.81, 1.0)
@@ -59,7 +63,7 @@ def test_checker_finds_what_the_closed_form_says():
     for row in rows:
         assert row["checked"] == pytest.approx(row["attained"], rel=1e-8)
         assert row["variance_conditioned"] <= row["variance"] + 1e-12  # conditioning dominates
-    assert attained(partial(TwoBins(0.9).log_density), 1.0).epsilon() == pytest.approx(0.9)
+    assert attained_epsilon(partial(TwoBins(0.9).log_density), 1.0).epsilon() == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize(
@@ -75,13 +79,13 @@ def test_checker_finds_what_the_closed_form_says():
     ],
 )
 def test_known_densities(log_density, alpha):
-    found = attained(log_density)
+    found = attained_epsilon(log_density)
     assert found.decreasing
     assert found.alpha == pytest.approx(alpha, rel=1e-5)
 
 
 def test_theorem_does_not_apply_to_a_bump():
-    found = attained(lambda x: -np.abs(x - 1))
+    found = attained_epsilon(lambda x: -np.abs(x - 1))
     assert not found.decreasing
     with pytest.raises(GuaranteeError, match="not monotone"):
         found.epsilon()
@@ -90,9 +94,9 @@ def test_theorem_does_not_apply_to_a_bump():
 def test_whole_noise_and_the_printed_quantile():
     """Double geometric noise attains eps; with the hole at +1 of Appendix B nothing holds."""
     law = DoubleGeometric(1)
-    assert attained(law.log_pmf, whole=True).epsilon() == pytest.approx(1.0)
-    assert not attained(lambda x: printed_log_pmf(x, law.eps), whole=True).decreasing
-    below = attained(lambda x: printed_log_pmf(-x, law.eps), whole=True)
+    assert attained_epsilon(law.log_pmf, whole=True).epsilon() == pytest.approx(1.0)
+    assert not attained_epsilon(lambda x: printed_log_pmf(x, law.eps), whole=True).decreasing
+    below = attained_epsilon(lambda x: printed_log_pmf(-x, law.eps), whole=True)
     assert below.epsilon() == pytest.approx(1.0)  # the negative side alone looks innocent
 
 

@@ -12,12 +12,12 @@ from scipy import stats
 from scipy.stats import chi2, norm
 
 from congenial.errors import DataError, StructureError
-from congenial.papers.congenial_dp import ITEMS, counties, defects, gamma
-from congenial.papers.congenial_dp.congenial_figures import index_sets
+from congenial.papers.congenial_dp import ITEMS, congenial_statements, counties
+from congenial.papers.congenial_dp.congenial_statements import StoppedChain
+from congenial.papers.congenial_dp.congenial_tables import index_sets
 from congenial.papers.congenial_dp.example import ATOMS, EPS_CELL, TABLE1, A, conditional, published
 from congenial.papers.congenial_dp.printed_chain import PrintedChain, acceptance, effective_share
 from congenial.papers.congenial_dp.printed_chain_kernels import OPEN, decided, invert
-from congenial.papers.congenial_dp.stopped import StoppedChain
 from congenial.papers.item import Study
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.randomness import SeededRandomness
@@ -34,7 +34,7 @@ def exact_draws() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def log_Z() -> float:
-    return gamma.normaliser(TABLE1)
+    return congenial_statements.normaliser(TABLE1)
 
 
 @pytest.fixture
@@ -189,8 +189,8 @@ def test_a_solved_cell_in_every_wrong_place_is_refused():
 def test_quantiles_of_the_oracle(oracle):
     for case in oracle["double_geometric_quantile"]:
         v, eps = float(case["v"]), float(case["eps"])
-        assert defects.quantile_value(v, eps) == case["correct"]
-        assert defects.quantile_value(v, eps, printed=True) == case["printed_formula"]
+        assert congenial_statements.quantile_value(v, eps) == case["correct"]
+        assert congenial_statements.quantile_value(v, eps, printed=True) == case["printed_formula"]
 
 
 def test_hole_at_one_is_found():
@@ -200,7 +200,7 @@ def test_hole_at_one_is_found():
     assert printed[1][3] == "infinite"
     assert all(row[3] == 0.5 for row in found["rows"] if row[0] == "correct")
     u = np.arange(-400, 400)
-    assert np.exp(defects.printed_log_pmf(u, EPS_CELL)).sum() == pytest.approx(1.0)
+    assert np.exp(congenial_statements.printed_log_pmf(u, EPS_CELL)).sum() == pytest.approx(1.0)
 
 
 def test_stopped_chain_of_the_oracle(oracle):
@@ -215,14 +215,14 @@ def test_stopped_chain_of_the_oracle(oracle):
 
 def test_gamma_of_the_oracle(oracle):
     universes = {
-        **{f"twobin_n{n}_eps0.5": (gamma.two_bins(n), 0.5) for n in (1, 3, 10)},
-        **{f"twobin_n{n}_eps1.0": (gamma.two_bins(n), 1.0) for n in (2, 5, 50)},
-        "2x2_(2, 2)_(2, 2)_eps0.5": (gamma.two_way_tables((2, 2), (2, 2)), 0.5),
-        "3x3_222_eps0.5": (gamma.two_way_tables((2, 2, 2), (2, 2, 2)), 0.5),
+        **{f"twobin_n{n}_eps0.5": (congenial_statements.two_bins(n), 0.5) for n in (1, 3, 10)},
+        **{f"twobin_n{n}_eps1.0": (congenial_statements.two_bins(n), 1.0) for n in (2, 5, 50)},
+        "2x2_(2, 2)_(2, 2)_eps0.5": (congenial_statements.two_way_tables((2, 2), (2, 2)), 0.5),
+        "3x3_222_eps0.5": (congenial_statements.two_way_tables((2, 2, 2), (2, 2, 2)), 0.5),
     }
     for name, (tables, eps) in universes.items():
         for records, told in oracle["effective_eps"][name].items():
-            loss = gamma.exact_loss(tables, eps, int(records[-1]))
+            loss = congenial_statements.exact_loss(tables, eps, int(records[-1]))
             assert loss.loss == pytest.approx(told["eff"], abs=1e-9)
             assert loss.ratio == pytest.approx(told["maxlogZratio"], abs=1e-9)
             exact, star = loss.gamma(int(records[-1]), eps)
@@ -234,15 +234,15 @@ def test_price_next_to_table1(oracle):
     """The dearest move found by the full item, and a swap; 8 s for all moves, so two here."""
     told = oracle["section3_effective_eps"]
     one = np.zeros(46, np.int64)
-    moves = gamma.moves_inside_atoms()
+    moves = congenial_statements.moves_inside_atoms()
     assert len(moves) > 100
     one[[4, 12]] = [1, -1]  # the last of the 45-49 females becomes 18-19
-    assert gamma.table1_loss([one]) <= told["k1_pairs_touching_table1"] + 1e-12
-    for u in gamma.sex_swaps()[:2]:
+    assert congenial_statements.table1_loss([one]) <= told["k1_pairs_touching_table1"] + 1e-12
+    for u in congenial_statements.sex_swaps()[:2]:
         assert not np.any(A @ u)
         assert (
             2.0
-            < gamma.table1_loss([u])
+            < congenial_statements.table1_loss([u])
             <= told["swap_of_sex_within_nonvoting_touching_table1"] + 1e-12
         )
 
@@ -250,9 +250,9 @@ def test_price_next_to_table1(oracle):
 @pytest.mark.audit
 def test_all_moves_next_to_table1(oracle):
     told = oracle["section3_effective_eps"]
-    loss = gamma.table1_loss(gamma.moves_inside_atoms())
+    loss = congenial_statements.table1_loss(congenial_statements.moves_inside_atoms())
     assert loss == pytest.approx(told["k1_pairs_touching_table1"], abs=1e-9)
-    swap = gamma.table1_loss(gamma.sex_swaps())
+    swap = congenial_statements.table1_loss(congenial_statements.sex_swaps())
     assert swap == pytest.approx(told["swap_of_sex_within_nonvoting_touching_table1"], abs=1e-9)
 
 

@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 from congenial.cli import app
 from congenial.papers import catalogue
 from congenial.papers import printed_pages as page
-from congenial.papers.distribution_privacy import distribution_figures, distribution_tables
+from congenial.papers.distribution_privacy import distribution_tables
 from congenial.papers.item import Study
-from congenial.papers.pseudo_posterior import fits
+from congenial.papers.pseudo_posterior import expenditure
 from congenial.report import pictures
 
 RUNNER = CliRunner()
@@ -87,7 +87,7 @@ def printed_numbers():
     """Every printed number: of `printed.toml`, and of results that have a column of them."""
     told = [one for items in page.table().values() for one in items.values()]
     yield from (number["printed"] for one in told for number in one.get("numbers", ()))
-    yield from fits.PRINTED.values()
+    yield from expenditure.PRINTED.values()
     yield from (x for row in distribution_tables.PRINTED_ERRORS.values() for x in row)
     yield from (x for row in distribution_tables.PRINTED_ATTACK.values() for x in row)
 
@@ -134,8 +134,8 @@ def test_numbers_in_the_text_about_a_figure_are_compared_too(shared, item, print
 def test_a_gap_is_below_until_the_first_that_is_not():
     rows = [["p", "m", gap, error] for gap, error in ((0.1, 3), (0.2, 9), (0.3, 8), (0.4, 12))]
     rows += [["p", "never", 0.1, 11]]
-    assert distribution_figures._below(rows, 8.5) == {("p", "m"): 0.1}
-    assert distribution_figures._below(rows, 10) == {("p", "m"): 0.3}
+    assert distribution_tables._below(rows, 8.5) == {("p", "m"): 0.1}
+    assert distribution_tables._below(rows, 10) == {("p", "m"): 0.3}
 
 
 def test_a_section_has_caption_picture_numbers_table_and_notes():

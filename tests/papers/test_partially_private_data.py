@@ -16,7 +16,7 @@ from congenial.errors import DataError
 from congenial.mechanisms.wasserstein.base_measure import congenial, naive, prior_congenial
 from congenial.papers import catalogue
 from congenial.papers.item import Study
-from congenial.papers.partially_private_data import ITEMS, algorithms, partial_figures, theory
+from congenial.papers.partially_private_data import ITEMS, pennsylvania, theory
 from congenial.papers.partially_private_data import pennsylvania as pa
 from congenial.sampling.randomness import SeededRandomness
 
@@ -77,7 +77,7 @@ def test_releases_agree_with_what_is_public(study):
 
 
 def test_prior_helps_most_where_epsilon_is_small(study):
-    found = partial_figures.figure2(study)
+    found = pennsylvania.figure2(study)
     at = found["columns"].index("99 %")
     errors = {(row[0], row[1]): row[at] for row in found["rows"]}
     for loss in pa.LOSSES:
@@ -87,7 +87,7 @@ def test_prior_helps_most_where_epsilon_is_small(study):
 
 def test_panels_are_in_reading_order_and_show_whole_distributions(study):
     """Left to right: the smaller epsilon first, method by method; boxes from true quantiles."""
-    found = partial_figures.figure1(study)
+    found = pennsylvania.figure1(study)
     panels = list(dict.fromkeys(row[0] for row in found["rows"]))
     methods = ("post-processing", "naive", "congenial", "prior-congenial")
     assert panels == [
@@ -96,7 +96,7 @@ def test_panels_are_in_reading_order_and_show_whole_distributions(study):
     data = pa.load(study)
     (cases, _, _), erie = pa.released(study, "l1")["congenial", pa.EPSILONS[0]], "Erie"
     j, t = data.counties.index(erie), list(pa.months_of(study))[1]
-    want = np.quantile(cases[1, :, j], partial_figures.LEVELS) * 1e5 / data.population[j]
+    want = np.quantile(cases[1, :, j], pennsylvania.LEVELS) * 1e5 / data.population[j]
     epsilon = float(pa.EPSILONS[0])
     (row,) = (
         row
@@ -158,7 +158,7 @@ def test_the_l2_walk_without_constraints_has_its_radius(monkeypatch):
 
 
 def test_only_post_processing_contracts(study):
-    for effect, _, _, _, method, share, contracted in partial_figures.figure3(study)["rows"]:
+    for effect, _, _, _, method, share, contracted in pennsylvania.figure3(study)["rows"]:
         assert contracted <= share
         assert method == "post-processing" or contracted == 0
         assert effect
@@ -188,10 +188,10 @@ def test_factor_two_and_prior(oracle):
 
 def test_the_model_of_the_algorithms_has_its_density():
     """log_density is the law that draw_data draws from, C(4, x) included: a chain moves x by it."""
-    model = algorithms.model()
-    x, theta = (v.reshape(-1, 1) for v in np.meshgrid(np.arange(5), algorithms.GRID))
+    model = theory.model()
+    x, theta = (v.reshape(-1, 1) for v in np.meshgrid(np.arange(5), theory.GRID))
     found = np.exp(model.log_density(x, theta)).reshape(-1, 5)
-    assert found == pytest.approx(algorithms.likelihood(), abs=1e-15)
+    assert found == pytest.approx(theory.likelihood(), abs=1e-15)
     assert found.sum(axis=1) == pytest.approx(1)
     bare = theta**x * (1 - theta) ** (4 - x)  # without the coefficient the sum is another
     assert (np.abs(bare.reshape(-1, 5).sum(axis=1) - 1) > 0.1).all()
@@ -201,18 +201,18 @@ def test_the_model_of_the_algorithms_has_its_density():
 def test_algorithms(oracle):
     for y in (1, 3):
         known = oracle[f"alg1_y{y}"]["output"]
-        assert algorithms.exact(y) == pytest.approx(known["exact"], abs=1e-12)
-        printed = algorithms.printed(y)
+        assert theory.exact(y) == pytest.approx(known["exact"], abs=1e-12)
+        printed = theory.printed(y)
         assert printed["Algorithm 1, bound over y"] == pytest.approx(known["per_x_sup"], abs=1e-12)
         assert printed["Algorithm 1, as printed"] == pytest.approx(known["printed_direction"])
-    assert algorithms.printed(0)["Algorithm 2, as printed"] == pytest.approx(
+    assert theory.printed(0)["Algorithm 2, as printed"] == pytest.approx(
         oracle["alg2_y0"]["output"]["as_printed"], abs=1e-12
     )
-    for y, name, value in algorithms.run(QUICK)["rows"]:
+    for y, name, value in theory.posterior_means(QUICK)["rows"]:
         if "corrected" in name:  # 20,000 draws: five standard errors
-            assert value == pytest.approx(algorithms.exact(y), abs=0.012)
+            assert value == pytest.approx(theory.exact(y), abs=0.012)
         elif "as printed" in name and y != 2:
-            assert abs(value - algorithms.exact(y)) > 0.02
+            assert abs(value - theory.exact(y)) > 0.02
 
 
 def test_gradient_errors_fall_like_one_over_n():

@@ -12,7 +12,7 @@ from scipy import stats
 from congenial.errors import DataError, GuaranteeError
 from congenial.papers import catalogue
 from congenial.papers.item import Study
-from congenial.papers.pseudo_posterior import ITEMS, broken, fits, resampling, simulation
+from congenial.papers.pseudo_posterior import ITEMS, expenditure, simulation
 from congenial.papers.pseudo_posterior.expenditure import LEVELS, Sample
 from congenial.report import charts
 from congenial.synthesis.local import LABEL, estimate, min_max, risks, truncated
@@ -72,7 +72,7 @@ def test_boxes_are_drawn_from_the_quartiles_of_all_datasets(name):
 
 
 def test_a_violin_is_the_density_of_its_sample():
-    from congenial.papers.pseudo_posterior.posterior_figures import density_curve
+    from congenial.papers.pseudo_posterior.expenditure import density_curve
 
     values = np.random.default_rng(6).normal(3, 2, 4000)
     at, heights = np.array(density_curve(values)).T
@@ -95,7 +95,9 @@ def test_figure_2_loses_utility_by_truncation():
 
 def test_one_replaced_record_exceeds_the_papers_epsilon():
     rng = np.random.default_rng(3)
-    shares = [broken.exceeded(rng.poisson(100, 25_600).astype(float), rng)[1] for _ in range(12)]
+    shares = [
+        simulation.exceeded(rng.poisson(100, 25_600).astype(float), rng)[1] for _ in range(12)
+    ]
     assert np.mean(shares) > 0.15  # a guarantee would allow none
     assert max(shares) > 0.5
 
@@ -103,7 +105,7 @@ def test_one_replaced_record_exceeds_the_papers_epsilon():
 def test_quantiles_of_resamples_have_the_law_of_resampling():
     rng = np.random.default_rng(4)
     values = rng.lognormal(size=83)
-    fast = np.concatenate([resampling.quantiles(values, 0.9, rng) for _ in range(8)])
+    fast = np.concatenate([expenditure.quantiles(values, 0.9, rng) for _ in range(8)])
     slow = np.sort(rng.choice(values, (4000, 83)), axis=1)[:, int(np.ceil(0.9 * 83)) - 1]
     levels = np.sort(values)[-25:]
     counts = np.array([[np.sum(one == v) for v in levels] for one in (fast, slow)])
@@ -118,7 +120,7 @@ def test_quantiles_of_resamples_have_the_law_of_resampling():
 def test_the_barycenter_averages_quantiles():
     rng = np.random.default_rng(5)
     a, b = np.sort(rng.normal(0, 1, 500)), np.sort(rng.normal(10, 3, 500))
-    middle = resampling.barycenter([a, b])
+    middle = expenditure.barycenter([a, b])
     np.testing.assert_allclose(middle, (a + b) / 2)
     assert np.ptp(middle) < np.ptp(np.concatenate([a, b]))  # not the mixture of the two
 
@@ -167,7 +169,7 @@ def test_a_fit_is_seeded_by_its_name_whatever_was_fitted_before():
     sample, found = Sample(columns, np.array([20_000.0, 50_000.0])), []
     for before in ([], ["Unweighted", "Countweighted"]):
         model = Drawn()
-        made = fits.Synthesizers(sample, model, 1, 7, Study())
+        made = expenditure.Synthesizers(sample, model, 1, 7, Study())
         made._done = dict.fromkeys(before)
         for name in ("DPweighted 0.7, 0.0", "EMweighted 0.7, 0.0"):
             with pytest.raises(GuaranteeError, match="not needed"):
@@ -175,7 +177,7 @@ def test_a_fit_is_seeded_by_its_name_whatever_was_fitted_before():
         found.append(model.first)
     assert found[0] == found[1]
     assert len(set(found[0])) == 2  # and two fits of one study differ
-    assert fits.seed_of(7, "a") != fits.seed_of(8, "a")
+    assert expenditure.seed_of(7, "a") != expenditure.seed_of(8, "a")
 
 
 def test_one_synthesizer_has_one_colour_in_every_figure(shared):
@@ -193,21 +195,23 @@ def test_one_synthesizer_has_one_colour_in_every_figure(shared):
 
 def test_chains_that_did_not_converge_make_no_figure(shared, monkeypatch):
     """The reproduction refuses with the predictive law's diagnostics, whatever else mixes badly."""
-    strict = replace(fits.QUICK, run=replace(fits.FULL.run, chains=2, warmup=20, thin=1))
-    monkeypatch.setattr(fits, "QUICK", strict)
+    strict = replace(
+        expenditure.QUICK, run=replace(expenditure.FULL.run, chains=2, warmup=20, thin=1)
+    )
+    monkeypatch.setattr(expenditure, "QUICK", strict)
     with pytest.raises(GuaranteeError, match=r"did not converge: P\(y <= .* has R-hat"):
         catalogue.run(PAPER, "figure-4", Study(data=shared / "data", quick=True, seed=11))
 
 
 def test_scalar_weights_aim_at_the_same_delta(shared):
-    made = fits.synthesizers(Study(data=shared / "data", quick=True, seed=1))
+    made = expenditure.synthesizers(Study(data=shared / "data", quick=True, seed=1))
     dp, em, plain = made.weighted(0.7, 0.0), made.scalar(0.7, 0.0), made.unweighted()
     assert len(np.unique(em.weights)) == 1
     assert em.weights[0] == pytest.approx(dp.estimate.delta / plain.bounds.max())
     assert dp.weights.max() == pytest.approx(0.7)
     assert dp.weights.min() == 0
     assert all(len(copy) == len(made.sample.income) for copy in dp.copies)
-    assert len(dp.copies) == fits.COPIES
+    assert len(dp.copies) == expenditure.COPIES
 
 
 def test_predictors_are_made_without_the_data_file():

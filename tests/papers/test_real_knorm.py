@@ -13,8 +13,7 @@ from scipy.spatial import ConvexHull
 from scipy.special import exp1
 
 from congenial.errors import StructureError
-from congenial.papers.semi_dp.cones import set_cones, table_cones
-from congenial.papers.semi_dp.real_knorm import KNormReal
+from congenial.papers.semi_dp.real_knorm import KNormReal, set_cones, table_cones
 from congenial.sampling import SeededRandomness
 from congenial.sampling.knorm_noise import Gauge
 from tests.sampling.conftest import ALPHA

@@ -20,9 +20,8 @@ from congenial.figures.statements import margin, total
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.papers import Hull, catalogue, composition_orders, subspace
 from congenial.papers.item import Study
-from congenial.papers.semi_dp import cube, distances, propositions
-from congenial.papers.semi_dp.cones import table_cones
-from congenial.papers.semi_dp.norms import NormNoise
+from congenial.papers.semi_dp import examples, propositions, semi_figures
+from congenial.papers.semi_dp.real_knorm import NormNoise, table_cones
 from congenial.papers.semi_dp.semi_figures import projection
 from congenial.privacy.tradeoff import Gaussian, Pure, ZeroConcentrated
 from congenial.publication import bundle, workflow
@@ -40,12 +39,12 @@ def run(item):
 
 def test_distances_count_steps_and_conforming_ones_do_not():
     assert [row[-1] for row in run("example-1")["rows"]] == [True, True, False]
-    walked = distances.steps([(0, 1), (1, 0)], distances.hamming)
-    assert walked.tolist() == [[0, distances.UNREACHED], [distances.UNREACHED, 0]]
+    walked = examples.steps([(0, 1), (1, 0)], examples.hamming)
+    assert walked.tolist() == [[0, examples.UNREACHED], [examples.UNREACHED, 0]]
 
 
 def test_the_printed_swap_keeps_both_margins():
-    v = cube.swap((6, 7), 2, 2, 5, 6)
+    v = semi_figures.swap((6, 7), 2, 2, 5, 6)
     assert np.argwhere(v == 1).tolist() == [[1, 1], [4, 5]]
     assert np.argwhere(v == -1).tolist() == [[1, 5], [4, 1]]
     assert not v.sum(axis=0).any()
@@ -211,7 +210,7 @@ def test_projection_can_raise_an_l1_norm():
 @pytest.mark.parametrize("words", ["inner cells", "orthonormal"])
 def test_the_cube_accepts_what_volumes_say(shape, records, words):
     cones, n = table_cones(shape, records), 20_000
-    one = cube.CubeRejection(cones, propositions.coordinates(shape)[words])
+    one = semi_figures.CubeRejection(cones, propositions.coordinates(shape)[words])
     noise, kept = one.draw(SeededRandomness(5), n, 1.0)
     assert stats.binomtest(kept, n, one.acceptance).pvalue > ALPHA
     assert stats.binomtest(int(1.2 * kept), n, one.acceptance).pvalue < ALPHA
@@ -226,14 +225,14 @@ def test_acceptance_is_the_known_one():
     known = {(3, 3): 0.171875, (4, 4): 0.00036625}
     for shape, value in known.items():
         theta = propositions.coordinates(shape)["inner cells"]
-        found = cube.CubeRejection(table_cones(shape, 2), theta).acceptance
+        found = semi_figures.CubeRejection(table_cones(shape, 2), theta).acceptance
         assert found == pytest.approx(value, rel=1e-4)
 
 
 def test_a_radius_of_one_less_is_caught():
     """Planted: Gamma(s) instead of Gamma(s + 1)."""
     cones = table_cones((3, 3), 3)
-    one = cube.CubeRejection(cones, propositions.coordinates((3, 3))["inner cells"])
+    one = semi_figures.CubeRejection(cones, propositions.coordinates((3, 3))["inner cells"])
     noise, kept = one.draw(SeededRandomness(6), 20_000, 1.0)
     shorter = (noise**2).sum(axis=1) * (4 * 5) / (5 * 6)  # E r^2 of Gamma(4) over Gamma(5)
     error = shorter.std() / math.sqrt(kept)
@@ -245,8 +244,8 @@ def test_what_other_records_tell_by_listing_everything():
     rows = {(row[0], row[1]): row[2:] for row in run("section-7")["rows"]}
     assert rows["nothing", 2] == [4, 4.0, 0.0]
     assert rows["margins of A1 and A2", 2] == [1, 1.0, 1.0]
-    every = list(product(distances.ANSWERS, repeat=3))
-    figures = distances.PUBLISHED["margins of A1 and A2"]
+    every = list(product(examples.ANSWERS, repeat=3))
+    figures = examples.PUBLISHED["margins of A1 and A2"]
     left = [len({y[0] for y in every if figures(y) == figures(x) and y[1] == x[1]}) for x in every]
     least, average, alone = rows["margins of A1 and A2", 1]
     assert [min(left), np.mean(left), np.mean(np.array(left) == 1)] == [least, average, alone]

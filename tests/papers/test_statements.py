@@ -13,11 +13,11 @@ from scipy import stats
 from congenial.errors import GuaranteeError
 from congenial.pairs import ConditionalNormal
 from congenial.papers import catalogue
-from congenial.papers.congenial_dp import beliefs
-from congenial.papers.distribution_privacy import shares
+from congenial.papers.congenial_dp import congenial_statements
+from congenial.papers.distribution_privacy import studies
 from congenial.papers.item import Study
-from congenial.papers.partially_private_data import normal_means
-from congenial.papers.pseudo_posterior import contraction
+from congenial.papers.partially_private_data import theory
+from congenial.papers.pseudo_posterior import simulation
 
 ALPHA = 1e-6
 QUICK = Study(quick=True, seed=5)
@@ -38,20 +38,22 @@ def test_theorem_1_3_holds_for_independent_beliefs_and_fails_for_tied_ones():
         "the same answer": False,
     }
     # all three alike: the odds are those of counts 0 and 3
-    factors = beliefs.posterior_factors(beliefs.priors()["the same answer"], 1.0)
+    factors = congenial_statements.posterior_factors(
+        congenial_statements.priors()["the same answer"], 1.0
+    )
     assert factors.max() / factors.min() == pytest.approx(math.exp(3))
 
 
 def test_posterior_factors_by_bayes_in_rationals_of_e():
     """Two answers of one person by hand, for one result."""
-    prior = beliefs.priors()["independent, 30 % each"]
+    prior = congenial_statements.priors()["independent, 30 % each"]
     y = 1
     weight = {0: 0.0, 1: 0.0}
     for x, p in zip(product((0, 1), repeat=3), prior, strict=True):
         weight[x[0]] += p * math.exp(-abs(y - sum(x)))
     want = [weight[w] / sum(weight.values()) / (0.7, 0.3)[w] for w in (0, 1)]
-    at = beliefs.RESULTS.tolist().index(y)
-    assert beliefs.posterior_factors(prior, 1.0)[:, at] == pytest.approx(want)
+    at = congenial_statements.RESULTS.tolist().index(y)
+    assert congenial_statements.posterior_factors(prior, 1.0)[:, at] == pytest.approx(want)
 
 
 def test_beliefs_stay_as_epsilon_vanishes():
@@ -68,7 +70,7 @@ def test_posterior_to_posterior_is_twice_epsilon_and_attained():
     for _, _, found, allowed, holds in run("congenial-dp", "posterior-to-posterior")["rows"]:
         assert holds
         assert found == pytest.approx(allowed)
-    wide = beliefs.odds_factor(beliefs.priors()["the same answer"], 1.2)
+    wide = congenial_statements.odds_factor(congenial_statements.priors()["the same answer"], 1.2)
     assert wide > math.exp(2)  # planted: 20 % less noise
 
 
@@ -76,7 +78,7 @@ def test_a_mandate_that_fixes_the_answer_loses_nothing():
     rows = run("congenial-dp", "example-5.2")["rows"]
     assert [row[4:] for row in rows if row[0] == "41 to 50 ones"] == [[0, -1], [0, -1]]
     assert [row[4] for row in rows if row[0] == "all databases"] == [0.5, 1.0]
-    laws = beliefs._conditioned(np.array([4.0, 5.0]), np.array([4.0, 5.0]), 1.0)
+    laws = congenial_statements._conditioned(np.array([4.0, 5.0]), np.array([4.0, 5.0]), 1.0)
     assert np.abs(np.diff(np.log(laws), axis=0)).max() == pytest.approx(1)  # two answers do
 
 
@@ -86,14 +88,14 @@ def test_a_mandate_that_fixes_the_answer_loses_nothing():
 @pytest.mark.parametrize("figures", [1, 2, 3])
 def test_several_figures_by_regression(figures):
     """The coefficient of a record in the regression of the mean on it and on the figures."""
-    T = np.array(normal_means.COVARIANCE, float)[:figures, :figures]
+    T = np.array(theory.COVARIANCE, float)[:figures, :figures]
     a, b = (
         np.array([float(v) for v in one[:figures]])
-        for one in (normal_means.WITH_RECORD, normal_means.WITH_MEAN)
+        for one in (theory.WITH_RECORD, theory.WITH_MEAN)
     )
     inner = np.block([[np.array([[4.0]]), a[None, :]], [a[:, None], T]])
     slope = np.linalg.solve(inner, np.append(4 / 5, b))[0]
-    assert float(normal_means.first(figures).coefficient) == pytest.approx(slope)
+    assert float(theory.first(figures).coefficient) == pytest.approx(slope)
 
 
 def test_one_figure_is_the_class_with_one():
@@ -130,7 +132,7 @@ def test_manifolds_are_their_tangent_spaces_in_the_end():
     rng, draws, n = np.random.default_rng(7), 20_000, 1000
     for d1 in (2, 3):
         limits = ((d1 - 1) * (d1 + 1), (d1 - 1) * d1)
-        found = (normal_means.projected_angles, normal_means.intrinsic_angles)
+        found = (theory.projected_angles, theory.intrinsic_angles)
         for limit, angles in zip(limits, found, strict=True):
             squares = n**2 * angles(rng, d1, draws, 1 / n) ** 2
             error = squares.std() / math.sqrt(draws)
@@ -145,7 +147,7 @@ def test_manifolds_are_their_tangent_spaces_in_the_end():
 
 def test_the_law_of_tenants_by_listing():
     """Four records of 20 low: against a convolution of float binomials; masses are exact."""
-    law = shares.tenants(4)
+    law = studies.tenants(4)
     assert sum(law) == 1
     want = np.convolve(stats.binom(4, 0.7).pmf(range(5)), stats.binom(16, 0.4).pmf(range(17)))
     np.testing.assert_allclose([float(v) for v in law], want, atol=1e-12)
@@ -157,13 +159,13 @@ def test_pairs_of_shares_and_their_distance():
     assert rows["share of low income, k = 0.2"][0] == 19
     assert all(near <= exact for _, exact, near in rows.values())
     quantiles = [
-        np.searchsorted(np.cumsum([float(v) for v in shares.tenants(low)]), levels)
+        np.searchsorted(np.cumsum([float(v) for v in studies.tenants(low)]), levels)
         for low in (4, 6)
         for levels in [(np.arange(20_000) + 0.5) / 20_000]
     ]
-    pair = shares.share(shares.LOW, between=(Fraction(1, 5), Fraction(3, 10))).pairs
+    pair = studies.share(studies.LOW, between=(Fraction(1, 5), Fraction(3, 10))).pairs
     # two quantile functions on a fine grid of levels: all but the extreme tails
-    assert np.abs(quantiles[0] - quantiles[1]).max() <= shares.reach(pair, Fraction(0)) <= 2
+    assert np.abs(quantiles[0] - quantiles[1]).max() <= studies.reach(pair, Fraction(0)) <= 2
 
 
 # ---- pseudo-posterior ----------------------------------------------------------------------------
@@ -186,9 +188,9 @@ def test_the_posterior_is_the_models():
     rng = np.random.default_rng(8)
     y = rng.poisson(100, 50).astype(float)
     w = rng.random(50)
-    drawn = contraction.MODEL.posterior(y, w, 20_000, rng)[:, 0]
-    assert stats.kstest(drawn, contraction.posterior(y, w).cdf).pvalue > ALPHA
-    assert stats.kstest(drawn, contraction.posterior(y, 0.8 * w).cdf).pvalue < ALPHA
+    drawn = simulation.MODEL.posterior(y, w, 20_000, rng)[:, 0]
+    assert stats.kstest(drawn, simulation.posterior(y, w).cdf).pvalue > ALPHA
+    assert stats.kstest(drawn, simulation.posterior(y, 0.8 * w).cdf).pvalue < ALPHA
 
 
 def test_delta_falls_with_the_factor_of_safety():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from congenial.errors import FigureError, StructureError
-from congenial.papers.post_processing import two_stages
+from congenial.papers.post_processing import methods
 from congenial.sampling.randomness import SeededRandomness
 from congenial.tables import general_fit
 from congenial.tables.conforming_tables import ConformingTables
@@ -25,9 +25,9 @@ def failed(*_):
 
 def test_a_numerical_failure_is_not_called_a_contradiction(monkeypatch) -> None:
     known = ConformingTables.of(CROSSING, [9, 4, 6])
-    monkeypatch.setattr(two_stages, "displacement", failed)
+    monkeypatch.setattr(methods, "displacement", failed)
     with pytest.raises(StructureError, match=r"failed numerically .*NumericalError") as caught:
-        two_stages.least_squares([3, -1, 2, 0, 4, 1], known)
+        methods.least_squares([3, -1, 2, 0, 4, 1], known)
     assert not isinstance(caught.value, FigureError)
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from congenial.errors import StructureError
-from congenial.papers.partially_private_data.two_stage import nearest_real, rounded, two_stage
+from congenial.papers.partially_private_data.pennsylvania import nearest_real, rounded, two_stage
 
 SEED = 5
 

@@ -7,9 +7,7 @@ and two studies of ours. Errata: docs/errata.
 from __future__ import annotations
 
 from congenial.papers.distribution_privacy import (
-    distribution_figures,
     distribution_tables,
-    shares,
     studies,
 )
 from congenial.papers.distribution_privacy.adult import FILE
@@ -24,35 +22,33 @@ ITEMS: dict[str, Item] = {
     "table-3": Item(
         "Accuracy of the attack on income", "Table 3", distribution_tables.table3, (FILE,), ATTACK
     ),
-    "figure-1": Item(
-        "W_inf against (W, delta)-closeness", "Figure 1", distribution_figures.figure1
-    ),
+    "figure-1": Item("W_inf against (W, delta)-closeness", "Figure 1", distribution_tables.figure1),
     "figure-2": Item(
-        "L2 error against epsilon", "Figure 2", distribution_figures.figure2, (FILE,), LAWS
+        "L2 error against epsilon", "Figure 2", distribution_tables.figure2, (FILE,), LAWS
     ),
     "figure-3": Item(
         "L2 error against the gap",
         "Figure 3",
-        distribution_figures.figure3,
+        distribution_tables.figure3,
         (FILE,),
         f"{LAWS}, 4 gaps instead of 20",
     ),
     "figure-4": Item(
         "Accuracy of the attack against epsilon",
         "Figure 4",
-        distribution_figures.figure4,
+        distribution_tables.figure4,
         (FILE,),
         ATTACK,
     ),
     "figure-5": Item(
         "Sampled statistics and Gaussian fits, with tests",
         "Figure 5",
-        distribution_figures.figure5,
+        distribution_tables.figure5,
         (FILE,),
         LAWS,
     ),
     "example-2.1": Item(
-        "Hiding a share to within an absolute error", "Example 2.1", shares.example21
+        "Hiding a share to within an absolute error", "Example 2.1", studies.example21
     ),
     "example-4.3": Item(
         "Noise of every mechanism in the worked example",

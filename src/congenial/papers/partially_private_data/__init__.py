@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from congenial.papers.item import Item
 from congenial.papers.partially_private_data import (
-    algorithms,
-    normal_means,
-    partial_figures,
+    pennsylvania,
     theory,
 )
 from congenial.papers.partially_private_data.pennsylvania import FILE
@@ -22,28 +20,28 @@ ITEMS: dict[str, Item] = {
     "figure-1": Item(
         "Released case rates of three counties",
         "Figure 1, l1 and l2 loss",
-        partial_figures.figure1,
+        pennsylvania.figure1,
         (FILE,),
         RUNS,
     ),
     "figure-2": Item(
         "Relative errors of released cases",
         "Figure 2, l1 and l2 loss",
-        partial_figures.figure2,
+        pennsylvania.figure2,
         (FILE,),
         RUNS,
     ),
     "figure-3": Item(
         "What post-processing contracts",
         "Figure 3, l1 and l2 loss",
-        partial_figures.figure3,
+        pennsylvania.figure3,
         (FILE,),
         RUNS,
     ),
     "prior-sweep": Item(
         "The prior's strength and smoothing, which the paper leaves open",
         "Section 4.2; our study, l1 loss",
-        partial_figures.sweep,
+        pennsylvania.sweep,
         (FILE,),
         "3 replicates instead of 10, 3 months instead of 23, two alphas and one kappa instead of "
         "four and three",
@@ -63,13 +61,13 @@ ITEMS: dict[str, Item] = {
     "manifold": Item(
         "Noise on a circle and a sphere, and projected on them",
         "Remark after Corollary 13",
-        normal_means.manifold,
+        theory.manifold,
         reduced="20,000 draws instead of 200,000",
     ),
     "example-1": Item(
         "A mean given several public figures",
         "Example 1 and Eq 16, corrected",
-        normal_means.example1,
+        theory.example1,
         reduced="101 covariances of the mean instead of 801",
     ),
     "factor-2": Item(
@@ -93,7 +91,7 @@ ITEMS: dict[str, Item] = {
     "algorithms": Item(
         "Posterior means by Algorithms 1 and 2, printed and corrected",
         "Algorithms 1 and 2, with errata",
-        algorithms.run,
+        theory.posterior_means,
         reduced=DRAWS,
     ),
 }

@@ -8,8 +8,7 @@ same for all of them).
 from __future__ import annotations
 
 from congenial.papers.post_processing.comparison import Comparison, compare
-from congenial.papers.post_processing.least_absolute import least_absolute
-from congenial.papers.post_processing.two_stages import least_squares, rounded, topdown
+from congenial.papers.post_processing.methods import least_absolute, least_squares, rounded, topdown
 from congenial.tables.conforming_tables import ConformingTables
 from congenial.tables.general_fit import nearest_in
 

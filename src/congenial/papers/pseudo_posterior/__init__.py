@@ -7,7 +7,7 @@ certified mode beside it at the same epsilon.
 from __future__ import annotations
 
 from congenial.papers.item import Item
-from congenial.papers.pseudo_posterior import broken, contraction, posterior_figures, simulation
+from congenial.papers.pseudo_posterior import expenditure, simulation
 from congenial.papers.pseudo_posterior.expenditure import FILE
 
 DATASETS = "40 datasets per n instead of 400, none of the largest n (6,400)"
@@ -30,56 +30,54 @@ ITEMS: dict[str, Item] = {
     "theorem-2": Item(
         "How weighted posteriors contract",
         "Theorem 2 and Assumption 4, measured",
-        contraction.theorem2,
+        simulation.theorem2,
         reduced="20 datasets per n instead of 100, none of the largest n (6,400)",
     ),
     "definition-4": Item(
         "Datasets beyond epsilon, with factors of safety",
         "Definition 4 and section 4.5, measured",
-        contraction.definition4,
+        simulation.definition4,
         reduced=DATASETS,
     ),
     "one-record": Item(
         "Replacing one record exceeds the paper's epsilon",
         "our study of section 4.4's Weighted-M",
-        broken.run,
+        simulation.one_record,
         reduced="4 datasets per n instead of 50",
     ),
-    "figure-3": Item(
-        "Family income", "Figure 3, another quarter", posterior_figures.figure3, (FILE,)
-    ),
+    "figure-3": Item("Family income", "Figure 3, another quarter", expenditure.figure3, (FILE,)),
     "figure-4": Item(
         "Lipschitz bounds by record, four synthesizers",
         "Figure 4, another quarter",
-        posterior_figures.figure4,
+        expenditure.figure4,
         (FILE,),
         FITS,
     ),
     "figure-5": Item(
         "Mean income of synthetic data",
         "Figure 5, another quarter",
-        posterior_figures.figure5,
+        expenditure.figure5,
         (FILE,),
         UTILITY,
     ),
     "figure-6": Item(
         "90th percentile of synthetic income",
         "Figure 6, another quarter",
-        posterior_figures.figure6,
+        expenditure.figure6,
         (FILE,),
         UTILITY,
     ),
     "figure-7": Item(
         "90th percentile against the weights' scale and shift",
         "Figure 7, another quarter",
-        posterior_figures.figure7,
+        expenditure.figure7,
         (FILE,),
         f"2 settings (c, g) instead of 6, {UTILITY}",
     ),
     "table-2": Item(
         "Delta against the weights' scale and shift",
         "Table 2, another quarter",
-        posterior_figures.table2,
+        expenditure.table2,
         (FILE,),
         f"2 settings (c, g) instead of 6, {UTILITY}",
     ),

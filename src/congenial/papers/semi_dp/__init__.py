@@ -9,18 +9,16 @@ from __future__ import annotations
 from congenial.papers.item import Item
 from congenial.papers.semi_dp import (
     census,
-    cube,
-    distances,
     examples,
-    odds,
     propositions,
     semi_figures,
-    sets,
 )
 
 SHAPES = "tables up to 3 x 3 instead of 4 x 4"
 ITEMS: dict[str, Item] = {
-    "figure-1": Item("A swap that keeps both margins", "Figure 1, caption corrected", cube.figure1),
+    "figure-1": Item(
+        "A swap that keeps both margins", "Figure 1, caption corrected", semi_figures.figure1
+    ),
     "figure-2": Item(
         "Gaussian noise on the kernel against group privacy",
         "Figure 2, corrected",
@@ -34,7 +32,7 @@ ITEMS: dict[str, Item] = {
         reduced="k = 2 and 3 instead of 2 to 6, epsilon = 1 instead of 0.1, 0.5 and 1",
     ),
     "example-1": Item(
-        "Distances that count single steps", "Example 1 and Definition 1", distances.example1
+        "Distances that count single steps", "Example 1 and Definition 1", examples.example1
     ),
     "example-2": Item("What an invariant leaves of three bits", "Example 2", examples.example2),
     "example-3": Item("The semi-adjacent parameter of three bits", "Example 3", examples.example3),
@@ -49,10 +47,10 @@ ITEMS: dict[str, Item] = {
     "example-7": Item(
         "Sensitivity sets of two-way tables given both margins",
         "Example 7 and Proposition 32, corrected",
-        sets.example7,
+        examples.example7,
         reduced=SHAPES,
     ),
-    "example-8": Item("The projection of a 2 x 2 table", "Example 8", sets.example8),
+    "example-8": Item("The projection of a 2 x 2 table", "Example 8", examples.example8),
     "remark-14": Item(
         "Other choices of the semi-adjacent parameter",
         "Remark 14, with erratum",
@@ -93,25 +91,25 @@ ITEMS: dict[str, Item] = {
     "algorithm-3": Item(
         "Acceptance of the cube around the hull",
         "Algorithm 3, on the printed and the true set",
-        cube.algorithm3,
+        semi_figures.algorithm3,
         reduced="20,000 proposals instead of 100,000, tables up to 3 x 3 instead of 4 x 4",
     ),
     "norm-balls": Item(
         "Volumes and noise of K-norm, as printed and true",
         "Section 4.2, corrected",
-        sets.balls,
+        examples.balls,
         reduced=SHAPES,
     ),
     "odds-ratio": Item(
         "Power of the private test of the odds ratio",
         "Theorem 37, corrected",
-        odds.power,
+        examples.power,
         reduced="3 odds ratios up to 8 instead of 9 up to 16",
     ),
     "section-7": Item(
         "What someone who knows other records is left with",
         "Section 7",
-        distances.section7,
+        examples.section7,
         reduced="3 people instead of 4",
     ),
     "section-6": Item("The 2020 Census, advertised and effective", "Section 6", census.section6),

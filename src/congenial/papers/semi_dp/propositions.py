@@ -26,7 +26,7 @@ from congenial.mechanisms.kernel_gaussian import KernelProjection
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.pairs import Supremum
 from congenial.papers.item import Study
-from congenial.papers.semi_dp.norms import Norm, NormNoise
+from congenial.papers.semi_dp.real_knorm import Norm, NormNoise
 from congenial.papers.sensitivity_spaces import sensitivity
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff
 from congenial.sampling.inversion import Floats, Ints
