@@ -100,27 +100,6 @@ def test_no_module_name_stands_for_two_things():
     assert [paths for name, paths in named.items() if len(paths) > 1 and name[0] != "_"] == []
 
 
-TOGETHER = {
-    "schema": "init",
-    "curve": "utility",
-    "compare": "check",
-    "propose": "review",
-    "approve": "review",
-    "sign": "release",
-}
-
-
-def test_a_command_stands_in_a_file_of_its_name():
-    """But for commands that belong together and share a file."""
-    from congenial.cli.program import app
-
-    commands = {
-        (one.name or one.callback.__name__): one.callback for one in app.registered_commands
-    }
-    files = {name: Path(call.__code__.co_filename).stem for name, call in commands.items()}
-    assert {name: stem for name, stem in files.items() if stem != name} == TOGETHER
-
-
 def test_no_class_name_stands_for_two_things():
     named: dict[str, list[Path]] = {}
     for path in modules():

@@ -1,4 +1,4 @@
-"""The command line. Commands import what they need when they run, so that help is immediate."""
+"""The command line. The file of a command is loaded when the command is asked for."""
 
 from __future__ import annotations
 

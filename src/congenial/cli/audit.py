@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from congenial.audit.property_inference import draw_shadows, property_inference
 from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import Document, answer, emit, say, working
+from congenial.data.advance import one_by_one
 from congenial.errors import PlanError
+from congenial.kinds.statistics import KIND, Asked, modelling_records
+from congenial.mechanisms.distribution.assumptions import histograms
+from congenial.mechanisms.distribution.fit import numpy_generator
+from congenial.papers import catalogue
+from congenial.privacy.numbers import percent
+from congenial.publication import table_audit
+from congenial.publication.bundle import private_file, private_folder
+from congenial.publication.plan import Plan
+from congenial.publication.plan_ledger import exact_figures, open_ledger
+from congenial.sampling.randomness import SeededRandomness, SystemRandomness
 
 if TYPE_CHECKING:
     from congenial.kinds.statistics import StatisticsCheck
-    from congenial.publication.plan import Plan
     from congenial.sampling.randomness import Randomness
 
 FOR_CURATOR = "CONFIDENTIAL: computed from the modelling data, for the curator only."
@@ -60,8 +71,6 @@ def audit(
     modelling data with --property; spends nothing. Exit code 1 if an attack does better than the
     promise allows.
     """
-    from congenial.publication.plan import Plan
-
     if whole:
         with working("attacking"):
             document = attack(Plan.load(source), repetitions, out, seed)
@@ -69,8 +78,6 @@ def audit(
         attacks = document["attacks"]
     else:
         with working("choosing pairs of datasets to attack") as progress:
-            from congenial.publication import table_audit
-
             effort = table_audit.AuditEffort(draws, pairs, delta, seed)
             names = tuple(name or ())
             if source.is_dir():
@@ -88,10 +95,6 @@ def audit(
 
 def attack(plan: Plan, repetitions: int, out: Path | None, seed: int | None) -> Document:
     """Property inference on every pair of scenarios, as plain data."""
-    from congenial.kinds.statistics import KIND
-    from congenial.publication.plan_ledger import exact_figures, open_ledger
-    from congenial.sampling.randomness import SeededRandomness, SystemRandomness
-
     sections = plan.of("statistics")
     if not sections:
         raise PlanError(
@@ -118,11 +121,6 @@ def _attacks(
     plan: Plan, found: StatisticsCheck, repetitions: int, randomness: Randomness
 ) -> list[Document]:
     """Half of the modelling records train the attack, the other half test it."""
-    from congenial.audit.property_inference import draw_shadows, property_inference
-    from congenial.data.advance import one_by_one
-    from congenial.kinds.statistics import Asked, modelling_records
-    from congenial.mechanisms.distribution.fit import numpy_generator
-
     section = found.section
     asked = Asked.read(plan, section)
     records = modelling_records(plan, section, asked)
@@ -157,10 +155,6 @@ def _write(
     found: StatisticsCheck, attacks: list[Document], out: Path, seed: int | None
 ) -> list[str]:
     """CONFIDENTIAL: the attack and the assumptions, as JSON, CSV and pictures."""
-    from congenial.mechanisms.distribution.assumptions import histograms
-    from congenial.papers import catalogue
-    from congenial.publication.bundle import private_file, private_folder
-
     private_folder(out)
     name = found.section.name
     rows: list[list[Any]] = [
@@ -209,8 +203,6 @@ def _write(
 
 
 def _show_property(document: Document) -> None:
-    from congenial.privacy.numbers import percent
-
     say(
         "audit_property.txt",
         **{"files": []} | document,

@@ -11,11 +11,13 @@ import typer
 from congenial.cli import output
 from congenial.cli.command_options import Json, PlanFile, with_examples
 from congenial.cli.output import emit, say, working
+from congenial.publication import workflow
+from congenial.publication.check_document import compare_plans, of_check, words, write_review
+from congenial.publication.plan import Plan
 
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
     from congenial.publication.check_document import PlanComparison
-    from congenial.publication.plan import Plan
 
 
 @with_examples(
@@ -52,16 +54,10 @@ def check(
     Reads no data, except the modelling data of a release with `statistics`; spends nothing.
     """
     with working("checking the plan") as tell:
-        from congenial.publication import workflow
-        from congenial.publication.check_document import of_check, words
-        from congenial.publication.plan import Plan
-
         again = bool(suppose or html)
         result = workflow.check(Plan.load(plan), want, again=again, progress=tell)
         document = of_check(result, want, suppose or [], tell)
         if html is not None:
-            from congenial.publication.check_document import write_review
-
             write_review(result.plan, document, plan, html)
     if as_json:
         emit(document)
@@ -103,9 +99,6 @@ def compare(
     Reads no data, except modelling data; spends nothing. A star marks what differs.
     """
     with working("checking both plans") as tell:
-        from congenial.publication.check_document import compare_plans
-        from congenial.publication.plan import Plan
-
         found = compare_plans(Plan.load(first), Plan.load(second), tell)
     if as_json:
         emit(found.to_dict())

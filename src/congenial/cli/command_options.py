@@ -42,10 +42,13 @@ def with_examples(*lines: str) -> Callable[[Command], Command]:
     return add
 
 
-def add_to(app: typer.Typer, panel: str, *commands: Callable[..., None]) -> None:
-    """Register commands, in the order in which the help lists them under the name of a panel."""
-    for command in commands:
-        app.command(epilog=_ENDS[command], rich_help_panel=panel)(command)
+def registered(call: Callable[..., None], commands: typer.Typer | None = None) -> Any:
+    """The command of the program that a function is, with the `commands` below it if any."""
+    if commands is not None:
+        return typer.main.get_group(commands)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(epilog=_ENDS[call])(call)
+    return typer.main.get_command(alone)
 
 
 def asked_part(release: Any, part: str | None) -> Any:

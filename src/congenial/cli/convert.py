@@ -11,6 +11,9 @@ from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import Document, emit, say
 from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
+from congenial.privacy import conversion_table
+from congenial.privacy.numbers import above
+from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, ZeroConcentrated
 
 if TYPE_CHECKING:
     from congenial.privacy.tradeoff import Tradeoff
@@ -47,7 +50,6 @@ def convert(
     Shows the tightest known formula, then the classical one.
     """
     source = _source(epsilon, rho, mu, delta)
-    from congenial.privacy.numbers import above
 
     at = None if delta is None else above(_number("delta", delta))
     document = _convert(source, to, at)
@@ -55,8 +57,6 @@ def convert(
 
 
 def _source(epsilon: str | None, rho: str | None, mu: str | None, delta: str | None) -> Tradeoff:
-    from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, ZeroConcentrated
-
     if sum(value is not None for value in (epsilon, rho, mu)) != 1:
         raise GuaranteeError(
             "there is nothing to convert: give exactly one of --epsilon, --rho and --mu.",
@@ -83,13 +83,11 @@ def _number(name: str, text: str) -> Fraction:
 
 
 def _convert(source: Tradeoff, to: str | None, at: float | None) -> Document:
-    from congenial.privacy.conversion_table import convert
-
     rows = []
     refused: list[str] = []
     for kind in KINDS if to is None else (to,):
         try:
-            rows.extend(convert(source, kind, at, True))
+            rows.extend(conversion_table.convert(source, kind, at, True))
         except GuaranteeError as error:
             if to is not None:
                 raise

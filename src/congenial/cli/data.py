@@ -10,6 +10,9 @@ import typer
 
 from congenial.cli.command_options import Json, PlanFile, with_examples
 from congenial.cli.output import emit, say, warn, working
+from congenial.publication import data_report
+from congenial.publication.data_report import CONFIDENTIAL, SCHEMA_IS_PUBLIC
+from congenial.publication.plan import Plan
 
 if TYPE_CHECKING:
     from congenial.data.data_problems import DataCheck, DataProblem
@@ -39,9 +42,6 @@ def data(
     Reads CONFIDENTIAL data, for the curator only; spends nothing. Writes the list to a private
     folder. Exit code 1 if there are problems.
     """
-    from congenial.publication import data_report
-    from congenial.publication.plan import Plan
-
     loaded = Plan.load(plan)
     with working("reading the files") as progress:
         found = data_report.check_records(loaded, shown, progress)
@@ -59,8 +59,6 @@ def data(
 
 def show(found: DataCheck, files: Sequence[Path]) -> None:
     """The check for the curator."""
-    from congenial.publication.data_report import CONFIDENTIAL, SCHEMA_IS_PUBLIC
-
     say(
         "data.txt",
         found=found,

@@ -13,6 +13,10 @@ from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import Document, emit, heading, paragraph, show, working
 from congenial.cli.verify import FAILED
 from congenial.errors import PlanError
+from congenial.publication.check_document import examine, words
+from congenial.publication.demo_population import write_demo, write_nation
+from congenial.publication.plan import Plan
+from congenial.publication.verification import verification_document
 
 FIRST_SEED = 20200401
 
@@ -55,10 +59,6 @@ def demo(
     Writes a population and a plan, then runs check, publish, release and verify on them.
     """
     with working("generating a population"):
-        from congenial.publication.check_document import examine, words
-        from congenial.publication.plan import Plan
-        from congenial.publication.verification import verification_document
-
         plan = Plan.load(_written(out, seed_data, areas, engine))
     document: Document = {"folder": str(out), "check": examine(plan)}
     if not as_json:
@@ -93,10 +93,8 @@ def _written(out: Path, seed: int, areas: int | None, engine: Engine) -> Path:
             raise PlanError(
                 f"--engine {engine} needs --areas.", remedy="Add, for example, --areas 10000."
             )
-        from congenial.publication.demo_population import write_demo
 
         return write_demo(out, seed)
-    from congenial.publication.demo_population import write_nation
 
     return write_nation(out, areas, seed, engine is Engine.SPARK)
 

@@ -12,7 +12,16 @@ import typer
 
 from congenial.cli.command_options import Json, NationPart, asked_part, with_examples
 from congenial.cli.output import Document, emit, say, working
+from congenial.data.advance import one_by_one
+from congenial.data.text_files import table_csv
 from congenial.errors import InferenceError
+from congenial.inference.estimates.answers import NOT_GROUPS, written_number
+from congenial.inference.estimates.cell_groups import has_parts
+from congenial.inference.estimates.combined_estimates import combined
+from congenial.inference.estimates.estimating import estimate as answer
+from congenial.inference.estimates.estimating import tables_of
+from congenial.inference.estimates.table_tests import carry_out_test
+from congenial.publication.bundle import read
 
 _MOST_ROWS = 60
 
@@ -72,10 +81,6 @@ def estimate(
             "there is no question.", remedy="Ask one with --of or --test; see --help for examples."
         )
     with working("estimating"), _without_collecting():
-        from congenial.data.advance import one_by_one
-        from congenial.inference.estimates.estimating import estimate as answer
-        from congenial.publication.bundle import read
-
         releases: list[Any] = [
             asked_part(read(one), part) for one in one_by_one(bundles, "reading")
         ]
@@ -91,11 +96,6 @@ def estimate(
             )
         tests = []
         if test:
-            from congenial.inference.estimates.cell_groups import has_parts
-            from congenial.inference.estimates.combined_estimates import combined
-            from congenial.inference.estimates.estimating import tables_of
-            from congenial.inference.estimates.table_tests import carry_out_test
-
             together = releases[0]
             if len(releases) > 1 or not has_parts(releases):
                 together = combined(tables_of(releases), same_population)
@@ -128,8 +128,6 @@ def _without_collecting() -> Iterator[None]:
 
 
 def _write(found: Any, out: Path) -> None:
-    from congenial.data.text_files import table_csv
-
     try:
         out.write_bytes(table_csv(found.to_arrow()))
     except OSError as reason:
@@ -146,8 +144,6 @@ def _show(document: Document) -> None:
 
 
 def _answer(of: str, rows: list[Document]) -> Document:
-    from congenial.inference.estimates.answers import NOT_GROUPS
-
     names = [name for name in rows[0] if name not in NOT_GROUPS]
     noted = any(row["note"] for row in rows)
     columns = (*names, "value", "low", "high", "note")[: None if noted else -1]
@@ -160,8 +156,6 @@ def _answer(of: str, rows: list[Document]) -> Document:
 
 
 def _text(value: Any) -> str:
-    from congenial.inference.estimates.answers import written_number
-
     if value is None:
         return "-"
     return value if isinstance(value, str) else written_number(value)

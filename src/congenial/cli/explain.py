@@ -10,6 +10,11 @@ import typer
 from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import Document, Tell, emit, say, working
 from congenial.errors import BundleError
+from congenial.publication import workflow
+from congenial.publication.bundle import read, read_index
+from congenial.publication.plan import Plan
+from congenial.publication.verification import SYSTEM, verify
+from congenial.report.explained_for import explained_for
 
 
 @with_examples(
@@ -44,9 +49,6 @@ def explain(
 
 def for_reader(folder: Path, reader: str) -> Document:
     """What one reader has to know about a bundle."""
-    from congenial.publication.bundle import read
-    from congenial.report.explained_for import explained_for
-
     texts = explained_for(read(folder), reader)
     parts = [{"heading": heading, "text": text} for heading, text in texts.items()]
     return {"reader": reader, "parts": parts}
@@ -54,9 +56,6 @@ def for_reader(folder: Path, reader: str) -> Document:
 
 def of_plan(path: Path, progress: Tell = lambda _: None) -> Document:
     """The promise of each release of a plan."""
-    from congenial.publication import workflow
-    from congenial.publication.plan import Plan
-
     result = workflow.check(Plan.load(path), again=True, progress=progress)
     promises = [
         {
@@ -73,9 +72,6 @@ def of_plan(path: Path, progress: Tell = lambda _: None) -> Document:
 
 def of_bundle(folder: Path, progress: Tell = lambda _: None) -> Document:
     """The promise a bundle states, with its building blocks; whether it holds is for `verify`."""
-    from congenial.publication.bundle import read, read_index
-    from congenial.publication.verification import SYSTEM, verify
-
     release = read(folder)
     failed = [one.what for one in verify(folder, progress=progress) if not one.holds]
     if not release.publishable:  # said on its own

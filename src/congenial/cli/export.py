@@ -10,6 +10,7 @@ import typer
 from congenial.cli.command_options import BundleFolder, Json, with_examples
 from congenial.cli.output import answer, working
 from congenial.errors import InferenceError
+from congenial.exports.export_formats import export_bundle
 
 
 @with_examples(
@@ -37,7 +38,5 @@ def export(
     if not 0 < level < 1:
         raise InferenceError(f"level {level:g} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
     with working("reading the bundle") as tell:
-        from congenial.exports.export_formats import export_bundle
-
         document = export_bundle(bundle, to, out, level, part, tell)
     answer("export.txt", as_json, export=document)

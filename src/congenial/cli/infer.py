@@ -20,7 +20,18 @@ from congenial.cli.output import (
     warn,
     working,
 )
+from congenial.data.advance import Advance
 from congenial.errors import InferenceError, SchemaError
+from congenial.inference.inference import Chain
+from congenial.inference.naive import coverage
+from congenial.inference.naive import naive as taken_for_the_truth
+from congenial.inference.options import RUN, infer_from_options, model_from_options
+from congenial.kinds.registry import by_name
+from congenial.mechanisms.cell_labels import beside_label
+from congenial.publication.bundle import read
+from congenial.report import pictures
+from congenial.report.charts import chart
+from congenial.report.words import duration
 
 if TYPE_CHECKING:
     from congenial.data.schema import Schema
@@ -77,9 +88,6 @@ def infer(
     if not 0 < level < 1:
         raise InferenceError(f"level {level:g} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
     with working("inferring") as progress:
-        from congenial.inference.inference import Chain
-        from congenial.inference.options import infer_from_options
-
         release = _read(bundle, part)
         chain = Chain(progress=_clock(progress, _why_slow(release)))
         posterior = infer_from_options(release, model, given, chain)
@@ -115,9 +123,6 @@ def _clock(progress: Callable[[str], None], why: str) -> Callable[[int, int, flo
 
     Where no spinner is shown, a line every minute says how far a long run is.
     """
-    from congenial.data.advance import Advance
-    from congenial.report.words import duration
-
     told: float | None = None
 
     def tell(done: int, of: int, seconds: float) -> None:
@@ -139,16 +144,11 @@ def _clock(progress: Callable[[str], None], why: str) -> Callable[[int, int, flo
 
 def _why_slow(release: Any) -> str:
     """What makes chains slow for this release, where that is known."""
-    from congenial.kinds.registry import by_name
-
     return by_name(release.kind).why_slow(release)
 
 
 def _read(bundle: Path, part: str | None) -> Any:
     """A bundle whose law is known."""
-    from congenial.kinds.registry import by_name
-    from congenial.publication.bundle import read
-
     release = asked_part(read(bundle), part)
     instead = by_name(release.kind).not_inferred(release)
     if instead:
@@ -163,11 +163,6 @@ def _naive(
     release: Any, model: str, given: dict[str, str], posterior: Any, level: float, simulations: int
 ) -> tuple[Any, Document | None]:
     """The release taken for the truth, and how often both kinds of intervals cover."""
-    from congenial.inference.inference import Chain
-    from congenial.inference.naive import coverage
-    from congenial.inference.naive import naive as taken_for_the_truth
-    from congenial.inference.options import RUN, model_from_options
-
     kept = {key: value for key, value in given.items() if key not in RUN}
     made = model_from_options(release, model, kept)
     taken = taken_for_the_truth(release, made)
@@ -212,9 +207,6 @@ def _write(posterior: Any, taken: Any, document: Document, folder: Path) -> list
 
     import pyarrow as pa
     import pyarrow.parquet as pq
-
-    from congenial.report import pictures
-    from congenial.report.charts import chart
 
     folder.mkdir(parents=True, exist_ok=True)
     written = [folder / "summary.json", folder / "draws.parquet"]
@@ -264,8 +256,6 @@ def _summary(rows: list[Document], schema: Schema) -> Document:
 
 def _label(schema: Schema, key: str, row: Document) -> str:
     """A level with its label; what is no axis of the table (the parameter) as it is."""
-    from congenial.mechanisms.cell_labels import beside_label
-
     try:
         return beside_label(schema, key, row.get(key, ""))
     except SchemaError:

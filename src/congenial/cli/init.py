@@ -9,6 +9,8 @@ import typer
 
 from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import answer, emit, warn, working
+from congenial.publication.draft import write_draft
+from congenial.publication.json_schema import plan_schema
 
 DISCLOSURE = (
     "the categories were read from the data, so the plan and every release show which values "
@@ -48,8 +50,6 @@ def init(
     value are taken for ids and left out.
     """
     with working("reading the columns"):
-        from congenial.publication.draft import write_draft
-
         columns = write_draft(file, out, unit, levels_from_data=levels_from_data)
     if levels_from_data:
         warn(DISCLOSURE)
@@ -65,6 +65,4 @@ def init(
 @with_examples("congenial schema > plan.schema.json")
 def schema() -> None:
     """Print the JSON Schema of plans, for editors that check keys."""
-    from congenial.publication.json_schema import plan_schema
-
     emit(plan_schema())

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from congenial.cli.command_options import Json, examples
 from congenial.cli.output import answer, emit
+from congenial.data.text_files import rows_csv
 from congenial.ledger import ledger_document as documents
-
-if TYPE_CHECKING:
-    from congenial.ledger.ledger import Ledger
+from congenial.ledger.budget import Budget
+from congenial.ledger.ledger import Ledger
+from congenial.publication.drawing import finish as finish_all
+from congenial.publication.plan import Plan
+from congenial.publication.plan_ledger import opened_or_made
 
 Where = Annotated[
     str,
@@ -23,35 +26,33 @@ Where = Annotated[
 ]
 
 app = typer.Typer(
+    name="ledger",
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Show and manage the ledger: one per population, append-only.",
     epilog=examples("congenial ledger show plan.toml", "congenial ledger pending ledger.sqlite"),
 )
+
+
+@app.callback()
+def ledger() -> None:
+    """Show and manage the ledger: one per population, append-only."""
 
 
 def _place(where: str) -> str:
     if not where.endswith(".toml"):
         return where
-    from congenial.publication.plan import Plan
 
     return Plan.load(where).ledger
 
 
 def _open(where: str) -> Ledger:
-    from congenial.ledger.ledger import Ledger
-
     return Ledger.open(_place(where), create=False)
 
 
 def _open_or_start(where: str) -> Ledger:
     """The ledger; that of a plan is started where it is absent."""
-    from congenial.ledger.ledger import Ledger
-
     if not where.endswith(".toml") or Ledger.exists(_place(where)):
         return _open(where)
-    from congenial.publication.plan import Plan
-    from congenial.publication.plan_ledger import opened_or_made
 
     return opened_or_made(Plan.load(where))
 
@@ -83,8 +84,6 @@ def finish(
     as_json: Json = False,
 ) -> None:
     """Write and record the bundles of what was drawn and never finished. Spends nothing."""
-    from congenial.publication.drawing import finish as finish_all
-
     ledger = _open(where)
     folder = Path(where if "://" not in where else ".").parent / "bundles" if out is None else out
     finished = [
@@ -131,8 +130,6 @@ def budget(
     """Show the budget, or set it. A change stays in the history; change the plan accordingly."""
     ledger = _open(where)
     if (epsilon, delta, rho) != (None, None, None):
-        from congenial.ledger.budget import Budget
-
         ledger.set_budget(Budget(epsilon, delta, rho))
     answer("ledger.txt", as_json, ledger=documents.summary(ledger))
 
@@ -281,7 +278,6 @@ def export(
             | {"releases": releases, "roles": ledger.roles, "events": events}
         )
         return
-    from congenial.data.text_files import rows_csv
 
     columns = [name for name in events[0] if name != "payload"]
     rows = [[event[name] for name in columns] for event in events]

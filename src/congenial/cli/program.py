@@ -6,59 +6,85 @@ purpose (see errors.py), 70 an unexpected error, 130 interrupted.
 
 from __future__ import annotations
 
+import ast
 import atexit
 import errno
 import gc
 import io
 import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from congenial._version import __version__
-from congenial.cli import ledger
-from congenial.cli.audit import audit
-from congenial.cli.check import check, compare
-from congenial.cli.command_options import add_to, examples
-from congenial.cli.convert import convert
-from congenial.cli.data import data
-from congenial.cli.demo import demo
-from congenial.cli.desk import desk
-from congenial.cli.estimate import estimate
-from congenial.cli.explain import explain
-from congenial.cli.export import export
-from congenial.cli.infer import infer
-from congenial.cli.init import init, schema
+from congenial.cli.command_options import examples, registered
 from congenial.cli.output import complain
-from congenial.cli.publish import publish
-from congenial.cli.reassess import reassess
-from congenial.cli.release import release, sign
-from congenial.cli.reproduce import reproduce
-from congenial.cli.review import approve, propose
-from congenial.cli.utility import curve, utility
-from congenial.cli.verify import verify
 from congenial.errors import CongenialError, spent_words
 
 UNEXPECTED = 70
 INTERRUPTED = 130
 
 
+# Panels of the help and their commands; each stands in a file of its name, but for those in BESIDE.
+COMMANDS = {
+    "Plan": ("init", "data", "check", "compare", "schema"),
+    "Publish": ("propose", "approve", "publish", "release", "sign"),
+    "Read a release": ("verify", "explain", "estimate", "infer", "export"),
+    "Study": ("demo", "audit", "utility", "curve", "convert", "reproduce"),
+    "Manage": ("reassess", "desk", "ledger"),
+}
+BESIDE = {
+    "compare": "check",
+    "schema": "init",
+    "propose": "review",
+    "approve": "review",
+    "sign": "release",
+    "curve": "utility",
+}
+FILES = {name: BESIDE.get(name, name) for names in COMMANDS.values() for name in names}
+
+
+class Commands(Mapping[str, Any]):
+    """The commands by name; the file of a command is loaded when the command is asked for."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(FILES)
+
+    def __len__(self) -> int:
+        return len(FILES)
+
+    def __getitem__(self, name: str) -> Any:
+        module = import_module(f"congenial.cli.{FILES[name]}")
+        return registered(getattr(module, name), getattr(module, "app", None))
+
+
+def _first_sentence(name: str, width: int) -> str:
+    """What the help of the program says of a command, from its source: nothing is loaded."""
+    source = Path(__file__).with_name(f"{FILES[name]}.py").read_text(encoding="utf-8")
+    body = ast.parse(source).body
+    (call,) = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == name]
+    return TyperCommand(name, help=ast.get_docstring(call)).get_short_help_str(width)
+
+
 class Program(TyperGroup):
     """Turns errors into one line and an exit code; `--debug` lets the traceback through."""
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: Any = Commands()
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer calls it
         """The help lists the commands by what they are for."""
-        longest = max(map(len, self.commands))
-        panels: dict[str, list[tuple[str, str]]] = {}
-        for name, command in self.commands.items():
-            panel = str(getattr(command, "rich_help_panel", ""))
-            panels.setdefault(panel, []).append(
-                (name, command.get_short_help_str(formatter.width - 6 - longest))
-            )
-        for panel, rows in panels.items():
+        longest = max(map(len, FILES))
+        width = formatter.width - 6 - longest
+        for panel, names in COMMANDS.items():
+            rows = [(name.ljust(longest), _first_sentence(name, width)) for name in names]
             with formatter.section(panel):
-                formatter.write_dl([(name.ljust(longest), words) for name, words in rows])
+                formatter.write_dl(rows)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
@@ -107,13 +133,6 @@ app = typer.Typer(
         "congenial demo", "cd demo", "congenial check plan.toml", "congenial check --help"
     ),
 )
-
-add_to(app, "Plan", init, data, check, compare, schema)
-add_to(app, "Publish", propose, approve, publish, release, sign)
-add_to(app, "Read a release", verify, explain, estimate, infer, export)
-add_to(app, "Study", demo, audit, utility, curve, convert, reproduce)
-app.add_typer(ledger.app, name="ledger", rich_help_panel="Manage")
-add_to(app, "Manage", reassess, desk)
 
 
 def _version(wanted: bool) -> None:

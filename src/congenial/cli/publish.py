@@ -14,13 +14,17 @@ from congenial.cli import output
 from congenial.cli.check import next_command
 from congenial.cli.command_options import Json, PlanFile, with_examples
 from congenial.cli.output import Document, emit, say, working
+from congenial.mechanisms.cell_labels import beside_label
+from congenial.publication import workflow
+from congenial.publication.plan import Plan
+from congenial.publication.plan_ledger import open_ledger
+from congenial.publication.workflow import FEWER_THAN
 
 if TYPE_CHECKING:
     from congenial.data.schema import Schema
     from congenial.figures.figures import Figures
     from congenial.figures.statements import Statement
     from congenial.ledger.spent_and_left import Repricing
-    from congenial.publication.plan import Plan
     from congenial.publication.workflow import PublishPreview
 
 CONFIDENTIAL = (
@@ -65,9 +69,6 @@ def publish(
 
     They are public from then on. On a terminal it shows them first and asks.
     """
-    from congenial.publication.plan import Plan
-    from congenial.publication.plan_ledger import open_ledger
-
     loaded = Plan.load(plan)
     if dry_run:
         document = rehearse(loaded, fewer_than)
@@ -85,8 +86,6 @@ def publish(
 def rehearse(plan: Plan, fewer_than: int) -> Document:
     """What publishing would make public, as plain data. CONFIDENTIAL; nothing is recorded."""
     with working("computing the exact figures") as progress:
-        from congenial.publication import workflow
-
         found = workflow.preview(plan, fewer_than=fewer_than, progress=progress)
     return _previewed(plan, found, fewer_than)
 
@@ -114,8 +113,6 @@ def _previewed(plan: Plan, found: PublishPreview, fewer_than: int) -> Document:
 
 def _ask(plan: Plan, found: PublishPreview) -> None:
     """Show what would be public, and stop unless the curator says yes."""
-    from congenial.publication.workflow import FEWER_THAN
-
     if not found.new:
         return
     show_preview(_previewed(plan, found, FEWER_THAN), plan.schema)
@@ -126,8 +123,6 @@ def carry_out(
     plan: Plan, out: Path | None = None, *, accept_weaker: bool = False, asks: bool = False
 ) -> Document:
     """Publish, and say as plain data what is public now and what that did to earlier promises."""
-    from congenial.publication import workflow
-
     confirm = partial(_ask, plan) if asks else None
     # a question and a spinner do not go together
     with nullcontext(lambda _: None) if asks else working("computing the figures") as progress:
@@ -214,8 +209,6 @@ def show(document: Document, schema: Schema) -> None:
 
 def _group(schema: Schema, by: Sequence[str], levels: Sequence[str]) -> str:
     """The people that a figure is about."""
-    from congenial.mechanisms.cell_labels import beside_label
-
     told = (beside_label(schema, name, level) for name, level in zip(by, levels, strict=True))
     return ", ".join(told) or "all"
 

@@ -12,6 +12,12 @@ from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import Document, emit, say, working
 from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
+from congenial.ledger.reassessment import EarlierRelease
+from congenial.ledger.reassessment import reassess as work_out
+from congenial.privacy.tradeoff import Gaussian, Pure, ZeroConcentrated
+from congenial.publication.bundle import read
+from congenial.publication.plan import Plan
+from congenial.publication.plan_ledger import exact_figures, open_ledger
 
 if TYPE_CHECKING:
     from congenial.ledger.reassessment import Earlier
@@ -47,12 +53,6 @@ def examine(
     path: Path, bundles: list[Path], promises: dict[str, str | None], delta: float | None
 ) -> Document:
     """The result as plain data."""
-    from congenial.ledger.reassessment import EarlierRelease
-    from congenial.ledger.reassessment import reassess as work_out
-    from congenial.publication.bundle import read
-    from congenial.publication.plan import Plan
-    from congenial.publication.plan_ledger import exact_figures, open_ledger
-
     plan = Plan.load(path)
     old: dict[str, Earlier] = {}
     for folder in bundles:
@@ -91,8 +91,6 @@ def _add(old: dict[str, Earlier], name: str, release: Earlier, basis: str) -> No
 
 
 def _promise(kind: str, value: str) -> Earlier:
-    from congenial.privacy.tradeoff import Gaussian, Pure, ZeroConcentrated
-
     try:
         amount = fraction(Decimal(value))
     except (InvalidOperation, ValueError):

@@ -10,11 +10,15 @@ import typer
 
 from congenial.cli.command_options import BundleFolder, Json, PlanFile, with_examples
 from congenial.cli.output import Document, answer, emit, say, warn, working
+from congenial.publication import bundle, signature, workflow
+from congenial.publication.bundle import read_text
+from congenial.publication.claim import begun
+from congenial.publication.plan import Plan
+from congenial.publication.workflow import refuse_excess
+from congenial.sampling.randomness import SeededRandomness
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    from congenial.publication.plan import Plan
 
 PassphraseFile = Annotated[
     Path | None,
@@ -30,17 +34,12 @@ def sign(
     as_json: Json = False,
 ) -> None:
     """Sign a bundle, so that `verify --signer` detects a forged one."""
-    from congenial.publication import signature
-
     written = signature.sign(bundle, open_key(key, passphrase_file))
     answer("sign.txt", as_json, signed={"bundle": str(bundle), "signature": str(written)})
 
 
 def open_key(path: Path, passphrase_file: Path | None) -> Ed25519PrivateKey:
     """The key, with its passphrase from a file or from the person at the terminal."""
-    from congenial.publication import signature
-    from congenial.publication.bundle import read_text
-
     passphrase = None
     if signature.needs_passphrase(path):
         if passphrase_file is None:
@@ -76,10 +75,6 @@ def release(
 
     Records what each release costs, then writes a folder (a bundle) for each.
     """
-    from congenial.publication import bundle, signature
-    from congenial.publication.claim import begun
-    from congenial.publication.plan import Plan
-
     key = None if sign is None else open_key(sign, passphrase_file)
     loaded = Plan.load(plan)
     names = list(dict.fromkeys(name)) if name else [section.name for section in loaded.release]
@@ -88,8 +83,6 @@ def release(
         if not begun(loaded, _folder(loaded, out, one)):
             bundle.check_absent(_folder(loaded, out, one))
     with working("checking the budget"):
-        from congenial.publication.workflow import refuse_excess
-
         refuse_excess(loaded, names)
     done: list[Document] = []
     try:  # what was drawn is reported even when a later release is refused
@@ -114,9 +107,6 @@ def _folder(plan: Plan, out: Path | None, name: str) -> Path:
 def carry_out(plan: Plan, name: str, out: Path | None = None, seed: int | None = None) -> Document:
     """Draw one release, and say as plain data what came out."""
     with working(f"preparing '{name}'") as progress:
-        from congenial.publication import workflow
-        from congenial.sampling.randomness import SeededRandomness
-
         randomness = None if seed is None else SeededRandomness(seed)
         if randomness is not None:
             warn(

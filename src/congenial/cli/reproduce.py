@@ -10,6 +10,9 @@ import typer
 from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import Document, emit, say, working
 from congenial.errors import CongenialError
+from congenial.papers import catalogue
+from congenial.papers.item import Study
+from congenial.papers.printed_pages import write_page
 
 _MOST_ROWS = 40  # rows of a result shown on the screen
 
@@ -52,9 +55,6 @@ def reproduce(
 
     For study only: nothing here protects your data.
     """
-    from congenial.papers import catalogue
-    from congenial.papers.item import Study
-
     if listed:
         rows = catalogue.listing([paper] if paper else catalogue.PAPERS)
         emit({"items": rows}) if as_json else _say(listed=_by_paper(rows))
@@ -84,8 +84,6 @@ def reproduce(
             _say(result=result, rows=[[_cell(value) for value in row] for row in result["rows"]])
     written = ""
     if page:
-        from congenial.papers.printed_pages import write_page
-
         written = str(write_page(paper, results, out or Path()))
     document = {"results": results, "failed": failed}
     emit(document) if as_json else _say(failed=failed, page=written)

@@ -10,6 +10,9 @@ from congenial.cli.check import next_command
 from congenial.cli.command_options import Json, PlanFile, with_examples
 from congenial.cli.output import Document, emit, say
 from congenial.errors import PlanError
+from congenial.publication import plan_ledger
+from congenial.publication.plan import DIGEST_OF, Plan
+from congenial.publication.plan_ledger import opened_or_made, review
 
 if TYPE_CHECKING:
     from congenial.ledger.approvals import Word
@@ -22,8 +25,6 @@ def propose(plan: PlanFile, as_json: Json = False) -> None:
     A reviewer then runs `congenial approve`. Whoever proposed a plan cannot approve it, and a
     change to the plan or to a file it names needs a new proposal.
     """
-    from congenial.publication import plan_ledger
-
     command = f"a reviewer runs `congenial approve {plan}`"
     _answer(plan_ledger.propose(plan).to_dict(), command, as_json)
 
@@ -49,9 +50,6 @@ def approve(
     Where the ledger requires approval, nothing is published or released without it. An approval can
     be withdrawn until the draw; what is drawn stays.
     """
-    from congenial.publication.plan import Plan
-    from congenial.publication.plan_ledger import opened_or_made, review
-
     if refuse and withdraw:
         raise PlanError("--refuse and --withdraw exclude each other.", remedy="Give one of them.")
     loaded = Plan.load(plan)
@@ -66,8 +64,6 @@ def approve(
 
 
 def _answer(document: Document, command: str, as_json: bool) -> None:
-    from congenial.publication.plan import DIGEST_OF
-
     if as_json:
         emit(document)
     else:

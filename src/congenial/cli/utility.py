@@ -11,10 +11,15 @@ import typer
 
 from congenial.cli.command_options import Json, PlanFile, SyntheticName, with_examples
 from congenial.cli.output import Document, emit, say, warn, working
+from congenial.data.rational import fraction
 from congenial.errors import PlanError
+from congenial.publication import synthetic_utility
+from congenial.publication.plan import Plan
+from congenial.report import utility_page
+from congenial.report.utility_page import MEASURES
+from congenial.synthesis.risk_utility import Measure
 
 if TYPE_CHECKING:
-    from congenial.synthesis.risk_utility import Measure
     from congenial.synthesis.utility_documents import Regression
 
 BOUNDS = "0.25,0.5,1,2"
@@ -60,9 +65,6 @@ def curve(
     Finished points are kept in the folder: the same command goes on after an interruption. Records
     from tables are shown beside other ways to make records, at the same promise.
     """
-    from congenial.publication import synthetic_utility
-    from congenial.publication.plan import Plan
-
     loaded = Plan.load(plan)
     section = synthetic_utility.synthetic_section(loaded, name)
     folder = loaded.folder / "curve" / section.name if out is None else out
@@ -107,9 +109,6 @@ def utility(
 
     Writes a page and its numbers to a private folder, never into the bundle.
     """
-    from congenial.publication import synthetic_utility
-    from congenial.publication.plan import Plan
-
     loaded = Plan.load(plan)
     section = synthetic_utility.synthetic_section(loaded, name)
     model = None if regression is None else _regression(regression)
@@ -133,8 +132,6 @@ def _regression(text: str) -> Regression:
 
 def positive_numbers(option: str, text: str) -> list[Fraction]:
     """The list of positive numbers that an option gives."""
-    from congenial.data.rational import fraction
-
     try:
         numbers = [fraction(part.strip()) for part in text.split(",") if part.strip()]
     except (ValueError, ZeroDivisionError):
@@ -148,8 +145,6 @@ def positive_numbers(option: str, text: str) -> list[Fraction]:
 
 
 def _measure(columns: Collection[str], text: str) -> Measure:
-    from congenial.synthesis.risk_utility import Measure
-
     column, at, quantile = text.rpartition("@")
     try:
         measure = Measure(column, float(quantile)) if at else Measure(text)
@@ -187,8 +182,6 @@ def _answer(document: Document, as_json: bool) -> None:
 
 def _measures(document: Document) -> list[tuple[str, list[Document]]]:
     """The rows of each measure, by its name for people."""
-    from congenial.report.utility_page import MEASURES
-
     found: dict[str, list[Document]] = {}
     for row in document["rows"]:
         found.setdefault(MEASURES.get(row["measure"], row["measure"]), []).append(row)
@@ -197,8 +190,6 @@ def _measures(document: Document) -> list[tuple[str, list[Document]]]:
 
 def _page_tables(document: Document) -> Document:
     """The tables of the curator's page, by what they are about."""
-    from congenial.report import utility_page
-
     quantiles: dict[str, list[Document]] = {column["name"]: [] for column in document["columns"]}
     for row in document["quantiles"]:
         quantiles[row["column"]].append(row)

@@ -11,6 +11,7 @@ import typer
 from congenial.cli.command_options import Json, with_examples
 from congenial.cli.output import Document, complain, emit, heading, say, working
 from congenial.errors import BundleError, CongenialError
+from congenial.publication.verification import verification_document
 
 FAILED = 1
 
@@ -47,8 +48,6 @@ def verify(
     if len(bundles) > 1:
         return _verify_each(bundles, digest, signer, part, as_json)
     with working("checking the bundle") as tell:
-        from congenial.publication.verification import verification_document
-
         document = verification_document(bundles[0], digest, signer, part, tell)
     emit(document) if as_json else _show(document)
     return _leave(0 if document["holds"] else FAILED)
@@ -63,7 +62,6 @@ def _verify_each(
             f"--digest belongs to one bundle, but {len(bundles)} are given.",
             remedy="Give one bundle, or ask for signatures with --signer.",
         )
-    from congenial.publication.verification import verification_document
 
     documents, worst = [], 0
     for bundle in bundles:
