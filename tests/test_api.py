@@ -77,6 +77,19 @@ def test_a_name_that_is_only_imported_for_types_is_not_public() -> None:
         module.__all__ = listed
 
 
+def test_one_level_everywhere() -> None:
+    """Of intervals for which no other is asked; a test of an odds ratio has its own, with its size."""
+    from congenial.cli.estimate import estimate
+    from congenial.cli.export import export
+    from congenial.cli.infer import infer
+    from congenial.inference import Posterior
+    from congenial.mechanisms import Released
+    from congenial.mechanisms.released import LEVEL
+
+    asked = (estimate, export, infer, congenial.estimate, Released.interval, Posterior.summary)
+    assert {inspect.signature(one).parameters["level"].default for one in asked} == {LEVEL}
+
+
 def test_the_list_stays_short_and_sorted() -> None:
     assert len(congenial.__all__) <= 32
     assert congenial.__all__ == sorted(congenial.__all__)

@@ -53,7 +53,7 @@ read_json <- function(folder, name) {
   jsonlite::fromJSON(paste(text, collapse = "\n"), simplifyVector = FALSE)
 }
 
-NUMBERS <- c("count", "count_as_drawn", "estimate", "sd", "low", "high", "value", "standard_error", "uniform")
+NUMBERS <- c("count", "count_as_drawn", "estimate", "sd", "low_90", "high_90", "value", "standard_error", "uniform")
 
 # The law of the one table that was measured, and the figures it was drawn given.
 only_law <- function(bundle) {

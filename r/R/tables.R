@@ -2,46 +2,79 @@
 
 LEVEL <- 0.9
 
-# A table of the bundle with estimate, sd, low and high.
+# A table of the bundle with estimate, sd, and the ends of intervals, whose names say the level.
 bundle_table <- function(bundle, which = 1, level = LEVEL) {
   if (!(is.numeric(level) && length(level) == 1 && level > 0 && level < 1)) {
     stop("level ", format(level), " is not between 0 and 1. Use 0.9 or 0.95.", call. = FALSE)
   }
-  found <- bundle$tables[[which]]
-  if (is.null(found)) stop("the bundle has no CSV file of a table.", call. = FALSE)
+  at <- table_place(bundle, which)
+  found <- bundle$tables[[at]]
   if (!is.null(bundle$description$parts)) refuse_law("a nation by parts is read with Python")
   if (bundle$kind != "tables") refuse_law(paste0("a bundle of kind '", bundle$kind, "' has no intervals by cells"))
   if (level == LEVEL && "sd" %in% names(found)[number_places(bundle, found)]) return(found)
-  if (combined(bundle)) return(with_normal_ends(found, level))
-  at <- if (is.character(which)) match(which, names(bundle$tables)) else which
+  if (combined(bundle)) return(with_ends(bundle, at, found, qnorm((1 + level) / 2) * found$sd, level))
   if (at != measured_place(bundle)) refuse_law("the law of sums of the measured table is not in this package")
-  with_exact_ends(bundle, found, level)
+  with_exact_ends(bundle, at, found, level)
 }
 
-# Several tables: errors are taken as normal.
-with_normal_ends <- function(found, level) with_ends(found, qnorm((1 + level) / 2) * found$sd)
+# A table by its number, or by the name of its file with or without ".csv".
+table_place <- function(bundle, which) {
+  files <- names(bundle$tables)
+  at <- if (is.character(which)) match(sub("\\.csv$", "", which), sub("\\.csv$", "", files)) else which
+  if (!isTRUE(at %in% seq_along(files))) {
+    stop("the bundle has no table '", format(which), "'. It has ", paste(files, collapse = ", "), ".", call. = FALSE)
+  }
+  at
+}
+
+ends_named <- function(level) paste0(c("low_", "high_"), format(100 * level, digits = 4, trim = TRUE))
 
 # One table: from the law of the noise in each cell.
-with_exact_ends <- function(bundle, found, level) {
+with_exact_ends <- function(bundle, at, found, level) {
   law <- noise_law(bundle)
   sizes <- tabulate_groups(figure_groups(bundle, found))
   known <- unique(sizes)
   spread <- lapply(known, function(n) cell_spread(law, n, level))
   place <- match(sizes, known)
   found$sd <- vapply(spread, function(one) one$sd, 0)[place]
-  with_ends(found, vapply(spread, function(one) one$half, 0)[place])
+  with_ends(bundle, at, found, vapply(spread, function(one) one$half, 0)[place], level)
 }
 
-# Ends are whole, not negative, and reach to the printed count.
-with_ends <- function(found, half) {
-  found$low <- pmax(0, floor(found$estimate - half))
-  found$high <- ceiling(pmax(found$estimate, 0) + half)
+# Ends are whole, not negative, no larger than what is published, and reach to the printed count.
+with_ends <- function(bundle, at, found, half, level) {
+  most <- most_people(bundle, at, found)
+  low <- pmax(0, floor(pmin(found$estimate, most) - half))
+  high <- pmin(most, ceiling(pmax(found$estimate, 0) + half))
   if (is.numeric(found[["count"]])) {
-    found$low <- pmin(found$low, found$count)
-    found$high <- pmax(found$high, found$count)
+    low <- pmin(low, found$count)
+    high <- pmax(high, found$count)
   }
+  names(found)[match(ends_named(LEVEL), names(found))] <- ends_named(level)
+  found[ends_named(level)] <- list(low, high)
   found
 }
+
+# How many people each cell can have: no more than a published number of people that contains it.
+most_people <- function(bundle, at, found) {
+  most <- rep(Inf, nrow(found))
+  table <- unlist(bundle$description$tables[[at]])
+  for (one in bundle$published$statements) {
+    if (!plain_sum(one)) next
+    values <- as.numeric(unlist(one$values))
+    labels <- lapply(one$by, function(axis) labels_along(bundle, found, axis, table))
+    place <- rep(0, nrow(found))
+    if (any(vapply(labels, is.null, NA))) {
+      values <- sum(values)
+    } else {
+      for (own in labels) place <- place * length(unique(own)) + match(own, unique(own)) - 1
+    }
+    most <- pmin(most, values[place + 1])
+  }
+  most
+}
+
+# Is a statement a number of people, without a condition?
+plain_sum <- function(one) one$relation == "=" && length(one$terms) == 1 && identical(one$terms[[1]], list("", 1L))
 
 # n: how many cells a published sum ties together; NA for a cell that no figure ties.
 cell_spread <- function(law, n, level) {
@@ -70,9 +103,12 @@ figure_groups <- function(bundle, found) {
   statements <- told$support$statements
   if (told$mechanism %in% INDEPENDENT || length(statements) == 0) return(NULL)
   groups <- lapply(statements, function(one) {
-    plain <- one$relation == "=" && length(one$terms) == 1 && identical(one$terms[[1]], list("", 1L))
-    if (!plain) refuse_law(paste0("the figure '", one$label, "' is no plain sum of people"))
-    labels <- lapply(one$by, function(axis) labels_along(bundle, found, axis))
+    if (!plain_sum(one)) refuse_law(paste0("the figure '", one$label, "' is no plain sum of people"))
+    labels <- lapply(one$by, function(axis) {
+      own <- labels_along(bundle, found, axis, unlist(told[["table"]]))
+      if (is.null(own)) refuse_law(paste0("a published figure is by '", axis, "', which is no axis of the table"))
+      own
+    })
     group_numbers(labels, nrow(found))
   })
   finest <- groups[[which.max(vapply(groups, max, 0))]]
@@ -90,9 +126,8 @@ group_numbers <- function(labels, rows) {
   as.numeric(match(key, unique(key)))
 }
 
-# The label of every cell on an axis of the table, or on a coarser name of one.
-labels_along <- function(bundle, found, axis) {
-  table <- unlist(only_law(bundle)[["table"]])
+# The label of every cell on an axis of the table, or on a coarser name of one; NULL if there is none.
+labels_along <- function(bundle, found, axis, table) {
   at <- match(axis, table)
   places <- axis_places(table, found)
   if (!is.na(at)) return(found[[places[at]]])
@@ -105,7 +140,7 @@ labels_along <- function(bundle, found, axis) {
       return(unlist(within[[axis]])[match(labels, levels)])
     }
   }
-  refuse_law(paste0("a published figure is by '", axis, "', which is no axis of the table"))
+  NULL
 }
 
 tabulate_groups <- function(groups) if (is.null(groups)) NA else tabulate(groups)[groups]

@@ -17,7 +17,7 @@ import yaml
 import congenial as cg
 from congenial.errors import BundleError
 from congenial.exports.export_formats import FORMATS, export_bundle
-from congenial.exports.exported_tables import exported_bundle
+from congenial.exports.exported_tables import RELIABILITIES, exported_bundle
 from congenial.exports.registry_entry import FILL_IN, yaml_lines
 from congenial.publication import bundle
 
@@ -52,13 +52,27 @@ def rows_of(content: bytes) -> list[dict[str, str]]:
 def test_every_cell_has_its_interval_and_coarser_names(exported):
     (table,) = exported.tables
     names = [one.name for one in table.columns]
-    assert names == ["state", "county", "age", "count", "estimate", "sd", "low", "high"]
+    assert names == [
+        "state",
+        "county",
+        "age",
+        "count",
+        "estimate",
+        "sd",
+        "low_90",
+        "high_90",
+        "reliability",
+    ]
     release = exported.release
     for row in table.rows:
         told = dict(zip(names, row, strict=True))
         condition = f"county = '{told['county']}' and age = '{told['age']}'"
         one = release.interval(condition, 0.9)
-        assert (told["estimate"], told["low"], told["high"]) == (one.estimate, one.low, one.high)
+        assert (told["estimate"], told["low_90"], told["high_90"]) == (
+            one.estimate,
+            one.low,
+            one.high,
+        )
         assert told["count"] == release.count(condition)
         assert told["state"] == ("Y" if told["county"] == "a" else "X")
 
@@ -99,6 +113,37 @@ def test_sdmx_data_fit_their_structure(exported):
         assert row["DATAFLOW"] == "PUBLISHER:BY_AGE_2026(1.0)"
         found = [codes[f"CL_BY_AGE_2026_{name}"][row[name]] for name in dimensions]
         assert found == [SCHEMA.axis("county").levels[county], SCHEMA.axis("age").levels[age]]
+
+
+def test_sdmx_says_when_of_what_and_how_reliable(exported):
+    files = FORMATS["sdmx"].files(exported)
+    rows, table = rows_of(files["by-age-2026.csv"]), exported.tables[0]
+    flags = next(one.values for one in table.columns if one.name == "reliability")
+    assert {"good", "poor"} <= set(flags) <= set(RELIABILITIES)
+    for row, flag in zip(rows, flags, strict=True):
+        assert row["OBS_STATUS"] == ("U" if flag in ("caution", "poor") else "A")
+        assert (row["UNIT_MEASURE"], row["TIME_PERIOD"]) == ("PS", exported.date)
+    assert "TIME_PERIOD" in " ".join(FORMATS["sdmx"].left_open(exported))
+    root = ElementTree.fromstring(files["structure.xml"])
+    space = {"s": "http://www.sdmx.org/resources/sdmxml/schemas/v2_1/structure"}
+    parents = [
+        one.get("id")
+        for one in root.iterfind(".//s:Codelist[@id='CL_BY_AGE_2026_COUNTY']/s:Code//Ref", space)
+    ]
+    assert parents == ["state_X", "state_X", "state_Y"]
+
+
+def test_a_workbook_is_for_reading(exported):
+    (content,) = FORMATS["xlsx"].files(exported).values()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert {one.compress_type for one in archive.infolist()} == {zipfile.ZIP_DEFLATED}
+        sheet = archive.read("xl/worksheets/sheet2.xml").decode()
+        promise = archive.read("xl/worksheets/sheet1.xml").decode()
+    for part in ('state="frozen"', '<autoFilter ref="A1:I10"/>', '<cols><col min="1"'):
+        assert part in sheet
+    assert sheet.count('s="1"') == 9  # the header is bold
+    assert "low_90 to high_90" in promise
+    assert "exact: the noise does not depend" in promise
 
 
 def test_workbook_keeps_labels_as_text(exported):
@@ -198,5 +243,7 @@ def test_several_tables_are_handed_over_one_by_one():
         columns = {column.name: column.values for column in one.columns}
         assert columns["count"] == release.counts[at].reshape(-1).tolist()
         assert columns["estimate"] == release.estimates[at].reshape(-1).tolist()
-        assert all(low <= high for low, high in zip(columns["low"], columns["high"], strict=True))
+        assert all(
+            low <= high for low, high in zip(columns["low_90"], columns["high_90"], strict=True)
+        )
     assert set(FORMATS["sdmx"].files(told)) == {"county-by-age.csv", "age.csv", "structure.xml"}

@@ -37,7 +37,7 @@ MODEL = Poisson(by="county", prior=PRIOR, exposure=POPULATION)
 
 
 def test_intervals_cover_and_naive_ones_do_not():
-    found = coverage(counties(), MODEL, releases=40, draws=600, seed=SEED)
+    found = coverage(counties(), MODEL, releases=40, draws=600, seed=SEED, level=0.95)
     assert found.intervals == 40 * COUNTIES
     error = (0.95 * 0.05 / found.intervals) ** 0.5
     assert z_test(found.valid, error, 0.95) >= ALPHA

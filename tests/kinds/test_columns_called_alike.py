@@ -56,7 +56,7 @@ def released(folder: Path, kind: str, axis: str) -> Path:
     return workflow.release(plan, "made").folder
 
 
-@pytest.mark.parametrize("axis", ["count", "estimate", "sd", "low", "count_as_drawn", "value"])
+@pytest.mark.parametrize("axis", ["count", "estimate", "sd", "low_90", "count_as_drawn", "value"])
 @pytest.mark.parametrize("kind", sorted(SECTIONS))
 def test_labels_and_numbers_are_all_there(kind: str, axis: str, tmp_path: Path) -> None:
     bundle = released(tmp_path, kind, axis)

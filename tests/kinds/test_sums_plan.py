@@ -77,11 +77,11 @@ def test_from_a_plan_to_a_verified_bundle(tmp_path):
     release = congenial.read(bundle)
     frames = [release.to_pandas(*names) for names in release.tables[:2]]
     assert list(frames[1].columns) == [
-        "ward", "sum", "estimate", "sd", "low", "high", "sum_as_drawn"]  # fmt: skip
+        "ward", "sum", "estimate", "sd", "low_90", "high_90", "sum_as_drawn"]  # fmt: skip
     for frame in frames:
         assert (frame["sum"] >= 0).all()
         assert not (frame["sum"] % 10).any()
-        assert ((frame["low"] <= frame["sum"]) & (frame["sum"] <= frame["high"])).all()
+        assert ((frame["low_90"] <= frame["sum"]) & (frame["sum"] <= frame["high_90"])).all()
     by_ward = frames[0].groupby("ward", sort=False)["sum"].sum()
     assert by_ward.tolist() == frames[1]["sum"].tolist()
     assert frames[1]["sum"].sum() == release.margin()
@@ -92,7 +92,7 @@ def test_from_a_plan_to_a_verified_bundle(tmp_path):
     assert "counts as the bound" in promise
     assert release.count("ward = 'surgery'") == frames[1]["sum"][0]
     interval = release.interval("ward = 'surgery'", 0.9)
-    assert (interval.low, interval.high) == (frames[1]["low"][0], frames[1]["high"][0])
+    assert (interval.low, interval.high) == (frames[1]["low_90"][0], frames[1]["high_90"][0])
 
 
 @pytest.mark.parametrize(

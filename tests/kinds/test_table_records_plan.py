@@ -127,7 +127,7 @@ def test_measured_tables_are_in_a_file_with_their_errors(bundle: Path) -> None:
     for one in release.measured_tables():
         mine = [row for row in rows if row["table"] == " x ".join(one.tables[0])]
         assert [int(row["estimate"]) for row in mine] == one.drawn[0].reshape(-1).tolist()
-        ends = [(int(row["low"]), int(row["high"])) for row in mine]
+        ends = [(int(row["low_90"]), int(row["high_90"])) for row in mine]
         told = one.intervals(one.tables[0], 0.9)
         assert ends == list(zip(told["low"].to_pylist(), told["high"].to_pylist(), strict=True))
 
@@ -171,9 +171,9 @@ def test_measured_tables_are_handed_over(bundle: Path) -> None:
     handed = exported_bundle(release, {}, "", 0.9).tables
     assert [one.name for one in handed] == [" by ".join(one.axes) for one in release.measured]
     names = [column.name for column in handed[0].columns]
-    assert names[-4:] == ["estimate", "sd", "low", "high"]
+    assert names[-5:] == ["estimate", "sd", "low_90", "high_90", "reliability"]
     told = {column.name: column.values for column in handed[0].columns}
-    assert told["low"] == release.measured_tables()[0].cell_errors()[1].reshape(-1).tolist()
+    assert told["low_90"] == release.measured_tables()[0].cell_errors()[1].reshape(-1).tolist()
 
 
 PURE = PLAN.replace("rho = 2\nrounds = 3", "epsilon = 8").replace("rho = 2", "epsilon = 8")

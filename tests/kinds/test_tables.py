@@ -55,7 +55,9 @@ def test_from_a_plan_to_a_verified_bundle(bundle: Path) -> None:
     assert (
         (bundle / "table-2-state-age.csv")
         .read_text()
-        .startswith('"state","age","count","estimate","sd","low","high","count_as_drawn"')
+        .startswith(
+            '"state","age","count","estimate","sd","low_90","high_90","reliability","count_as_drawn"'
+        )
     )
 
 
@@ -91,8 +93,10 @@ def test_no_printed_count_lies_outside_its_interval(bundle: Path) -> None:
     for at, names in enumerate(release.tables):
         for one, counts in ((release, release.counts[at]), (far, moved[at])):
             frame = one.to_pandas(*names)
-            assert np.all((frame["low"] <= frame["count"]) & (frame["count"] <= frame["high"]))
-            assert one.intervals(names, 0.9)["high"].to_pylist() == frame["high"].tolist()
+            assert np.all(
+                (frame["low_90"] <= frame["count"]) & (frame["count"] <= frame["high_90"])
+            )
+            assert one.intervals(names, 0.9)["high"].to_pylist() == frame["high_90"].tolist()
             assert frame["count"].tolist() == counts.reshape(-1).tolist()
     for files, holds in ((far.payload(), True), (release.payload(), False)):
         found = {check.what: check.holds for check in checked(Written(files), far)}
@@ -107,7 +111,9 @@ def test_sums_that_no_table_shows_are_estimates(bundle: Path) -> None:
     found = release.interval(young, 0.9)
     assert found.low <= found.estimate <= found.high
     single = release.interval("age = 'old'", 0.9)
-    assert (single.low, single.high) == tuple(release.to_pandas("age")[["low", "high"]].iloc[3])
+    assert (single.low, single.high) == tuple(
+        release.to_pandas("age")[["low_90", "high_90"]].iloc[3]
+    )
     whole = release.interval("county = 'Adams'", 0.9)
     assert whole.exact
     assert whole.low == whole.high == release.published.values[0][0]
@@ -127,9 +133,12 @@ def test_one_table_has_a_short_form(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "columns"),
     [
-        ("rho = 0.5", ("count", "estimate", "sd", "low", "high")),
-        ('rho = 0.5\nnonnegative = "project"', ("count", "estimate", "sd", "low", "high")),
-        ('rho = 0.5\nnonnegative = "no"', ("estimate", "sd", "low", "high")),
+        ("rho = 0.5", ("count", "estimate", "sd", "low_90", "high_90", "reliability")),
+        (
+            'rho = 0.5\nnonnegative = "project"',
+            ("count", "estimate", "sd", "low_90", "high_90", "reliability"),
+        ),
+        ('rho = 0.5\nnonnegative = "no"', ("estimate", "sd", "low_90", "high_90", "reliability")),
         ('epsilon = 1\nnonnegative = "condition"', ("count",)),
     ],
 )

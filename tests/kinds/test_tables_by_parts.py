@@ -154,7 +154,7 @@ def test_a_smaller_error_than_the_largest_is_noticed(
     assert LARGEST in [one.what for one in verify(changed, part=part) if not one.holds]
 
 
-@pytest.mark.parametrize("column", ["count", "estimate", "count_as_drawn", "low", "sex"])
+@pytest.mark.parametrize("column", ["count", "estimate", "count_as_drawn", "low_90", "sex"])
 def test_a_changed_number_is_noticed(bundle: Path, tmp_path: Path, column: str) -> None:
     changed = forged(bundle, tmp_path / "forged", column)
     failed = [one.what for one in verify(changed) if not one.holds]

@@ -91,7 +91,8 @@ def test_file_interval_estimate_and_report_say_the_same() -> None:
     release = released()
     low, high = (one.reshape(-1).tolist() for one in release.cell_errors()[1:])
     asked = congenial.estimate(release, "count() by county, ill", 0.9)
-    for told in (release.intervals(NAMES, 0.9), release.to_arrow()):
+    printed = release.to_arrow().rename_columns({"low_90": "low", "high_90": "high"})
+    for told in (release.intervals(NAMES, 0.9), printed):
         assert (told["low"].to_pylist(), told["high"].to_pylist()) == (low, high)
     written = re.finditer(r">([0-9,]+) to ([0-9,]+)<", render(release, "promise"))
     listed = [[int(end.replace(",", "")) for end in row.groups()] for row in written]

@@ -16,7 +16,7 @@ from congenial.figures.figures import publish
 from congenial.figures.limits import table_ranges
 from congenial.figures.statements import count, margin, total
 from congenial.mechanisms.measured_tables import MeasuredTables
-from congenial.mechanisms.released import FILE_LEVEL
+from congenial.mechanisms.released import LEVEL
 from congenial.mechanisms.tables_files import estimated_columns, with_ends
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
@@ -95,9 +95,10 @@ def test_file_interval_estimate_report_and_export_say_the_same() -> None:
         low, high = (one.reshape(-1).tolist() for one in release.interval_ends(at, 0.9))
         frame, rows = release.to_arrow(*names), release.intervals(names, 0.9)
         sheet = {one.name: one.values for one in exported[at].columns}
-        for told in (frame, rows):
+        printed = frame.rename_columns({"low_90": "low", "high_90": "high"})
+        for told in (printed, rows):
             assert (told["low"].to_pylist(), told["high"].to_pylist()) == (low, high)
-        assert (sheet["low"], sheet["high"]) == (low, high)
+        assert (sheet["low_90"], sheet["high_90"]) == (low, high)
         assert rows["estimate"].to_pylist() == frame["estimate"].to_pylist()
     asked = congenial.estimate(release, "count() by county, ill", 0.9)
     most = most_of(NAMES).reshape(-1)
@@ -138,9 +139,12 @@ def test_tables_of_parts_are_held_to_the_same_rules() -> None:
     given = (release.estimates[0], release.deviations[0], release.counts[0], None)
     columns = estimated_columns(*given)
     again = with_ends(columns, ranges)
-    assert again["high"].tolist() == release.interval_ends(0, FILE_LEVEL)[1].tolist()
+    assert again["high_90"].tolist() == release.interval_ends(0, LEVEL)[1].tolist()
     before = with_ends(columns, COUNTS)
-    mixed, narrow = again | {"high": before["high"]}, again | {"high": again["high"] - 1}
+    mixed, narrow = (
+        again | {"high_90": before["high_90"]},
+        again | {"high_90": again["high_90"] - 1},
+    )
     for told, holds in ((again, True), (before, False), (mixed, False), (narrow, False)):
         expected = with_ends(told, ranges)  # what `verify` compares a part's file with
         assert all(np.array_equal(told[name], expected[name]) for name in told) is holds

@@ -23,6 +23,7 @@ from congenial.figures.statements import count, total
 from congenial.kinds.registry import every_kind
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.measured_tables import MeasuredTables, release_table
+from congenial.mechanisms.tables_files import with_reliability
 from congenial.mechanisms.tables_release import ERRORS
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
@@ -159,7 +160,8 @@ def _write_table(folder, table):
     import pyarrow.parquet as pq
 
     pq.write_table(table, folder / "table.parquet")
-    (folder / "table.csv").write_bytes(table_csv(rounded(table)))
+    columns = [name for name in table.column_names if name not in SCHEMA.names]
+    (folder / "table.csv").write_bytes(table_csv(with_reliability(rounded(table), columns)))
 
 
 def _forged_table(folder, table):
@@ -303,7 +305,7 @@ def test_labels_do_not_break_the_text_files(written):
 
 
 @pytest.mark.parametrize("whole", [True, False])
-@pytest.mark.parametrize("name", ["count", "estimate", "high"])
+@pytest.mark.parametrize("name", ["count", "estimate", "high_90"])
 @pytest.mark.parametrize("labelled", [True, False])
 def test_attributes_named_like_columns_of_numbers(written, name, labelled, whole):
     """Or labelled so: with whole counts and without, what is written can be read."""
@@ -467,9 +469,9 @@ DESIGN = {"aim": "keep", "promise": "1", "parameters": ["1"], "alone": [1.0], "g
     [
         ("mandated", _without_counts),
         ("as drawn", _with_counts),
-        *((name, _swapped("low", "high")) for name in ("mandated", "as drawn", "real")),
-        *((name, _swapped("estimate", "high")) for name in ("mandated", "as drawn")),
-        ("mandated", _swapped("count", "low")),
+        *((name, _swapped("low_90", "high_90")) for name in ("mandated", "as drawn", "real")),
+        *((name, _swapped("estimate", "high_90")) for name in ("mandated", "as drawn")),
+        ("mandated", _swapped("count", "low_90")),
         ("mandated", _reordered),
         *(("mandated", _one_more(one)) for one in ("count", "estimate", *ERRORS)),
         *(("as drawn", _one_more(one)) for one in ("estimate", *ERRORS)),

@@ -111,8 +111,8 @@ def sums_of_the_demo(folder: Path) -> dict[str, NDArray[np.float64]]:
     for _ in range(RELEASES):
         release = built.release(people, source)
         printed = [release.to_arrow(*one) for one in tables]
-        for name, rows in found.items():
-            rows.append(np.concatenate([one[name].to_numpy() for one in printed]))
+        for name, column in (("count", "count"), ("low", "low_90"), ("high", "high_90")):
+            found[name].append(np.concatenate([one[column].to_numpy() for one in printed]))
     truth = np.concatenate(truths).astype(float)
     return {"truth": truth} | {name: np.array(rows, float) for name, rows in found.items()}
 

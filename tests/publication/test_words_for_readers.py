@@ -94,7 +94,7 @@ def test_files_have_labels_beside_codes(released: Path) -> None:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == [
         *("area", "area label", "sex", "Sex & gender"),
-        *("count", "estimate", "sd", "low", "high"),
+        *("count", "estimate", "sd", "low_90", "high_90", "reliability"),
     ]
     assert [rows[0][key] for key in ("area", "area label", "sex", "Sex & gender")] == [
         "01",

@@ -30,7 +30,7 @@ RSCRIPT = shutil.which("Rscript")
 PACKAGE = Path(__file__).parents[2] / "r"
 SEED = 20261117
 LEVEL = 0.8
-FILE_LEVEL = 0.9
+FILED = 0.9
 SCHEMA = cg.Schema.from_dict(
     {
         "county": {"levels": ["=A&B", "Größe <1>", "'@x"], "within": {"state": ["X", "X", "Y"]}}
@@ -208,8 +208,8 @@ def test_estimates_and_intervals_of_cells(name: str, written: Any, answers: Any)
     assert column(told, "county") == expected["county"]
     assert column(told, "sd (label)") == expected["sd"]
     assert told["names"][:3] == ["county", "county label", "sd (label)"]
-    for part in ("estimate", "low", "high"):
-        assert column(told, part) == pytest.approx(expected[part], rel=1e-12), part
+    for part, name in (("estimate", "estimate"), ("low", "low_80"), ("high", "high_80")):
+        assert column(told, name) == pytest.approx(expected[part], rel=1e-12), part
 
 
 @pytest.mark.parametrize("name", [*KNOWN, "crossing"])
@@ -219,10 +219,10 @@ def test_tables_with_intervals_as_their_files_have_them(
     """Under any figures, crossing ones too, at the level of the files."""
     told = answers["bundles"][name]["filed"]
     release = cg.read(written[name])
-    expected = release.intervals(list(AXES), FILE_LEVEL).to_pydict()
+    expected = release.intervals(list(AXES), FILED).to_pydict()
     assert column(told, "sd (label)") == expected["sd"]
-    for part in ("estimate", "low", "high"):
-        assert column(told, part) == pytest.approx(expected[part], rel=1e-12), part
+    for part, name in (("estimate", "estimate"), ("low", "low_90"), ("high", "high_90")):
+        assert column(told, name) == pytest.approx(expected[part], rel=1e-12), part
     assert column(told, "sd") == pytest.approx(
         release.deviations[0].reshape(-1).tolist(), rel=ROUNDED
     )
@@ -251,7 +251,7 @@ def test_several_tables(written: Any, answers: Any) -> None:
     told = answers["bundles"]["tables"]
     tables = _exported(written["tables"]).tables
     columns = {one.name: one.values for one in tables[0].columns}
-    for part in ("low", "high"):
+    for part in ("low_80", "high_80"):
         assert column(told["table"], part) == list(columns[part]), part
     assert column(told["table"], "sd") == pytest.approx(list(columns["sd"]), rel=ROUNDED)
     pairs = zip(column(told["table"], "estimate"), columns["estimate"], strict=True)
@@ -265,10 +265,10 @@ def test_an_axis_called_like_a_column_of_numbers(answers: Any, written: Any) -> 
     """Without whole counts nothing else is called `count`, so the axis keeps its name."""
     told = answers["bundles"]["axis"]["table"]
     expected = cg.read(written["axis"]).intervals(["count"], LEVEL).to_pydict()
-    assert told["names"] == ["count", "estimate", "sd", "low", "high"]
+    assert told["names"] == ["count", "estimate", "sd", "low_80", "high_80", "reliability"]
     assert column(told, "count") == expected["count"] == ["few", "many"]
-    for part in ("estimate", "low", "high"):
-        assert column(told, part) == expected[part], part
+    for part, name in (("estimate", "estimate"), ("low", "low_80"), ("high", "high_80")):
+        assert column(told, name) == expected[part], part
 
 
 def test_what_has_no_law_in_r_is_refused_with_a_way_out(written: Any, answers: Any) -> None:
@@ -280,7 +280,9 @@ def test_what_has_no_law_in_r_is_refused_with_a_way_out(written: Any, answers: A
     (table,) = _exported(written["crossing"]).tables
     for one in table.columns:
         told = column(package, one.name)
-        assert told == (list(one.values) if one.is_label else pytest.approx(list(one.values)))
+        assert told == (
+            list(one.values) if one.meaning != "number" else pytest.approx(list(one.values))
+        )
 
 
 def test_digests(answers: Any) -> None:

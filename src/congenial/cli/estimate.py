@@ -53,7 +53,7 @@ def estimate(
             "trend(WHERE by NAME | WHERE)."
         ),
     ] = None,
-    level: Annotated[float, typer.Option(help="Level of the intervals, such as 0.95.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Level of the intervals, such as 0.95.")] = 0.9,
     jointly: Annotated[
         bool, typer.Option("--jointly", help="Make all intervals hold together at the level.")
     ] = False,

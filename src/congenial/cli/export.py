@@ -22,7 +22,7 @@ def export(
     bundle: BundleFolder,
     to: Annotated[str, typer.Option(help="datapackage, sdmx, xlsx or registry.")],
     out: Annotated[Path, typer.Option(help="The folder to write to; no file is overwritten.")],
-    level: Annotated[float, typer.Option(help="Level of the intervals of cells.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Level of the intervals of cells.")] = 0.9,
     part: Annotated[
         str | None,
         typer.Option(

@@ -61,7 +61,7 @@ def infer(
         list[str] | None,
         typer.Option("--set", help="KEY=VALUE: by, prior, exposure, draws, seed, method, ..."),
     ] = None,
-    level: Annotated[float, typer.Option(help="Level of the intervals, such as 0.95.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Level of the intervals, such as 0.95.")] = 0.9,
     naive: Annotated[
         bool,
         typer.Option(

@@ -81,6 +81,8 @@ def _field(column: ExportedColumn) -> dict[str, Any]:
     if column.is_label:
         levels = [neutral(level) for level in column.levels]
         return told | {"type": "string", "constraints": {"enum": levels}}
+    if column.meaning == "flag":
+        return told | {"type": "string", "constraints": {"enum": [*column.levels]}}
     whole = all(isinstance(value, int) for value in column.values)
     return told | {"type": "integer" if whole else "number"}
 

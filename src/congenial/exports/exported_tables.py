@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -15,8 +15,10 @@ from congenial.errors import BundleError
 from congenial.figures.figures import Figures
 from congenial.mechanisms.cell_labels import label_names, words_name
 from congenial.mechanisms.parted_release import PartedRelease
+from congenial.mechanisms.tables_files import RELIABILITY
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
+from congenial.tables.intervals import interval_names, reliability
 
 
 def plain_name(text: str) -> str:
@@ -54,20 +56,25 @@ def unique_names(names: Sequence[str]) -> list[str]:
     return found
 
 
-Meaning = Literal["label", "coarser label", "words", "number"]
+Meaning = Literal["label", "coarser label", "words", "number", "flag"]
 
-NUMBERS = ("count", "estimate", "sd", "low", "high")
+RELIABILITIES = ("exact", "good", "caution", "poor")
 WHOLE = "whole count; sums of many cells are better taken from `estimate`"
 SUM = "sum of numbers that were cut to public bounds; other sums are taken from `estimate`"
 BEST = "unbiased estimate from what was drawn, perhaps negative"
 DEVIATION = "standard deviation of the error of `estimate`"
+RELIABLE = (
+    "standard deviation beside the number: up to 16.5 % good, up to 33.3 % caution, above poor "
+    "(Statistics Canada's limits); exact where nothing was added"
+)
 
 
 @dataclass(frozen=True)
 class ExportedColumn:
     """A column: its name, its values, what they mean, and the levels that labels can have.
 
-    `meaning` is "words" for what readers call the codes of the column before it.
+    `meaning` is "words" for what readers call the codes of the column before it, "flag" for how far
+    the numbers of a row can be relied on.
     """
 
     name: str
@@ -78,16 +85,19 @@ class ExportedColumn:
 
     @property
     def is_label(self) -> bool:
-        """Whether it holds text."""
-        return self.meaning != "number"
+        """Whether it holds text about a cell's place."""
+        return self.meaning not in ("number", "flag")
 
 
 @dataclass(frozen=True)
 class ExportedTable:
-    """A table with one row for each cell; columns in a fixed order."""
+    """A table with one row for each cell; columns in a fixed order. `basis`: what its intervals
+    rest on, nothing where it has none.
+    """
 
     name: str
     columns: tuple[ExportedColumn, ...]
+    basis: str = ""
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:
@@ -132,6 +142,18 @@ class ExportedBundle:
         """The day it was made."""
         return str(self.index.get("created", ""))[:10]
 
+    @property
+    def period(self) -> str | None:
+        """The reference date of the data, where the plan has one that is a year, month or day."""
+        date = self.schema.about.date
+        return date if re.fullmatch(r"\d{4}(-\d\d){0,2}", date) else None
+
+    @property
+    def unit(self) -> str:
+        """PS for persons (as in SDMX's list of units), otherwise the number that is summed."""
+        number = getattr(getattr(self.release, "description", None), "magnitude", None)
+        return "PS" if number is None else identifier(number.column)
+
 
 def exported_bundle(
     release: Any, index: dict[str, Any], digest: str, level: float, part: str | None = None
@@ -143,18 +165,14 @@ def exported_bundle(
         )
     if isinstance(release, TablesRelease):
         tables: tuple[ExportedTable, ...] = tuple(
-            printed_table(release.schema, names, _printed(release, at, level), level)
-            for at, names in enumerate(release.tables)
+            printed_table(release, at, level) for at in range(len(release.tables))
         )
         if len(tables) == 1:
             tables = (replace(tables[0], name=release.name),)
     elif isinstance(release, PartedRelease):
         tables = _of_nation(release, level, part)
     elif isinstance(release, TableRecordsRelease):
-        tables = tuple(
-            printed_table(one.schema, one.tables[0], _printed(one, 0, level), level)
-            for one in release.measured_tables()
-        )
+        tables = tuple(printed_table(one, 0, level) for one in release.measured_tables())
     else:
         raise BundleError(
             f"a bundle of kind '{release.kind}' has no table to export.",
@@ -172,26 +190,30 @@ def _of_nation(release: PartedRelease, level: float, part: str | None) -> tuple[
         )
     piece = release.above if part is None else release.of_part(part)
     tables = [release.tables[at] for at in (release.upper if part is None else release.worst)]
-    return tuple(
-        printed_table(piece.schema, names, _printed(piece, piece.tables.index(names), level), level)
-        for names in tables
-    )
+    return tuple(printed_table(piece, piece.tables.index(names), level) for names in tables)
 
 
-def printed_table(
-    schema: Schema, names: tuple[str, ...], columns: Mapping[str, Any], level: float
-) -> ExportedTable:
+def printed_table(release: TablesRelease, at: int, level: float) -> ExportedTable:
     """A printed table: whole counts where there are any, estimates and their intervals."""
-    found = _cell_labels(schema, names)
-    printed, what = ("sum", SUM) if "sum" in columns else ("count", WHOLE)
-    if columns[printed] is not None:
-        values = np.reshape(columns[printed], -1).tolist()
-        found.append(ExportedColumn(printed, values, "number", what))
-    told = (BEST, DEVIATION, f"lower {_ends(level)}", f"upper {_ends(level)}")
-    for name, what in zip(NUMBERS[1:], told, strict=True) if "estimate" in columns else ():
-        values = np.reshape(columns[name], -1).tolist()
-        found.append(ExportedColumn(name, values, "number", what))
-    return ExportedTable(" by ".join(names) or "total", tuple(found))
+    names, columns = release.tables[at], _printed(release, at, level)
+    low, high = interval_names(level)
+    meant = {"count": WHOLE, "sum": SUM, "estimate": BEST, "sd": DEVIATION}
+    meant |= {low: f"lower {_ends(level)}", high: f"upper {_ends(level)}"}
+    numbers = [
+        ExportedColumn(name, np.reshape(columns[name], -1).tolist(), "number", what)
+        for name, what in meant.items()
+        if columns.get(name) is not None
+    ]
+    if "sd" in columns:
+        words = reliability(numbers[0].values, np.reshape(columns["sd"], -1)).tolist()
+        numbers.append(ExportedColumn(RELIABILITY, words, "flag", RELIABLE, RELIABILITIES))
+    found = _cell_labels(release.schema, names, [one.name for one in numbers])
+    basis = ""
+    if release.has_errors:
+        cell = np.zeros(release.estimates[at].shape, dtype=np.bool_)
+        cell.flat[0] = True
+        basis = release.estimator.basis_of_sum(names, cell)
+    return ExportedTable(" by ".join(names) or "total", (*found, *numbers), basis)
 
 
 def _printed(release: TablesRelease, at: int, level: float) -> dict[str, Any]:
@@ -199,20 +221,23 @@ def _printed(release: TablesRelease, at: int, level: float) -> dict[str, Any]:
     if not release.has_errors:
         return {"count": release.counts[at]}
     found = (release.counts[at], release.estimates[at], release.deviations[at])
-    ends = release.interval_ends(at, level)
-    if release.description.magnitude is None:
-        return dict(zip(NUMBERS, (*found, *ends), strict=True))
-    shown = [None if one is None else release.in_units(one) for one in (*found, *ends)]
-    return dict(zip(("sum", *NUMBERS[1:]), shown, strict=True))
+    of = "count" if release.description.magnitude is None else "sum"
+    shown = [
+        None if one is None else release.in_units(one)
+        for one in (*found, *release.interval_ends(at, level))
+    ]
+    return dict(zip((of, "estimate", "sd", *interval_names(level)), shown, strict=True))
 
 
-def _cell_labels(schema: Schema, table: tuple[str, ...]) -> list[ExportedColumn]:
+def _cell_labels(
+    schema: Schema, table: tuple[str, ...], numbers: Collection[str]
+) -> list[ExportedColumn]:
     """Columns of labels, one row for each cell; one that a column of numbers is called like has
     another name.
     """
     shape = tuple(axis.size for axis in schema.axes(table))
     found = _all_labels(schema, table, np.indices(shape).reshape(len(shape), math.prod(shape)))
-    names = label_names([one.name for one in found], NUMBERS)
+    names = label_names([one.name for one in found], numbers)
     return [replace(one, name=name) for one, name in zip(found, names, strict=True)]
 
 

@@ -118,13 +118,18 @@ def _loss(bundle: ExportedBundle) -> dict[str, Any]:
 
 
 def _accounting(bundle: ExportedBundle) -> dict[str, str]:
-    fitted = any(column.name in ("count", "sum") for one in bundle.tables for column in one.columns)
-    words = "None: the drawn values are published."
-    if fitted and bundle.release.has_errors:
-        words = (
-            "Nonnegative whole counts that have the exact figures, or sums in whole steps, fitted "
-            "to the values as drawn; estimates are published beside them."
+    names = {column.name for one in bundle.tables for column in one.columns}
+    done = []
+    if len(bundle.index["description"].get("measured", ())) > 1:
+        done.append("Estimates combine all measured tables by generalised least squares.")
+    if {"count", "sum"} & names and "estimate" in names:
+        done.append(
+            "Nonnegative whole counts that have the exact figures, or sums in whole steps, are "
+            "fitted to the values as drawn; estimates are published beside them."
         )
+    if any(one.basis for one in bundle.tables):
+        done.append("Ends of intervals are cut to what the exact figures allow.")
+    words = " ".join(done) or "None: the drawn values are published."
     return {
         "post_processing": words,
         "composition": (

@@ -1,11 +1,14 @@
 """SDMX: the data as SDMX-CSV 1.0, and its structure message (SDMX-ML 2.1) with code lists.
 
-Levels become codes: letters, digits and underscores; their labels are the codes' names.
+Levels become codes: letters, digits and underscores; their labels are the codes' names, and codes
+of areas have the larger areas they lie in as parents. A cell of which nobody should rely on the
+number alone has the status U (low reliability); every other has A.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from xml.sax.saxutils import escape, quoteattr
 
 from congenial.data.advance import Tell, one_by_one, quiet
@@ -23,7 +26,14 @@ AGENCY = "PUBLISHER"
 VERSION = "1.0"
 MEASURE = "OBS_VALUE"
 _BASE = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1"
-_RESERVED = ("DATAFLOW", MEASURE, "ESTIMATE", "SD", "LOW", "HIGH")
+TIME, UNIT, STATUS = "TIME_PERIOD", "UNIT_MEASURE", "OBS_STATUS"
+STATUSES = {"A": "Normal value", "U": "Low reliability"}
+_UNRELIABLE = ("caution", "poor")
+_DESCRIBED = {
+    TIME: "the reference period of the data",
+    UNIT: "PS for persons, otherwise the number that is summed",
+    STATUS: "A: normal value; U: low reliability, see RELIABILITY",
+}
 
 
 class Sdmx:
@@ -35,7 +45,7 @@ class Sdmx:
     def files(self, bundle: ExportedBundle, progress: Tell = quiet) -> dict[str, bytes]:
         """The data of each table, and structure.xml."""
         names = unique_names([plain_name(table.name) for table in bundle.tables])
-        flows = [Flow(table) for table in bundle.tables]
+        flows = [Flow(table, bundle) for table in bundle.tables]
         found = {
             f"{name}.csv": rows_csv(
                 one_by_one(list(flow.rows()), f"writing {name}.csv", progress), "\r\n"
@@ -45,36 +55,63 @@ class Sdmx:
         found["structure.xml"] = "\n".join(_message(bundle, flows)).encode()
         return found
 
-    def left_open(self, bundle: ExportedBundle) -> list[str]:  # noqa: ARG002
-        """Who publishes it, in the terms of SDMX."""
-        return [f"the agency: {AGENCY} in structure.xml and in the first column of the data"]
+    def left_open(self, bundle: ExportedBundle) -> list[str]:
+        """Who publishes it, in the terms of SDMX; when the data are of, if no plan says it."""
+        agency = f"the agency: {AGENCY} in structure.xml and in the first column of the data"
+        if bundle.period is not None:
+            return [agency]
+        return [agency, f"{TIME}: it is the day of the release, because [about] has no date"]
 
 
 class Flow:
     """A table as a dataflow: identifiers for axes and levels."""
 
-    def __init__(self, table: ExportedTable) -> None:
+    def __init__(self, table: ExportedTable, bundle: ExportedBundle) -> None:
         self.name, self.columns = table.name, table.columns
+        self.period, self.unit = bundle.period or bundle.date, bundle.unit
         self.id = identifier(table.name)
         self.axes = [one for one in table.columns if one.meaning == "label"]
-        self.numbers = [one for one in table.columns if not one.is_label]
-        ids = unique_names([*_RESERVED, *(identifier(one.name) for one in self.axes)])
-        self.dimensions = ids[len(_RESERVED) :]
+        self.numbers = [one for one in table.columns if one.meaning in ("number", "flag")]
+        self.attributes = [*(identifier(one.name) for one in self.numbers[1:]), UNIT, STATUS]
+        reserved = ["DATAFLOW", MEASURE, TIME, *self.attributes]
+        ids = unique_names([*reserved, *(identifier(one.name) for one in self.axes)])
+        self.dimensions = ids[len(reserved) :]
         self.codes = [unique_names([identifier(x, False) for x in one.levels]) for one in self.axes]
 
-    @property
-    def attributes(self) -> list[str]:
-        """What stands beside the count."""
-        return [identifier(one.name) for one in self.numbers[1:]]
+    def status(self) -> Iterator[str]:
+        """OBS_STATUS of each cell."""
+        flags = [one.values for one in self.numbers if one.meaning == "flag"]
+        cells = flags[0] if flags else [""] * len(self.numbers[0].values)
+        return ("U" if flag in _UNRELIABLE else "A" for flag in cells)
+
+    def larger_areas(self, at: int) -> Iterator[tuple[list[str], list[int], Sequence[str]]]:
+        """What the codes of an axis lie in, one step up at a time: codes of what is larger, the
+        place of each smaller one's among them, and its labels. Only what is nested.
+        """
+        axis, codes = self.axes[at], self.codes[at]
+        before = self.columns[: self.columns.index(axis)][::-1]
+        coarser = takewhile(lambda c: c.meaning == "coarser label", before)
+        inner, taken = axis, list(codes)
+        for outer in sorted(coarser, key=lambda one: -len(one.levels)):
+            pairs = {*zip(inner.values, outer.values, strict=True)}
+            if len(pairs) != len(inner.levels):
+                continue
+            own = [identifier(f"{outer.name}_{level}", False) for level in outer.levels]
+            taken = unique_names([*taken, *own])
+            above = dict(pairs)
+            places = [outer.levels.index(above[level]) for level in inner.levels]
+            yield taken[-len(own) :], places, outer.levels
+            inner = outer
 
     def rows(self) -> Iterator[Sequence[object]]:
         """The header, then one row for each cell."""
-        yield ["DATAFLOW", *self.dimensions, MEASURE, *self.attributes]
+        yield ["DATAFLOW", *self.dimensions, TIME, MEASURE, *self.attributes]
         flow = f"{AGENCY}:{self.id}({VERSION})"
         coded = [_coded(one, codes) for one, codes in zip(self.axes, self.codes, strict=True)]
         numbers = [one.values for one in self.numbers]
-        for row in zip(*coded, *numbers, strict=True):
-            yield [flow, *row]
+        for *row, status in zip(*coded, *numbers, self.status(), strict=True):
+            labels, values = row[: len(coded)], row[len(coded) :]
+            yield [flow, *labels, self.period, *values, self.unit, status]
 
     def names_of(self, axis: ExportedColumn) -> tuple[str, ...]:
         """What readers call the codes of an axis: the column of words after it, or its levels."""
@@ -149,17 +186,33 @@ def _dataflow(flow: Flow) -> Iterator[str]:
 def _code_lists(flow: Flow) -> Iterator[str]:
     for axis, name, codes in zip(flow.axes, flow.dimensions, flow.codes, strict=True):
         yield _maintained("Codelist", f"CL_{flow.id}_{name}", axis.name)
-        for code, label in zip(codes, flow.names_of(axis), strict=True):
-            yield f"<structure:Code id={quoteattr(code)}>{_named(label)}</structure:Code>"
+        labels: Sequence[str] = flow.names_of(axis)
+        for larger, places, names in flow.larger_areas(flow.axes.index(axis)):
+            yield from (
+                _code(code, label, larger[at])
+                for code, label, at in zip(codes, labels, places, strict=True)
+            )
+            codes, labels = larger, names
+        yield from (_code(code, label) for code, label in zip(codes, labels, strict=True))
         yield "</structure:Codelist>"
+    yield _maintained("Codelist", f"CL_{flow.id}_{STATUS}", STATUS)
+    yield from (_code(code, label) for code, label in STATUSES.items())
+    yield "</structure:Codelist>"
+
+
+def _code(code: str, label: str, parent: str = "") -> str:
+    inside = f"<structure:Parent><Ref id={quoteattr(parent)}/></structure:Parent>" if parent else ""
+    return f"<structure:Code id={quoteattr(code)}>{_named(label)}{inside}</structure:Code>"
 
 
 def _concepts(flow: Flow) -> Iterator[str]:
     yield _maintained("ConceptScheme", f"CS_{flow.id}", flow.name)
-    columns = [*flow.axes, *flow.numbers]
-    for name, column in zip([*flow.dimensions, MEASURE, *flow.attributes], columns, strict=True):
-        described = f'<common:Description xml:lang="en">{escape(column.description)}'
-        yield f'<structure:Concept id="{name}">{_named(column.name)}'
+    columns = [(one.name, one.description) for one in (*flow.axes, *flow.numbers)]
+    columns += _DESCRIBED.items()
+    ids = [*flow.dimensions, MEASURE, *flow.attributes[:-2], TIME, UNIT, STATUS]
+    for name, (label, words) in zip(ids, columns, strict=True):
+        described = f'<common:Description xml:lang="en">{escape(words)}'
+        yield f'<structure:Concept id="{name}">{_named(label)}'
         yield f"{described}</common:Description></structure:Concept>"
     yield "</structure:ConceptScheme>"
 
@@ -169,17 +222,19 @@ def _data_structure(flow: Flow) -> Iterator[str]:
     yield "<structure:DataStructureComponents>"
     yield '<structure:DimensionList id="DimensionDescriptor">'
     for place, name in enumerate(flow.dimensions, start=1):
-        codes = _reference(f"CL_{flow.id}_{name}", "codelist", "Codelist")
-        coded = f"<structure:Enumeration>{codes}</structure:Enumeration>"
         yield f'<structure:Dimension id="{name}" position="{place}">{_identity(flow, name)}'
-        yield f"<structure:LocalRepresentation>{coded}</structure:LocalRepresentation>"
-        yield "</structure:Dimension>"
+        yield f"{_coded_by(flow, name)}</structure:Dimension>"
+    yield f'<structure:TimeDimension id="{TIME}" position="{len(flow.dimensions) + 1}">'
+    yield _identity(flow, TIME)
+    yield '<structure:LocalRepresentation><structure:TextFormat textType="ObservationalTimePeriod"'
+    yield "/></structure:LocalRepresentation></structure:TimeDimension>"
     yield "</structure:DimensionList>"
     if flow.attributes:
         yield '<structure:AttributeList id="AttributeDescriptor">'
         for name in flow.attributes:
             yield f'<structure:Attribute id="{name}" assignmentStatus="Conditional">'
             yield _identity(flow, name)
+            yield _coded_by(flow, name) if name == STATUS else ""
             measure = f'<structure:PrimaryMeasure><Ref id="{MEASURE}"/></structure:PrimaryMeasure>'
             yield f"<structure:AttributeRelationship>{measure}</structure:AttributeRelationship>"
             yield "</structure:Attribute>"
@@ -188,6 +243,12 @@ def _data_structure(flow: Flow) -> Iterator[str]:
     yield f'<structure:PrimaryMeasure id="{MEASURE}">{_identity(flow, MEASURE)}'
     yield "</structure:PrimaryMeasure></structure:MeasureList>"
     yield "</structure:DataStructureComponents></structure:DataStructure>"
+
+
+def _coded_by(flow: Flow, name: str) -> str:
+    codes = _reference(f"CL_{flow.id}_{name}", "codelist", "Codelist")
+    coded = f"<structure:Enumeration>{codes}</structure:Enumeration>"
+    return f"<structure:LocalRepresentation>{coded}</structure:LocalRepresentation>"
 
 
 def _identity(flow: Flow, name: str) -> str:

@@ -19,6 +19,7 @@ from congenial.inference.latent_tables import FIXED, FREE, LatentTables
 from congenial.inference.models.model import Bindable, BoundModel
 from congenial.inference.observation import Observation
 from congenial.inference.posterior import Posterior
+from congenial.mechanisms.released import LEVEL
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.sampling.randomness import SeededRandomness
@@ -94,7 +95,7 @@ def coverage(
     model: Bindable,
     *,
     releases: int = 100,
-    level: float = 0.95,
+    level: float = LEVEL,
     draws: int = 1000,
     seed: int = 0,
     given: Posterior | Floats | None = None,

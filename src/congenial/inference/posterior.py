@@ -14,6 +14,7 @@ from congenial.data.arguments import NUMBER, expect, numbers
 from congenial.errors import InferenceError, some_of
 from congenial.inference.cell_noise import Floats
 from congenial.inference.models.model import Dims
+from congenial.mechanisms.released import LEVEL
 from congenial.sampling.convergence import effective, r_hat, standard_error
 
 LEAST_EFFECTIVE = 400  # below it, quantiles are rough: a warning
@@ -82,7 +83,7 @@ class Posterior:
         rows = [np.argmax(mass >= min(p, 1 - 1e-12), axis=0)[None] for p in at]
         return np.concatenate([np.take_along_axis(sorted_draws, row, axis=0) for row in rows])
 
-    def interval(self, name: str, level: float = 0.95) -> tuple[Floats, Floats]:
+    def interval(self, name: str, level: float = LEVEL) -> tuple[Floats, Floats]:
         """Equal-tailed interval."""
         expect(level, NUMBER, "the level", "Use 0.95.", InferenceError)
         if not 0 < level < 1:
@@ -146,7 +147,7 @@ class Posterior:
 
     # ---- leaving -----------------------------------------------------------------------------
 
-    def summary(self, level: float = 0.95) -> list[dict[str, Any]]:
+    def summary(self, level: float = LEVEL) -> list[dict[str, Any]]:
         """One row per component: labels, mean, sd, interval, R-hat, effective size, error."""
         rows = []
         for name in self.draws:
@@ -191,7 +192,7 @@ class Posterior:
         return {name: self[name][chosen].reshape(self.draws[name].shape) for name in self.draws}
 
     def chart(
-        self, name: str, level: float = 0.95, beside: Posterior | None = None
+        self, name: str, level: float = LEVEL, beside: Posterior | None = None
     ) -> dict[str, Any]:
         """Means and intervals of a parameter as data for a picture (columns, rows, chart).
 

@@ -44,7 +44,7 @@ from congenial.mechanisms.distribution.fit import FittedLaws, fit_pairs, numpy_g
 from congenial.mechanisms.distribution.model_checks import cost_rows, relaxed
 from congenial.mechanisms.distribution.sampling_error import CONFIDENCE, SamplingError, cost_words
 from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
-from congenial.mechanisms.released import FILE_LEVEL
+from congenial.mechanisms.released import LEVEL
 from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.properties import Property, read_property
 from congenial.pairs.stated_laws import GaussianLaw
@@ -184,12 +184,12 @@ def _laws(release: StatisticsRelease) -> PageTable:
 def _values(release: StatisticsRelease) -> PageTable:
     rows = []
     for name in release.statistics:
-        interval = release.interval(name, FILE_LEVEL)
+        interval = release.interval(name, LEVEL)
         rows.append([name, interval.estimate, interval.low, interval.high])
     columns = [
         PageColumn("statistic"),
         PageColumn("released value", number=True),
-        PageColumn(f"{FILE_LEVEL:.0%} from", number=True),
+        PageColumn(f"{LEVEL:.0%} from", number=True),
         PageColumn("to", number=True),
     ]
     words = "Intervals for the statistics of these data, from the known noise."

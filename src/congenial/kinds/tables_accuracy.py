@@ -24,7 +24,7 @@ from congenial.errors import (
 from congenial.kinds.tables import TablesSection
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.mechanism import Mechanism
-from congenial.mechanisms.released import FILE_LEVEL
+from congenial.mechanisms.released import LEVEL
 from congenial.mechanisms.tables_release import TablesEstimator, showing
 from congenial.pairs.difference_types import DifferenceTypes
 from congenial.privacy.gaussian_draw import lattice_rho
@@ -220,7 +220,7 @@ def try_printed(made: MeasuredTables) -> PrintedTrial | None:
             if counts is None:
                 squares[0, at] = inside[at] = np.nan
                 continue
-            reach = made.estimator.reach(names, FILE_LEVEL)
+            reach = made.estimator.reach(names, LEVEL)
             low, high = ends_within(answered.estimates[at], reach)
             pair = (counts, answered.estimates[at])
             squares[:, at] += [float(np.mean((values - truth) ** 2)) / DRAWS for values in pair]

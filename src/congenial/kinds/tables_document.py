@@ -16,7 +16,7 @@ from congenial.kinds.kind import Document, examine_inference
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.parted_tables import PartedTables
-from congenial.mechanisms.released import FILE_LEVEL
+from congenial.mechanisms.released import LEVEL
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.pairs import Adjacency
 from congenial.pairs.several_rows import SeveralRows
@@ -198,15 +198,15 @@ def _row(made: MeasuredTables, at: int, trial: PrintedTrial | None) -> Document:
             "standard_deviation": None,
             "basis": None,
             "within": None,
-            "level": FILE_LEVEL,
+            "level": LEVEL,
         }
-    found, reach = estimator.deviations(names), estimator.reach(names, FILE_LEVEL)
+    found, reach = estimator.deviations(names), estimator.reach(names, LEVEL)
     unit = 1 if told.magnitude is None else float(told.magnitude.step)
     return row | {
         "standard_deviation": unit * float(found.values.max(initial=0.0)),
         "basis": found.basis,
         "within": unit * float(reach.max(initial=0.0)),
-        "level": FILE_LEVEL,
+        "level": LEVEL,
     }
 
 

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from congenial.privacy.guarantee import Guarantee
 
 EXACT_LAW = "exact: the noise does not depend on the confidential data"
-LEVEL = 0.95  # of an interval, where no other is asked for
-FILE_LEVEL = 0.9  # of the intervals in the files of a bundle
+LEVEL = 0.9  # of an interval, where no other is asked for
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Interval:
     the data held fixed: it says nothing about a population the data may be a sample of. Where
     nothing was added (`exact`) it has no width. `basis` says what the coverage rests on.
 
-    >>> Interval(estimate=12, low=2, high=22, level=0.95, exact=False).basis
+    >>> Interval(estimate=12, low=2, high=22, level=0.9, exact=False).basis
     'exact: the noise does not depend on the confidential data'
     """
 

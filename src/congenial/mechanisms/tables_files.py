@@ -22,13 +22,15 @@ from congenial.data.schema import Schema
 from congenial.data.text_files import rounded, table_csv
 from congenial.figures.limits import SumRanges
 from congenial.mechanisms.cell_labels import label_columns, label_names, with_words
-from congenial.mechanisms.released import FILE_LEVEL
+from congenial.mechanisms.released import LEVEL
 from congenial.privacy.description import Description
 from congenial.privacy.descriptions import TablesDescription
-from congenial.tables.intervals import ends
+from congenial.tables.intervals import ends, interval_names, reliability
 from congenial.tables.joint_estimator import NOISELESS
 
 NUMBERS = ("estimate", "sd")
+ENDS = interval_names(LEVEL)
+RELIABILITY = "reliability"  # in CSV files only
 LARGEST = 2.0**62  # beyond it no whole number of 64 bits is near
 
 
@@ -113,7 +115,7 @@ class TableFile:
     @property
     def columns(self) -> list[str]:
         """The columns that are no labels."""
-        errors = [] if self.signed else [*NUMBERS, "low", "high"]
+        errors = [] if self.signed else [*NUMBERS, *ENDS]
         drawn = ["count_as_drawn"] if self.drawn else []
         columns = [*(["count"] if self.whole else []), *errors, *drawn]
         return [self._named(name) for name in columns]
@@ -155,7 +157,9 @@ class TableFile:
         shortened = ["estimate"] if self.only is None else []  # values as drawn have a density
         return {
             f"{self.name}.parquet": as_parquet(table),
-            f"{self.name}.csv": table_csv(rounded(shown, *shortened)),
+            f"{self.name}.csv": table_csv(
+                with_reliability(rounded(shown, *shortened), self.columns)
+            ),
         }
 
     def read(self, payload: Mapping[str, bytes]) -> dict[str, Any]:
@@ -177,7 +181,7 @@ class TableFile:
         number = self.magnitude
         assert number is not None
         drawn = ["estimate"] if self.only is not None else []
-        whole = {"low", "high", "sum", "sum_as_drawn", *drawn}
+        whole = {*ENDS, "sum", "sum_as_drawn", *drawn}
         factor = number.step.denominator / number.step.numerator
         return {
             name.replace("sum", "count"): number.steps(one) if name in whole else one * factor
@@ -197,9 +201,24 @@ def estimated_columns(estimates: Any, deviations: Any, counts: Any, drawn: Any) 
 
 def with_ends(columns: Mapping[str, Any], ranges: SumRanges) -> dict[str, Any]:
     """The same with the ends of intervals, which follow from what is printed and from figures."""
-    printed = columns["estimate"], columns["sd"], FILE_LEVEL, columns["count"]
+    printed = columns["estimate"], columns["sd"], LEVEL, columns["count"]
     low, high = ends(*printed, ranges)
-    return {**columns, "low": low, "high": high}
+    return {**columns, **dict(zip(ENDS, (low, high), strict=True))}
+
+
+def with_reliability(table: Any, columns: Sequence[str]) -> Any:
+    """The table for readers with a word for each cell after the ends of its interval; `columns` are
+    its numbers, which stand behind the labels. A table without errors stays as it is.
+    """
+    if "sd" not in columns:
+        return table
+    import pyarrow as pa
+
+    first = len(table.column_names) - len(columns)
+    number, error = (table.column(first + columns.index(x)) for x in (columns[0], "sd"))
+    words = reliability(number.to_numpy(), error.to_numpy())
+    name = label_names([RELIABILITY], table.column_names)[0]
+    return table.add_column(first + columns.index(ENDS[1]) + 1, name, pa.array(words))
 
 
 def said(names: Sequence[str]) -> str:

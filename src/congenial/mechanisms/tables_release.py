@@ -40,14 +40,13 @@ from congenial.mechanisms.drawn_table import DrawnTable, agreed_figures
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.one_table import OneTable
 from congenial.mechanisms.released import (
-    FILE_LEVEL,
     LEVEL,
     Interval,
     Released,
     axis_names,
     check_level,
 )
-from congenial.mechanisms.tables_files import TableFile, said
+from congenial.mechanisms.tables_files import ENDS, TableFile, said
 from congenial.privacy.description import Description
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
@@ -55,7 +54,7 @@ from congenial.tables.intervals import ends_within
 from congenial.tables.joint_estimator import Answer, FittedTables, JointEstimator
 from congenial.tables.measurements import Floats
 
-ERRORS = ("sd", "low", "high")  # columns that say how far an estimate may be off
+ERRORS = ("sd", *ENDS)  # columns that say how far an estimate may be off
 INTERVAL = ("estimate", "low", "high", "exact")  # columns of intervals, and parts of `Interval`
 MEANS = ("people", "mean", "low", "high")  # columns of means
 TablesEstimator = OneTable | JointEstimator
@@ -269,7 +268,7 @@ class TablesRelease(Released):
         """
         return self._estimates_of(axis_names(names))
 
-    def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
+    def estimate(self, what: Any, level: float = LEVEL, **options: Any) -> Any:
         """Estimates with intervals, an `EstimateTable`: `congenial.estimate(self, what, ...)`."""
         return public("estimate")(self, what, level, **options)
 
@@ -349,7 +348,7 @@ class TablesRelease(Released):
         """Standard deviation and both ends of the interval of every cell of a printed table, as in
         its files.
         """
-        return (self.deviations[at], *self.interval_ends(at, FILE_LEVEL))
+        return (self.deviations[at], *self.interval_ends(at, LEVEL))
 
     @cached_property
     def _figures(self) -> Figures:

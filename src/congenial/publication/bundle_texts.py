@@ -94,8 +94,9 @@ COLUMNS = {
     "count": "the number to quote, with its interval; counts of all tables agree",
     "estimate": "for analysis, and for sums that no table shows; may be negative",
     "sd": "standard deviation of the estimate",
-    "low": "lower end of the 90 % interval",
-    "high": "upper end of the 90 % interval",
+    "low_90": "lower end of the 90 % interval",
+    "high_90": "upper end of the 90 % interval",
+    "reliability": "good: sd up to 16.5 % of the number; caution: up to 33.3 %; else poor",
     "count_as_drawn": "the raw noisy value of one table, for specialists; do not quote it",
     "sum": "the number to quote, with its interval; sums of all tables agree",
     "sum_as_drawn": "the raw noisy value of one table, for specialists; do not quote it",
@@ -105,6 +106,7 @@ COLUMNS = {
 def _columns_note(release: Released) -> str:
     """What the numbers in files of tables are."""
     told = " ".join(what for _, what in release.contents)
+    told = told.replace("high_90", "high_90, reliability")  # in CSV files only
     there = [name for name in COLUMNS if re.search(rf"\b{name}\b", told)]
     if release.kind != "tables" or not there:
         return ""

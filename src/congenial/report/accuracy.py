@@ -19,7 +19,7 @@ import numpy as np
 from congenial.data.advance import Advance
 from congenial.data.table import cell_index, select
 from congenial.errors import CongenialError, PlanError
-from congenial.mechanisms.released import FILE_LEVEL
+from congenial.mechanisms.released import LEVEL
 from congenial.privacy.numbers import LARGEST_PARAMETER
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class ErrorRow:
     level: float
 
 
-def error_rows(mechanism: Mechanism, level: float = FILE_LEVEL) -> list[ErrorRow]:
+def error_rows(mechanism: Mechanism, level: float = LEVEL) -> list[ErrorRow]:
     """Errors of the whole table, each one-way margin, and single cells, worst cell of each.
 
     Empty for a mechanism whose error depends on the data.
@@ -55,7 +55,7 @@ def cell_deviation(mechanism: Mechanism) -> float | None:
     """Standard deviation of the noisiest cell; None where errors depend on the data."""
     if not mechanism.additive:
         return None
-    return _worst(mechanism, mechanism.description.table, FILE_LEVEL).standard_deviation
+    return _worst(mechanism, mechanism.description.table, LEVEL).standard_deviation
 
 
 def _worst(mechanism: Mechanism, margin: tuple[str, ...], level: float) -> ErrorRow:

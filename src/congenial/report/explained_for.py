@@ -13,7 +13,7 @@ import numpy as np
 
 from congenial.errors import BundleError
 from congenial.mechanisms.one_table import OneTable
-from congenial.mechanisms.released import FILE_LEVEL
+from congenial.mechanisms.released import LEVEL
 from congenial.mechanisms.tables_files import said
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.report.words import blocks, sections
@@ -45,7 +45,7 @@ def _margins(release: Any) -> Facts | None:
     names = release.tables[0]
 
     def margin(*by: str) -> float:
-        return float(release.in_units(np.median(release.estimator.reach(by, FILE_LEVEL))))
+        return float(release.in_units(np.median(release.estimator.reach(by, LEVEL))))
 
     return {"cell": margin(*names), "totals": {name: margin(name) for name in names}}
 

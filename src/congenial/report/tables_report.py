@@ -20,7 +20,7 @@ from congenial.figures.support import support
 from congenial.mechanisms.drawn_table import DrawnTable, of_persons
 from congenial.mechanisms.one_table import OneTable
 from congenial.mechanisms.parted_release import PartedRelease
-from congenial.mechanisms.released import EXACT_LAW, FILE_LEVEL
+from congenial.mechanisms.released import EXACT_LAW, LEVEL
 from congenial.mechanisms.tables_files import file_name
 from congenial.mechanisms.tables_release import MEANS, TablesRelease
 from congenial.pairs.several_rows import SeveralRows
@@ -48,7 +48,7 @@ COLUMNS = ("count", "estimate", *ENDS_OF_EXACT)
 MOST_ROWS = 40  # cells of a table that are drawn
 MOST_FIGURES = 4  # that the first sentence names
 MOST_MARGINS = 3  # axes of one table whose sums are shown too
-LEVEL = f"{FILE_LEVEL:.0%}"
+COVER = f"{LEVEL:.0%}"
 CONDITIONED = (
     "noise conditioned on the published sums: it adds up to zero inside each, so the protected "
     "table agrees with every published figure"
@@ -93,7 +93,7 @@ def render(release: TablesRelease | PartedRelease, promise: str) -> str:
         loss=_loss_words(release),
         picture=worst_errors(_worst(release)) if several else None,
         measured=_measured(release) if several else None,
-        level=LEVEL,
+        level=COVER,
         records=_records_words(release),
         **(_of_nation(release) if isinstance(release, PartedRelease) else _of_tables(release)),
         **_promise(release),
@@ -200,7 +200,7 @@ def _numbers(release: TablesRelease, names: tuple[str, ...]) -> Document:
     counts = release.margin(*names) if release.prints(*names) else None
     found: Document = {**dict.fromkeys(COLUMNS), "count": counts}
     try:
-        columns = release.intervals(names, FILE_LEVEL)
+        columns = release.intervals(names, LEVEL)
     except UnansweredError:  # counts drawn given their signs
         return found
     shape = [axis.size for axis in release.schema.axes(names)]
@@ -233,12 +233,12 @@ def _picture(release: TablesRelease, names: tuple[str, ...], numbers: Document) 
     printed, unit = ("counts", " people") if number is None else ("sums", "")
     what = "estimates" if numbers["count"] is None else f"printed {printed}"
     widest = f"{np.max(high - low):,.0f}"
-    bars = f", bars {LEVEL} intervals; the widest is {widest}{unit} wide" if known else ""
+    bars = f", bars {COVER} intervals; the widest is {widest}{unit} wide" if known else ""
     marked = " Hollow diamonds are exact: they follow from published figures."
     return Picture(
         interval_rows(rows),
         f"Values of {table_words(release.schema, names)}"
-        f"{f' with {LEVEL} intervals' if known else ''}, {len(rows)} cells; the numbers are in the "
+        f"{f' with {COVER} intervals' if known else ''}, {len(rows)} cells; the numbers are in the "
         "table below.",
         f"{'People' if number is None else number.column}: points are {what}{bars}."
         f"{marked if exact.any() else ''} The axis need not start at zero.",
@@ -253,9 +253,9 @@ def _maps(release: TablesRelease, names: tuple[str, ...], numbers: Document) -> 
 
     values = numbers["estimate"] if numbers["count"] is None else numbers["count"]
     if numbers["low"] is None:
-        return maps_of(release.schema, names, values, None, None, LEVEL)
+        return maps_of(release.schema, names, values, None, None, COVER)
     low, high = (np.where(numbers["exact"], values, numbers[end]) for end in ENDS)
-    return maps_of(release.schema, names, values, low, high, LEVEL)
+    return maps_of(release.schema, names, values, low, high, COVER)
 
 
 def _summed_columns(release: TablesRelease, names: tuple[str, ...]) -> list[list[str]]:
@@ -264,13 +264,13 @@ def _summed_columns(release: TablesRelease, names: tuple[str, ...]) -> list[list
         return [["count"]]
     if release.people(*names) is None:
         return [["sum"]]
-    found = release.means(names, FILE_LEVEL).to_pydict()
+    found = release.means(names, LEVEL).to_pydict()
     rows = zip(*(found[name] for name in MEANS), strict=True)
     told = [
         [f"{n:,}", "-" if not n else f"{mean:,.2f}", "-" if not n else f"{low:,.2f} to {high:,.2f}"]
         for n, mean, low, high in rows
     ]
-    return [["sum", "people (exact)", "mean", f"{LEVEL} interval of the mean"], *told]
+    return [["sum", "people (exact)", "mean", f"{COVER} interval of the mean"], *told]
 
 
 def table_rows(
@@ -302,7 +302,7 @@ def table_rows(
         *(PageColumn(schema.shown(name)) for name in names),
         *([] if counts is None else [PageColumn(summed[0][0], number=True)]),
         *([] if estimates is None else [PageColumn("estimate", number=True)]),
-        *([] if low is None else [PageColumn(f"{LEVEL} interval", number=True)]),
+        *([] if low is None else [PageColumn(f"{COVER} interval", number=True)]),
         *(PageColumn(heading, number=True) for heading in summed[0][1:]),
     ]
     return folded_table(columns, rows, schema.size(tuple(names)), file)
@@ -557,7 +557,7 @@ def _errors(release: TablesRelease) -> PageTable | None:
         PageColumn("sum"),
         PageColumn("how many", number=True),
         PageColumn("standard deviation", number=True),
-        PageColumn(f"within, at {LEVEL}", number=True),
+        PageColumn(f"within, at {COVER}", number=True),
     ]
     return table(
         columns,

@@ -26,6 +26,7 @@ import numpy as np
 
 from congenial.data.arguments import expect, numbers
 from congenial.errors import BundleError, InferenceError
+from congenial.mechanisms.released import LEVEL
 from congenial.synthesis.record_model import Floats
 
 Rule = Literal["partial", "full"]
@@ -45,7 +46,7 @@ class Combined:
     copies: int
     rule: Rule
 
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+    def interval(self, level: float = LEVEL) -> tuple[Floats, Floats]:
         """Lower and upper ends of t intervals."""
         from scipy.stats import t
 

@@ -21,6 +21,7 @@ from congenial.figures.limits import FAR, SumRanges
 from congenial.tables.noise_variance import Family
 
 Rests = Literal["bound", "approximation"]
+GOOD, CAUTION = 0.165, 0.333  # relative errors up to which a number is good, and of some use
 COUNTS = SumRanges(np.zeros((), np.int64), np.array(FAR))  # at least 0, and nothing else is known
 
 
@@ -70,3 +71,28 @@ def ends_within(
     low, high = ranges.ends(np.asarray(estimates), np.asarray(reach))
     low, high = np.floor(low).astype(np.int64), np.ceil(high).astype(np.int64)
     return (low, high) if counts is None else (np.minimum(low, counts), np.maximum(high, counts))
+
+
+def interval_names(level: float) -> tuple[str, str]:
+    """What columns of ends are called in a file.
+
+    >>> interval_names(0.9), interval_names(0.995)
+    (('low_90', 'high_90'), ('low_99.5', 'high_99.5'))
+    """
+    return f"low_{100 * level:.4g}", f"high_{100 * level:.4g}"
+
+
+def reliability(values: Any, deviations: Any) -> Any:
+    """How far each number can be relied on: "exact", "good", "caution" or "poor".
+
+    By its standard deviation relative to it: good up to 16.5 %, caution up to 33.3 %, poor above,
+    as in Statistics Canada's rules for releasing estimates of surveys (acceptable, marginal,
+    unacceptable coefficients of variation). A margin of error at 90 % is 1.645 times as wide, so
+    the limits are margins of 27 % and 55 % of the number. It is about the noise alone.
+
+    >>> reliability(np.array([100, 100, 100, 0, 7]), np.array([10, 20, 50, 1, 0])).tolist()
+    ['good', 'caution', 'poor', 'poor', 'exact']
+    """
+    values, deviations = np.abs(values), np.asarray(deviations)
+    within = [deviations == 0, deviations <= GOOD * values, deviations <= CAUTION * values]
+    return np.select(within, ["exact", "good", "caution"], "poor")

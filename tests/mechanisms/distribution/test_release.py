@@ -185,12 +185,12 @@ def test_payload_and_back(name):
     assert again == release
     assert again.explain() == release.explain()
     rows = list(csv.DictReader(io.StringIO(files["statistics.csv"].decode())))
-    assert list(rows[0]) == ["statistic", "value", "sd", "low", "high"]
+    assert list(rows[0]) == ["statistic", "value", "sd", "low_90", "high_90"]
     for row in rows:
         around = release.interval(row["statistic"], 0.9)
-        assert around.low - 1e-5 * abs(around.low) <= float(row["low"]) <= around.low
-        assert around.high <= float(row["high"]) <= around.high + 1e-5 * abs(around.high)
-    broken = files | {"statistics.csv": b"statistic,value,sd,low,high\nmean age,x,1,0,2\n"}
+        assert around.low - 1e-5 * abs(around.low) <= float(row["low_90"]) <= around.low
+        assert around.high <= float(row["high_90"]) <= around.high + 1e-5 * abs(around.high)
+    broken = files | {"statistics.csv": b"statistic,value,sd,low_90,high_90\nmean age,x,1,0,2\n"}
     with pytest.raises(BundleError, match="cannot be read"):
         StatisticsRelease.from_payload(
             name="ward", description=release.description, guarantee=release.guarantee,

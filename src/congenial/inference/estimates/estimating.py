@@ -72,7 +72,7 @@ from congenial.inference.estimates.quantities import (
     Ratio,
     combine,
 )
-from congenial.mechanisms.released import check_level
+from congenial.mechanisms.released import LEVEL, check_level
 
 What = str | Callable[[Any], Any]
 ALIKE_BY_CHANCE = 8  # two draws of fewer cells may well be the same numbers
@@ -82,7 +82,7 @@ Asked = tuple[str, Quantity, list[dict[str, str]]]
 def estimate(
     releases: Any,
     what: What | Sequence[What],
-    level: float = 0.95,
+    level: float = LEVEL,
     *,
     jointly: bool = False,
     outside: str | Path | None = None,

@@ -19,15 +19,16 @@ from congenial.errors import BundleError, InferenceError, StructureError
 from congenial.figures.figures import Figures
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.mechanisms.record_release import RecordRelease
-from congenial.mechanisms.released import FILE_LEVEL, LEVEL, Interval, check_level
+from congenial.mechanisms.released import LEVEL, Interval, check_level
 from congenial.pairs.distributions import DistributionPairs
 from congenial.privacy.conversions import gaussian_delta
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Pure
+from congenial.tables.intervals import interval_names
 
 VALUES = "statistics.csv"
 PERSONS = "persons.json"
-COLUMNS = ("statistic", "value", "sd", "low", "high")
+COLUMNS = ("statistic", "value", "sd", *interval_names(LEVEL))
 DIGITS = 6  # to which half-widths are written, rounded up
 ENOUGH = "the noise is large enough for every pair of scenarios"
 KNOWN_LAW = "the law of the noise is known and does not depend on the confidential data"
@@ -225,7 +226,7 @@ class StatisticsRelease(RecordRelease):
 
     def _rows(self) -> list[tuple[Any, ...]]:
         deviations = (self.noise.total_covariance.diagonal() ** 0.5).tolist()
-        halves = [_upwards(self._half(at, FILE_LEVEL)) for at in range(len(self.values))]
+        halves = [_upwards(self._half(at, LEVEL)) for at in range(len(self.values))]
         return [
             (name, value, sd, value - half, value + half)
             for name, value, sd, half in zip(

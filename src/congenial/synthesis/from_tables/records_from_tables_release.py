@@ -249,7 +249,7 @@ class TableRecordsRelease(RecordCopies):
             title, description, promise, one.values, self.randomness, self.publishable
         )
 
-    def estimate(self, what: Any, level: float = 0.95, **options: Any) -> Any:
+    def estimate(self, what: Any, level: float = LEVEL, **options: Any) -> Any:
         """Estimates with intervals from the measured tables, not from counting records: an
         `EstimateTable`, see `congenial.estimate`.
         """
