@@ -78,7 +78,7 @@ def test_a_name_that_is_only_imported_for_types_is_not_public() -> None:
 
 
 def test_one_level_everywhere() -> None:
-    """Of intervals for which no other is asked; a test of an odds ratio has its own, with its size."""
+    """Of intervals; a test of an odds ratio has its own, with its size."""
     from congenial.cli.estimate import estimate
     from congenial.cli.export import export
     from congenial.cli.infer import infer
