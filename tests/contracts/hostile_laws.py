@@ -130,8 +130,6 @@ def model_calls() -> Iterator[tuple[str, Call]]:
     }
     for model, valid in models.items():
         yield model.__name__, (lambda model=model, **given: bound(model, given), valid)
-    flat = {"draw": lambda rng, n: rng.random((n, 1)), "log_density": lambda theta: theta[:, 0]}
-    yield "Proposal", (inference.Proposal, flat)
     asked: dict[str, Any] = {
         "release": DRAWN,
         "model": inference.Poisson(prior=inference.Gamma(1, 1)),

@@ -141,5 +141,3 @@ def test_logistic_regression_where_margins_tie_the_covariates(release):
 def test_what_is_refused(release):
     with pytest.raises(InferenceError, match="contain them"):
         observe(release, public=False)
-    with pytest.raises(InferenceError, match="only for finer cells"):
-        infer(release, Poisson(by="age", prior=PRIOR), method="rejection")

@@ -94,14 +94,13 @@ def test_leaving_the_normaliser_out_is_noticed():
     assert agrees(right, "count", exact_counts(made, collapsed))
 
 
-def test_the_three_samplers_agree():
+def test_shares_where_every_table_is_as_likely():
     made = release("prior")
     model = Multinomial(prior=Dirichlet(1))  # every table is as likely as any other
     every = list(tables(sum(TRUTH), len(TRUTH)))
     mean = weighted_mean([law_at(made, x) for x in every], [(x + 1) / 10 for x in every])
-    for method in ("rejection", "importance", "augmentation"):
-        found = infer(made, model, draws=2000, seed=SEED, method=method, chain=QUICK)
-        assert agrees(found, "share", mean), method
+    found = infer(made, model, draws=2000, seed=SEED, chain=QUICK)
+    assert agrees(found, "share", mean)
 
 
 def test_an_l2_release_under_the_naive_base():
@@ -128,8 +127,7 @@ def signs_only(values=(0, 0, 1), published=None) -> ValuesRelease:
 def test_signs_without_sums():
     """Each count has a normaliser of its own; plain noise given nothing would be another law."""
     made = signs_only()
-    found = infer(made, POISSON, draws=800, seed=SEED, counts=True, chain=QUICK)
-    many = infer(made, POISSON, draws=6000, seed=SEED, counts=True, method="importance")
+    found = infer(made, POISSON, draws=6000, seed=SEED, counts=True, chain=Chain(60, 200, False))
     k = np.arange(60)
     prior = np.array([collapsed(np.array([c])) for c in k])
     exact, plain = [], []
@@ -139,8 +137,7 @@ def test_signs_without_sums():
         exact.append(weighted_mean(prior * away / z, k))
         plain.append(weighted_mean(prior * away, k))
     assert agrees(found, "count", np.array(exact))
-    assert agrees(many, "count", np.array(exact))
-    assert not agrees(many, "count", np.array(plain))  # planted
+    assert not agrees(found, "count", np.array(plain))  # planted
     x = np.array([4, 0, 2])
     assert observe(made).density(x[None])[0] == pytest.approx(
         float(made.law(x).log_density((0, 0, 1)))

@@ -16,7 +16,6 @@ from congenial.inference import (
     Gamma,
     InferenceError,
     Multinomial,
-    Observation,
     Poisson,
     infer,
     observe,
@@ -193,12 +192,6 @@ def test_published_bounds_are_left_out_and_the_posterior_says_so():
     made, _ = mechanism(one_axis(3), [3, 1, 2], (cg.total(), bound))
     posterior = infer(in_bundle(made, [3, 1, 2]), Multinomial(), draws=400, seed=SEED)
     assert "published bounds are not used" in posterior.notes
-
-
-def test_rejection_needs_a_bound():
-    observed = Observation.of_density([1.0], lambda x: -np.abs(x[:, 0] - 1.0))
-    with pytest.raises(InferenceError, match="no bound"):
-        infer(observed, Poisson(prior=PRIOR), method="rejection", seed=SEED)
 
 
 def test_the_number_of_people_can_be_given():

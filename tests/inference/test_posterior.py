@@ -59,15 +59,6 @@ def test_refusal_reaches_infer_and_can_be_switched_off(monkeypatch):
     assert found["coefficient"].shape == (200, 1)
 
 
-def test_weighted_readings():
-    draws, weights = np.array([[0.0, 1.0, 2.0, 3.0]]), np.array([[0.1, 0.2, 0.3, 0.4]])
-    posterior = made(draws, weights=weights)
-    assert posterior.mean("a") == pytest.approx(2.0)
-    assert posterior.sd("a") == pytest.approx(1.0)
-    assert posterior.quantile("a", [0.05, 0.25, 0.6, 0.9]).tolist() == [0, 1, 2, 3]
-    assert posterior.effective("a") == pytest.approx(1 / 0.3)
-
-
 @pytest.fixture(scope="module")
 def rates() -> Posterior:
     observed = Observation.of_values([3, 40], "double_geometric", 0.5)
@@ -110,13 +101,6 @@ def test_arviz_gets_draws_dims_and_coords(rates, monkeypatch, classic):
     posterior = keywords.pop("posterior") if classic else groups[0]["posterior"]
     assert posterior["rate"].shape == (1, 1000, 2)
     assert keywords == {"dims": {"rate": ["cell"]}, "coords": {"cell": ["0", "1"]}}
-
-
-def test_arviz_gets_draws_that_count_the_same(monkeypatch):
-    arviz = SimpleNamespace(from_dict=lambda groups, **_: groups["posterior"])
-    monkeypatch.setitem(sys.modules, "arviz", arviz)
-    draws, weights = np.array([[0.0, 1.0, 2.0, 3.0]]), np.array([[0.25, 0.5, 0, 0.25]])
-    assert made(draws, weights=weights).to_arviz()["a"].tolist() == [[0, 1, 1, 3]]
 
 
 def test_without_arviz_there_is_a_remedy(rates, monkeypatch):

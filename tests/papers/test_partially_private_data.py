@@ -186,18 +186,6 @@ def test_factor_two_and_prior(oracle):
     assert all(row[4] == pytest.approx(1) for row in theory.prior_pmf(QUICK)["rows"])
 
 
-def test_the_model_of_the_algorithms_has_its_density():
-    """log_density is the law that draw_data draws from, C(4, x) included: a chain moves x by it."""
-    model = theory.model()
-    x, theta = (v.reshape(-1, 1) for v in np.meshgrid(np.arange(5), theory.GRID))
-    found = np.exp(model.log_density(x, theta)).reshape(-1, 5)
-    assert found == pytest.approx(theory.likelihood(), abs=1e-15)
-    assert found.sum(axis=1) == pytest.approx(1)
-    bare = theta**x * (1 - theta) ** (4 - x)  # without the coefficient the sum is another
-    assert (np.abs(bare.reshape(-1, 5).sum(axis=1) - 1) > 0.1).all()
-    assert np.isneginf(model.log_density(np.array([[-1], [5]]), np.full((2, 1), 0.5))).all()
-
-
 def test_algorithms(oracle):
     for y in (1, 3):
         known = oracle[f"alg1_y{y}"]["output"]

@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     )
     from congenial.inference.options import MODELS, infer_from_options
     from congenial.inference.posterior import Posterior
-    from congenial.inference.samplers.importance import Proposal
     from congenial.sampling.canonical import canonical_noise
 
 __all__ = [
@@ -99,7 +98,6 @@ __all__ = [
     "OneSidedTest",
     "Poisson",
     "Posterior",
-    "Proposal",
     "ScaledLaw",
     "TableTest",
     "canonical_noise",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
@@ -29,16 +29,14 @@ from congenial.inference.samplers.chains import (
     Collapsed,
     Marginal,
 )
-from congenial.inference.samplers.data_rejection import rejection
 from congenial.inference.samplers.general import Anything, ListedTables, RecordChains, listed_draws
 from congenial.inference.samplers.given_sums import DrawsGivenSums
-from congenial.inference.samplers.importance import Proposal, importance
 from congenial.inference.samplers.table_proposals import TableProposals
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 
-Method = Literal["auto", "exact", "rejection", "importance", "augmentation"]
-METHODS: tuple[Method, ...] = ("auto", "exact", "rejection", "importance", "augmentation")
+Method = Literal["auto", "exact", "augmentation"]
+METHODS: tuple[Method, ...] = ("auto", "exact", "augmentation")
 """Names that `infer(..., method=)` takes."""
 MOST_ROUNDS = 8  # a chain is continued up to this many times its first length
 
@@ -86,22 +84,20 @@ def infer(
     public: bool = True,
     counts: bool = False,
     chain: Chain = DEFAULT_CHAIN,
-    proposal: Proposal | None = None,
 ) -> Posterior:
     """The posterior of the model's parameters given a release and the published figures.
 
     method: "exact" (independent draws; conjugate models, where published sums do not overlap or
-    cross two by two), "rejection" (exact, slow), "importance", "augmentation" (chains over the
-    latent table); "auto" takes "exact" where it can and "augmentation" otherwise. draws: how many,
-    over all chains. public=False leaves the published figures out. counts=True also returns draws
-    of the true counts, as "count". Chains are continued until they are worth 400 independent
-    draws, and refused when they did not converge.
+    cross two by two), "augmentation" (chains over the latent table); "auto" takes "exact" where it
+    can and "augmentation" otherwise. draws: how many, over all chains. public=False leaves the
+    published figures out. counts=True also returns draws of the true counts, as "count". Chains are
+    continued until they are worth 400 independent draws, and refused when they did not converge.
 
     Guarantee: what is released and published is all it looks at, so it costs no privacy. Assumes
     the model; the law of the noise is the bundle's own, and nothing about it is approximated.
 
-    Source: partially-private-data, Algorithms 1 and 2, corrected; data augmentation after Ju, Awan,
-    Gong and Rao (2022).
+    Source: partially-private-data, section 3; data augmentation after Ju, Awan, Gong and Rao
+    (2022).
 
     >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table, calibrate
     >>> from congenial import release_table
@@ -131,24 +127,9 @@ def infer(
     exact = _exact_draws(bound) if method in ("auto", "exact") else None
     if method == "auto":
         method = "augmentation" if exact is None else "exact"
-    if method in ("rejection", "importance") and bound.observation.finer is not None:
-        raise InferenceError(
-            f"method '{method}' needs the noise of the modelled counts, which is known only for "
-            "finer cells.",
-            remedy="Use method='augmentation', or leave it out.",
-        )
     if method == "exact":
         theta, x = _required(exact)(draws, rng)
-        return _independent(bound, theta, x if counts else None, "exact", None)
-    if method == "rejection":
-        kept = rejection(bound, draws, rng)
-        return _independent(
-            bound, kept.theta, kept.x if counts else None, "rejection", kept.acceptance
-        )
-    if method == "importance":
-        theta, x, weights = importance(bound, draws, rng, proposal)
-        found = _independent(bound, theta, x if counts else None, "importance", None)
-        return replace(found, weights=weights.reshape(1, -1), independent=False)
+        return _independent(bound, theta, x if counts else None)
     return _chains(_sampler(bound, chain, rng), draws, counts, chain)
 
 
@@ -196,9 +177,7 @@ def _required(exact: ExactDraws | None) -> ExactDraws:
     return exact
 
 
-def _independent(
-    bound: BoundModel, theta: Floats, x: Any, method: str, acceptance: float | None
-) -> Posterior:
+def _independent(bound: BoundModel, theta: Floats, x: Any) -> Posterior:
     """Independent draws as one chain."""
     dims, found = dict(bound.dims), bound.report(theta)
     if x is not None:
@@ -207,9 +186,8 @@ def _independent(
     return Posterior(
         {name: values[None] for name, values in found.items()},
         dims,
-        method,
+        "exact",
         independent=True,
-        acceptance=acceptance,
         notes=bound.observation.notes,
     )
 

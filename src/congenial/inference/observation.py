@@ -65,7 +65,6 @@ class Observation:
     levels: LevelNoise | None = field(default=None, repr=False)
     density: Density | None = field(default=None, repr=False)
     listed: tuple[Ints, Floats] | None = field(default=None, repr=False)
-    log_bound: float = math.inf
     whole: bool = True
     axes: tuple[Axis, ...] = ()
     published: Figures | None = field(default=None, repr=False)
@@ -99,19 +98,14 @@ class Observation:
         values: npt.ArrayLike,
         density: Density,
         *,
-        log_bound: float = math.inf,
         largest_change: float = math.inf,
     ) -> Observation:
-        """Released values with any density: `density(x)` gives log p(y | x) for each row of x.
-
-        `log_bound` is at least the largest value of the density over x; rejection needs it.
-        """
+        """Released values with any density: `density(x)` gives log p(y | x) for each row of x."""
         y = np.atleast_1d(np.asarray(values, dtype=float)).reshape(-1)
         return cls(
             y,
             LatentTables.anything(len(y)),
             density=density,
-            log_bound=log_bound,
             largest_change=largest_change,
         )
 
@@ -174,32 +168,6 @@ class Observation:
         """Whether cells have nothing to do with each other: noise of their own, and no sum."""
         alone = self.levels is None and self.finer is None
         return self.noise is not None and alone and self.conforming.open
-
-    @property
-    def log_supremum(self) -> float:
-        """At least sup over x of `log_law`: what the rejection sampler divides by.
-
-        For additive noise the nearest counts >= 0 attain it (cells in no known sum), or weight zero
-        noise bounds it.
-        """
-        if self.noise is None:
-            return self.log_bound
-        if self.normaliser is not None:
-            return 0.0  # a probability
-        moving = self.conforming.moving
-        noise, y = self.noise.at(moving), self.y[moving]
-        nearest = np.maximum(np.rint(y), 0) if self.whole else y
-        free = self.conforming.labels[moving] == LOOSE
-        return float(noise.log_weight(np.where(free, y - nearest, 0.0)).sum())
-
-    def at(self, cell: int) -> Observation:
-        """One cell on its own, where cells have nothing to do with each other."""
-        assert self.noise is not None
-        known = self.conforming
-        alone = LatentTables(known.labels[[cell]], known.known[[cell]], known.totals)
-        return replace(
-            self, y=self.y[[cell]], noise=self.noise.at([cell]), conforming=alone, axes=()
-        )
 
     def given_totals(self, labels: Ints, totals: Ints) -> Observation:
         """The same with totals of parts known from elsewhere, such as the number of people."""
@@ -396,7 +364,7 @@ def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: b
         normaliser = Normaliser(release.base, y, release.rate) if varies else None
         return Observation(y.astype(float), noise=noise, normaliser=normaliser, **common)
     density = _density_of_values(release, y)
-    return Observation(y.astype(float), density=density, log_bound=0.0, **common)
+    return Observation(y.astype(float), density=density, **common)
 
 
 def _conforming_values(release: ValuesRelease, public: bool) -> LatentTables:
@@ -482,7 +450,6 @@ def _of_mechanism(
         drawn.astype(float).reshape(-1),
         density=density,
         bounded=release.description.nonnegative and bool(release.published.bounds),
-        log_bound=0.0 if mechanism.normalised and not release.description.continuous else math.inf,
         largest_change=_change_of_one_record(release),
         **common,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -28,16 +28,14 @@ COEFFICIENT = "coefficient"  # of a regression: 0 is no effect
 class Posterior:
     """Draws from the law of the parameters given a release (and the public figures).
 
-    draws: by parameter, (chains, draws, *axes). dims: names and labels of the axes. weights:
-    (chains, draws) with sum 1 for importance sampling, None when every draw counts the same.
-    independent: whether the draws are independent, so that nothing needs to converge. acceptance:
-    share of proposals accepted; acceptance_floor: what it cannot fall below, where that is proved.
+    draws: by parameter, (chains, draws, *axes). dims: names and labels of the axes. independent:
+    whether the draws are independent, so that nothing needs to converge. acceptance: share of
+    proposals accepted; acceptance_floor: what it cannot fall below, where that is proved.
     """
 
     draws: Mapping[str, Floats]
     dims: Mapping[str, Dims]
     method: str
-    weights: Floats | None = field(default=None, repr=False)
     independent: bool = False
     acceptance: float | None = None
     acceptance_floor: float | None = None
@@ -58,30 +56,18 @@ class Posterior:
 
     def mean(self, name: str) -> Floats:
         """Posterior mean."""
-        return np.asarray(np.average(self[name], axis=0, weights=self._flat_weights))
+        return np.asarray(self[name].mean(axis=0))
 
     def sd(self, name: str) -> Floats:
         """Posterior standard deviation."""
-        draws, weights = self[name], self._flat_weights
-        centre = np.average(draws, axis=0, weights=weights)
-        spread = np.average((draws - centre) ** 2, axis=0, weights=weights)
-        return np.asarray(np.sqrt(spread))
+        return np.asarray(self[name].std(axis=0))
 
     def quantile(self, name: str, probabilities: Any) -> Floats:
         """Posterior quantiles, in a first dimension."""
-        draws, at = (
-            self[name],
-            np.atleast_1d(numbers(probabilities, "what is asked", InferenceError)),
-        )
+        at = np.atleast_1d(numbers(probabilities, "what is asked", InferenceError))
         if at.ndim != 1 or not np.all((at >= 0) & (at <= 1)):
             raise InferenceError("a quantile needs probabilities.", remedy="Give 0 to 1.")
-        if self._flat_weights is None:
-            return np.asarray(np.quantile(draws, at, axis=0))
-        order = np.argsort(draws, axis=0)
-        sorted_draws = np.take_along_axis(draws, order, axis=0)
-        mass = np.cumsum(self._flat_weights[order], axis=0)
-        rows = [np.argmax(mass >= min(p, 1 - 1e-12), axis=0)[None] for p in at]
-        return np.concatenate([np.take_along_axis(sorted_draws, row, axis=0) for row in rows])
+        return np.asarray(np.quantile(self[name], at, axis=0))
 
     def interval(self, name: str, level: float = LEVEL) -> tuple[Floats, Floats]:
         """Equal-tailed interval."""
@@ -91,18 +77,12 @@ class Posterior:
         low, high = self.quantile(name, [(1 - level) / 2, (1 + level) / 2])
         return low, high
 
-    @property
-    def _flat_weights(self) -> Floats | None:
-        return None if self.weights is None else self.weights.reshape(-1)
-
     # ---- what the draws are worth --------------------------------------------------------------
 
     def effective(self, name: str) -> Floats:
         """Effective sample size of each component."""
         draws = self.draws[name]
         shape = draws.shape[2:]
-        if self.weights is not None:
-            return np.full(shape, 1 / float(np.sum(self.weights**2)))
         if self.independent:
             return np.full(shape, float(draws.shape[0] * draws.shape[1]))
         return effective(_rows(draws)).reshape(shape)
@@ -111,13 +91,13 @@ class Posterior:
         """R-hat of each component; 1 for independent draws."""
         draws = self.draws[name]
         shape = draws.shape[2:]
-        if self.weights is not None or self.independent:
+        if self.independent:
             return np.ones(shape)
         return r_hat(_rows(draws)).reshape(shape)
 
     def standard_error(self, name: str) -> Floats:
         """Monte Carlo standard error of the posterior mean."""
-        if self.weights is not None or self.independent:
+        if self.independent:
             return np.asarray(self.sd(name) / np.sqrt(self.effective(name)))
         draws = self.draws[name]
         return standard_error(_rows(draws)).reshape(draws.shape[2:])
@@ -169,27 +149,19 @@ class Posterior:
         return rows
 
     def to_arviz(self) -> Any:
-        """The draws as ArviZ inference data (weights are resampled away first)."""
+        """The draws as ArviZ inference data."""
         try:
             import arviz
         except ImportError:
             raise InferenceError(
                 "ArviZ is not installed.", remedy="Install it: pip install arviz."
             ) from None
-        draws = self._resampled() if self.weights is not None else dict(self.draws)
+        draws = dict(self.draws)
         dims = {name: [dim for dim, _ in found] for name, found in self.dims.items()}
         coords = {dim: list(levels) for found in self.dims.values() for dim, levels in found}
         if hasattr(arviz, "InferenceData"):
             return arviz.from_dict(posterior=draws, dims=dims, coords=coords)
         return arviz.from_dict({"posterior": draws}, dims=dims, coords=coords)
-
-    def _resampled(self) -> dict[str, Floats]:
-        """Draws that all count the same, by systematic resampling."""
-        weights = self._flat_weights
-        assert weights is not None
-        places = (np.arange(weights.size) + 0.5) / weights.size
-        chosen = np.searchsorted(np.cumsum(weights), places).clip(max=weights.size - 1)
-        return {name: self[name][chosen].reshape(self.draws[name].shape) for name in self.draws}
 
     def chart(
         self, name: str, level: float = LEVEL, beside: Posterior | None = None

@@ -68,11 +68,6 @@ class Conjugate(Counts):
         self.name = name
         self.dims = {name: observation.dims}
 
-    def alone(self, cell: int) -> Conjugate:
-        """The model of one cell, where cells have nothing to do with each other."""
-        single = self.observation.at(cell)
-        return type(self)(single, self.name, self.numbers[[cell]], self.prior)
-
     def draw_prior(self, rng: np.random.Generator, n: int) -> Floats:
         """n draws of theta."""
         return np.asarray(self.prior.draw(rng, (n, self.size)))
