@@ -220,7 +220,7 @@ def test_a_folder_that_is_no_bundle(run: Callable[..., Any], tmp_path: Path) -> 
         assert ran.code == 6
         assert f"there is no bundle in '{folder}'" in ran.err
     (tmp_path / "DIGEST.txt").write_text("0\n")  # a bundle that lost its release.json
-    assert "cannot be read. Get a fresh copy" in run("verify", tmp_path).err
+    assert "cannot be read." in run("verify", tmp_path).err
     assert run("explain", tmp_path).code == 6
     assert run("explain", tmp_path / "absent.toml").code == 2
 

@@ -240,7 +240,7 @@ def test_who_may_not_publish_is_sent_to_somebody_who_may(
     ledger.grant("ben", "releaser")
     ledger.grant("ada", "owner")
     monkeypatch.setattr("getpass.getuser", lambda: "ben")
-    said = refused(path, "release", FigureError.exit_code)
+    said = " ".join(refused(path, "release", FigureError.exit_code).split())
     assert "not published yet: Number of people. Run `congenial publish`" in said
     monkeypatch.setattr("getpass.getuser", lambda: "ada")
     run("publish", path)

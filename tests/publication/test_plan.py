@@ -12,6 +12,7 @@ from congenial.pairs.adjacency import AddRemove, SemiAdjacent
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, ZeroConcentrated
 from congenial.publication.plan import Plan
+from congenial.publication.plan_text import NO_FILE, PlanText
 
 PLAN = """
 [data]
@@ -123,7 +124,7 @@ def test_errors_name_key_value_rule_and_remedy(old, new, says):
         ("epsilon = 0.1", "threshold = 10", "Small counts are not left out"),
         ("epsilon = 0.1", "min_count = 3", "Small counts are not left out"),
         ("epsilon = 0.1", 'weight = "w"', "without survey weights"),
-        ('source = "people.parquet"', 'weight = "w"', "release counts of records"),
+        ('source = "people.parquet"', 'weight = "w"', "release the sum of the weights"),
         ("epsilon = 0.1", "k_anonymity = 5", "State a promise instead: epsilon, rho or mu"),
         ("epsilon = 0.1", "top_code = 85", 'top = "65+"'),
         ("epsilon = 0.1", 'noise = "laplace"', "`congenial check` shows the margins of error"),
@@ -184,3 +185,28 @@ def test_a_plan_may_publish_and_release_nothing(tmp_path: Path) -> None:
     silent = quiet[: quiet.index("[publish]")] + quiet[quiet.index("[budget]") :]
     with pytest.raises(PlanError, match=r"must have \[publish\] or \[\[release\]\]"):
         Plan.parse(silent, tmp_path)
+
+
+def test_errors_name_file_and_line_also_behind_lists_and_long_texts() -> None:
+    text = '''[data]
+source = """
+[release]
+budget = 1"""
+[schema]
+"birth place" = { levels = [
+  "a", # [[release]]
+  ["b"]
+] }
+[[release]]
+name = "one"
+[release.model]
+kids = "poisson"
+[[release]]
+name = "two"
+'''
+    plan = PlanText("plan.toml", text)
+    assert plan.at("schema", "birth place") == "plan.toml, line 6: "
+    assert plan.at("release", 0, "model", "kids") == "plan.toml, line 13: "
+    assert plan.at("release", 1, "epsilon") == "plan.toml, line 14: "
+    assert plan.at("budget") == "plan.toml: "
+    assert NO_FILE.at("budget") == ""

@@ -97,7 +97,9 @@ class Program(TyperGroup):
         except CongenialError as error:
             if ctx.params.get("debug"):
                 raise
-            complain(str(error))
+            complain(error.what)
+            if error.remedy:
+                complain(error.remedy, lead=" " * len("error: "))
             _say_spent(error)
             raise typer.Exit(error.exit_code) from None
         except Exception as error:

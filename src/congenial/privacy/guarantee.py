@@ -261,8 +261,8 @@ class Guarantee:
         """Facts about groups, with an example from the data's own first and last columns."""
         schema = self.adjacency.schema
         first, last = schema.shown(schema.names[0]), schema.shown(schema.names[-1])
-        of = f" of one {first}" if first != last else ""
-        return f"facts about groups, such as how many people{of} have a certain {last}"
+        within = f" within one {first}" if first != last else ""
+        return f"facts about groups, such as the distribution of {last}{within}"
 
     @property
     def _counts_people(self) -> bool:

@@ -216,6 +216,7 @@ def _budget(result: PlanCheck) -> Document:
     adjacency = plan.adjacency(result.figures)
     together = joint_loss([*(entry.description for entry in before), *asked], adjacency)
     spent = Loss() if result.spent is None else result.spent
+    someone = any(one.guarantee.adjacency.guesser for one in result.releases)
     return {
         "ledger": plan.ledger,
         "limit": budget.words,
@@ -223,7 +224,7 @@ def _budget(result: PlanCheck) -> Document:
         "asked": budget.say(joint_loss(asked, adjacency)),
         "asked_by": [one.section.name for one in open_now],
         "left": budget.left(together),
-        "guess": right_in_100(budget.words) if adjacency.guesser else None,
+        "guess": right_in_100(budget.words) if someone else None,
         "allowed": budget.allows(together),
     }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from dataclasses import replace
 from decimal import Decimal
@@ -23,7 +24,7 @@ from congenial.data.arguments import PATH, expect
 from congenial.data.predicate import parse
 from congenial.data.schema import Schema, Unit
 from congenial.data.source import PlannedSource, UnitFile, resolve
-from congenial.errors import PlanError, located
+from congenial.errors import PlanError, SchemaError, located
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.kinds import registry
@@ -37,6 +38,7 @@ from congenial.publication.plan_sections import (
     DeriveEntry,
     PublishEntry,
 )
+from congenial.publication.plan_text import NO_FILE, PlanText
 
 if TYPE_CHECKING:
     from congenial.data.about import MapShapes
@@ -85,6 +87,7 @@ class Plan(Section):
     budget: BudgetSection
     about: AboutSection = AboutSection()
     folder: Path = Field(default=Path(), exclude=True)
+    _file: PlanText = NO_FILE
 
     @model_validator(mode="after")
     def _names_differ(self) -> Plan:
@@ -115,7 +118,7 @@ class Plan(Section):
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read and validate a plan file; relative paths in it start at its folder."""
-        return cls.parse(cls.read(path), Path(path).parent)
+        return cls.parse(cls.read(path), Path(path).parent, Path(path).name)
 
     @staticmethod
     def read(path: str | Path) -> str:
@@ -131,8 +134,9 @@ class Plan(Section):
             raise PlanError(f"'{path}' cannot be read: {reason}.") from None
 
     @classmethod
-    def parse(cls, text: str, folder: Path) -> Plan:
-        """Validate the text of a plan."""
+    def parse(cls, text: str, folder: Path, name: str = "") -> Plan:
+        """Validate the text of a plan; errors name the file, if it has a name, and the line."""
+        file = PlanText(name, text)
         try:
             values = tomllib.loads(text, parse_float=Decimal)
         except RecursionError:
@@ -143,18 +147,25 @@ class Plan(Section):
                 remedy="Write numbers such as 0.5 or 1e-9.",
             ) from None
         except ValueError as reason:  # tomllib's own, and Python's for numbers that are too long
-            raise PlanError(f"the plan is not valid TOML: {reason}.") from None
+            raise PlanError(f"{name or 'the plan'} is not valid TOML: {reason}.") from None
         try:
-            return cls.model_validate(values | {"folder": folder})
+            plan = cls.model_validate(values | {"folder": folder})
         except ValidationError as error:
             from congenial.publication.plan_problems import first_problem
 
-            raise PlanError(first_problem(error, values)) from None
+            raise first_problem(error, values, file=file) from None
+        plan._file = file
+        return plan
 
     @cached_property
     def schema(self) -> Schema:  # type: ignore[override]
         """What a record is."""
-        schema = Schema.from_dict(self.schema_, self.folder)
+        try:
+            schema = Schema.from_dict(self.schema_, self.folder)
+        except SchemaError as error:
+            attribute = re.match(r"attribute '([^']*)'", error.what)
+            at = self._file.at("schema", *([attribute[1]] if attribute else []))
+            raise SchemaError(f"{at}{error.what}", remedy=error.remedy) from error
         for attribute in schema.attributes:
             if "..." in attribute.levels:
                 raise PlanError(
@@ -208,7 +219,7 @@ class Plan(Section):
     def stated(self) -> Figures:
         """The figures under [publish], without values; contradictory ones are refused."""
         for label, statement in zip(self.publish, self.statements, strict=True):
-            with located(f"publish.{label}"):
+            with located(f"{self._file.at('publish', label)}publish.{label}"):
                 self.schema.axes(statement.by)
                 for condition, _ in statement.terms:
                     if condition:
@@ -301,6 +312,11 @@ class Plan(Section):
     def of(self, key: str) -> list[Any]:
         """The sections of the kind of release that a key tells."""
         return [section for section in self.release if registry.of_section(section).key == key]
+
+    def place_of(self, section: NamedSection) -> str:
+        """A release in words, as an error begins: file, line and name."""
+        index = next((i for i, one in enumerate(self.release) if one.name == section.name), 0)
+        return f"{self._file.at('release', index)}release '{section.name}'"
 
     def named(self, name: str) -> NamedSection:
         """The release section of that name."""

@@ -20,8 +20,7 @@ from congenial.publication.plan_sections import (
     DeriveEntry,
     PublishEntry,
 )
-
-Place = tuple[int | str, ...]
+from congenial.publication.plan_text import NO_FILE, Place, PlanText
 
 _SMALL_COUNTS = (
     "Small counts are not left out: noise protects them as it protects large ones. To see exact "
@@ -54,8 +53,8 @@ ABSENT = {
     **dict.fromkeys(("top_code", "top_coding", "bottom_code", "bottom_coding"), _ENDS),
     **dict.fromkeys(
         ("weight", "survey_weight", "weight_column"),
-        "Records are counted without survey weights: a person with a large weight would need "
-        "equally large noise. Leave it out, and release counts of records.",
+        "Records are counted without survey weights. For weighted counts release the sum of the "
+        'weights: sum = "weight", with public bounds such as between = [0, 500] and a step.',
     ),
     **dict.fromkeys(
         ("k", "k_anonymity", "l_diversity", "t_closeness"),
@@ -68,6 +67,8 @@ ABSENT = {
     "`congenial release --seed 1`: its bundles are marked NOT FOR PUBLICATION.",
 }
 
+_SEE = "see docs/reference/plan.md."
+
 
 def refuse_section(name: str, value: Any) -> None:
     """PlanError if the plan model does not take this value of a section, whatever the others are.
@@ -78,34 +79,43 @@ def refuse_section(name: str, value: Any) -> None:
     try:
         TypeAdapter(model).validate_python(value)
     except ValidationError as error:
-        raise PlanError(first_problem(error, {name: value}, (name,))) from None
+        raise first_problem(error, {name: value}, (name,)) from None
 
 
-def first_problem(error: ValidationError, values: dict[str, Any], section: Place = ()) -> str:
-    """Key, value, rule and remedy of the first problem in a plan, or in one section of it."""
+def first_problem(
+    error: ValidationError, values: dict[str, Any], section: Place = (), file: PlanText = NO_FILE
+) -> PlanError:
+    """Line, key, value, rule and remedy of the first problem in a plan, or in a section of it."""
     problems = error.errors(include_url=False)
     # A misspelt key is both unknown and missing; the first says more.
     problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
     where = (*section, *problem["loc"])
+    at = file.at(*where)
+    what, remedy = _problem(problem, where, values)
+    return PlanError(f"{at}{what.removeprefix('the plan: ') if at else what}", remedy=remedy)
+
+
+def _problem(problem: Any, where: Place, values: dict[str, Any]) -> tuple[str, str]:
+    """What is wrong, and what to do about it."""
     kind = _kind_at(where, values)
     keys = _keys(where, kind)
     key = _key(where, values)
     if problem["type"] == "extra_forbidden":
         others = _kinds_with(where, kind)
         if others:
-            return f"{key}: belongs to {others}, not to {kind}. Keys: {', '.join(keys)}."
+            return f"{key}: belongs to {others}, not to {kind}.", f"Keys: {', '.join(keys)}."
+        unknown = f"{key}: unknown key."
         if where[-1] in ABSENT:
-            return f"{key}: unknown key. {_why_absent(str(where[-1]), where[0] == 'publish')}"
+            return unknown, _why_absent(str(where[-1]), where[0] == "publish")
         near = difflib.get_close_matches(str(where[-1]), keys, 1, 0.6)
-        hint = f" Did you mean '{near[0]}'?" if near else f" Keys: {', '.join(keys)}."
-        return f"{key}: unknown key.{hint}"
+        return unknown, f"Did you mean '{near[0]}'?" if near else f"Keys: {', '.join(keys)}."
     if problem["type"] == "missing":
-        return f"{key}: missing. Add it; see docs/reference/plan.md."
+        return f"{key}: missing.", f"Add it: {_SEE}"
     rule = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     shown = problem["input"]
     value = f" = {_written(shown)}" if isinstance(shown, str | int | Decimal) else ""
     if problem["type"] == "list_type" and isinstance(shown, str):
-        return f"{key}{value}: must be a list. Write [{_written(shown)}]."
+        return f"{key}{value}: must be a list.", f"Write [{_written(shown)}]."
     if problem["type"] == "string_pattern_mismatch":  # only names have a pattern
         rule = (
             "must begin with a letter or digit and have only letters, digits, '-' and '_' (at "
@@ -113,7 +123,7 @@ def first_problem(error: ValidationError, values: dict[str, Any], section: Place
         )
     if problem["type"] == "literal_error" and where[-1] == "total":
         rule = "must be true, or leave the entry out"
-    return f"{key}{value}: {rule}. See docs/reference/plan.md."
+    return f"{key}{value}: {rule}.", _SEE.capitalize()
 
 
 def _why_absent(key: str, of_exact_figure: bool) -> str:

@@ -186,7 +186,7 @@ def check(
     rows = []
     for at, one in enumerate(open_sections):
         progress(Advance(f"working out '{one.name}'", at / len(open_sections)))
-        with located(f"release '{one.name}'"):
+        with located(plan.place_of(one)):
             rows.append(of_section(one).check(plan, one, figures, wish))
     if wish is not None and not any(of_section(one.section).answers(one) for one in rows):
         raise PlanError(
@@ -216,7 +216,7 @@ def _made(plan: Plan, ledger: Ledger | None) -> tuple[str, ...]:
 def _refuse_unfit(plan: Plan, sections: Sequence[NamedSection], figures: Figures) -> None:
     """What cannot work under these figures says so, before anything is recorded or drawn."""
     for section in sections:
-        with located(f"release '{section.name}'"):
+        with located(plan.place_of(section)):
             of_section(section).build(plan, section, figures)
 
 
