@@ -163,8 +163,8 @@ class Plan(Section):
         try:
             schema = Schema.from_dict(self.schema_, self.folder)
         except SchemaError as error:
-            attribute = re.match(r"attribute '([^']*)'", error.what)
-            at = self._file.at("schema", *([attribute[1]] if attribute else []))
+            column = re.match(r"attribute '([^']*)'", error.what)
+            at = self._file.at("schema", *([column[1]] if column else []))
             raise SchemaError(f"{at}{error.what}", remedy=error.remedy) from error
         for attribute in schema.attributes:
             if "..." in attribute.levels:
