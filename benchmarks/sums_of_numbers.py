@@ -55,7 +55,7 @@ def row(what: str, adjacency: Any, people: Any, sums: Any) -> dict[str, Any]:
     schema = adjacency.schema
     target = Guarantee.zero_concentrated(RHO, under=adjacency)
     number = Magnitude.of("payroll", [0, BOUND], STEP)
-    made = calibrate_tables(target, [schema.names], magnitude=number)
+    made = calibrate_tables(target, [schema.names], measures=[number])
     truth = SumsTable(schema, schema.names, sums)
     counts, squares = Table(schema, schema.names, people), {"printed": 0.0, "estimated": 0.0}
     _ = made.release(truth, SeededRandomness(0), people=counts).counts  # loops are compiled

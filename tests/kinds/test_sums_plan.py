@@ -60,7 +60,7 @@ def truth(folder: Path, low: float, high: float) -> np.ndarray:
     """Sums by ward of the cut numbers, without rounding."""
     rows = [line.split(",") for line in (folder / "stays.csv").read_text().split("\n")[1:-1]]
     sums = dict.fromkeys(WARDS, 0.0)
-    for ward, _, cost in rows:
+    for ward, _, cost, *_ in rows:
         sums[ward] += min(max(float(cost), low), high)
     return np.array(list(sums.values()))
 
@@ -148,7 +148,7 @@ def test_sums_and_means_can_be_asked(bundle):
         ("count(sex = 'f')", "sums of cost"),
         ("share(sex = 'f')", "sums of cost"),
         ("sum(days)", "not sums of days"),
-        ("mean(cost) by sex", "exact number of people"),
+        ("mean(cost) by sex", "needs the number of people"),
     ],
 )
 def test_questions_that_sums_do_not_answer(bundle, question, words):
@@ -166,8 +166,11 @@ def test_tests_models_and_combinations_are_refused(bundle):
         Guarantee.zero_concentrated("1/2", under=release.guarantee.adjacency), [["ward", "sex"]]
     )
     people = counts.made_up("people")
-    with pytest.raises(InferenceError, match="same measure"):
-        congenial.estimate([release, people], "sum(cost)", same_population=True)
+    both = congenial.estimate([release, people], "mean(cost) by sex")
+    alone = congenial.estimate([release], "sum(cost) by sex")
+    for mean, sums in zip(both, alone, strict=True):
+        counted = people.margin("sex")[["f", "m"].index(mean.group["sex"])]
+        assert mean.value == pytest.approx(sums.value / counted, rel=0.05)
 
 
 def test_words_and_files_for_others_are_in_units_of_the_number(bundle, tmp_path):
@@ -217,7 +220,7 @@ def test_a_sum_and_a_count_under_one_promise():
     pairs = SemiAdjacent(publish(Table(schema, schema.names, np.full((3, 2), 9)), total()))
     target = Guarantee.zero_concentrated("1/2", under=pairs)
     cost = Magnitude.of("cost", [0, 5000], 10)
-    sums = calibrate_tables(target, [["ward", "sex"], ["ward"]], magnitude=cost)
+    sums = calibrate_tables(target, [["ward", "sex"], ["ward"]], measures=[cost])
     people = calibrate_tables(target, [["ward", "sex"]])
     both = joint_loss([sums.description, people.description], pairs)
     assert joint_loss([sums.description], pairs).rho <= Fraction(1, 2)
@@ -233,7 +236,7 @@ def test_later_figures_about_counts_keep_a_finite_loss():
     made = calibrate_tables(
         Guarantee.zero_concentrated("1/2", under=before),
         [["ward", "sex"]],
-        magnitude=Magnitude.of("cost", [0, 5000], 10),
+        measures=[Magnitude.of("cost", [0, 5000], 10)],
     )
     after = SemiAdjacent(publish(table, total(), margin("ward")))
     assert joint_loss([made.description], after).rho == 2  # a* = 2: four times
@@ -246,7 +249,7 @@ def test_figures_about_the_number_are_refused():
     pairs = SemiAdjacent(publish(Table(schema, schema.names, np.full((3, 2), 9)), total(by="cost")))
     with pytest.raises(GuaranteeError, match="whose sums are protected"):
         calibrate_tables(
-            Guarantee.pure(1, under=pairs), [["ward"]], magnitude=Magnitude.of("cost", [0, 99])
+            Guarantee.pure(1, under=pairs), [["ward"]], measures=[Magnitude.of("cost", [0, 99])]
         )
 
 
@@ -264,6 +267,15 @@ REFUSED = {
         ("between = [0, 5000]", 'between = [-10, 5000]\nnonnegative = "project"'), "below 0"),
     "missing beyond": (("step = 10", "step = 10\nmissing = 9000"), "not within between"),
     "bounds alone": (('sum = "cost"', ""), "goes with sum"),
+    "counts alone": (
+        ('sum = "cost"\nbetween = [0, 5000]\nstep = 10', "counts = true"), "counts goes with sum"),
+    "counts that are exact": (
+        ('tables = [["ward", "sex"], ["ward"], []]', 'counts = true\ntables = [["ward"], []]'),
+        "published figures fix them"),
+    "several numbers, one step": (
+        ('sum = "cost"\nbetween = [0, 5000]', "sum = { cost = { between = [0, 5000] } }"),
+        "state it for each"),
+    "no number": (('sum = "cost"\nbetween = [0, 5000]\nstep = 10', "sum = {}"), "names no column"),
     "a figure by classes of the number": (
         ('by = ["ward"] }', 'by = ["dear"] }\n[derive]\ndear = { number = "cost" }\n'
          '[schema.dear]\nedges = [0, 900]\ntop = "900+"'), "which is made from 'cost'"),
@@ -309,7 +321,7 @@ def coverage(factor: float, draws: int = 400) -> int:
     schema = Schema.from_dict({"ward": {"levels": list(WARDS)}})
     pairs = SemiAdjacent(publish(Table(schema, ["ward"], [90, 80, 70]), total(by="ward")))
     cost = Magnitude.of("cost", [-40, 5000], 10)
-    made = calibrate_tables(Guarantee.pure(1, under=pairs), [["ward"]], magnitude=cost)
+    made = calibrate_tables(Guarantee.pure(1, under=pairs), [["ward"]], measures=[cost])
     law, inside = made.mechanisms[0], 0
     reach = made.estimator.reach(("ward",), 0.9)[0]
     for value in law.noise(SeededRandomness(77), draws).reshape(draws, -1)[:, 0]:
@@ -332,3 +344,95 @@ def test_sums_of_negative_numbers_have_signs():
     schema = Schema.from_dict({"ward": {"levels": list(WARDS)}})
     table = SumsTable(schema, ["ward"], [-500, 3, 0])
     assert table.marginal([]).counts == -497
+
+
+SEVERAL = (
+    ('sum = "cost"\nbetween = [0, 5000]\nstep = 10', "counts = true\n"
+     "sum = { cost = { between = [0, 5000], step = 10 }, days = { between = [-5, 30] } }"),
+    ('"Admissions" = { total = true, by = ["ward"] }', '"Admissions" = { total = true }'),
+    ("rho = 0.5", "epsilon = 2"),
+    ("\nrho = 4", "\nepsilon = 4"),
+)  # fmt: skip
+
+
+def with_days(path: Path) -> Path:
+    """The same stays, with their days."""
+    stays, days = path.parent / "stays.csv", np.random.default_rng(9).integers(1, 41, 600)
+    head, *rows = stays.read_text().splitlines()
+    rows = [f"{row},{day}" for row, day in zip(rows, days, strict=True)]
+    stays.write_text("\n".join([f"{head},days", *rows]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("changes", [SEVERAL, SEVERAL[:2]])
+def test_counts_and_several_sums_under_one_promise(tmp_path, changes):
+    """From the plan to a verified bundle; means over measured counts, ratios of two sums."""
+    path = with_days(hospital(tmp_path, *changes))
+    assert "counts and sums of cost and days" in run("check", path)
+    run("publish", path)
+    run("release", path)
+    bundle = tmp_path / "bundles" / "cost"
+    assert "All checks passed" in run("verify", bundle)
+    release = congenial.read(bundle)
+    assert [one.description.of for one in release.measures] == ["people", "cost", "days"]
+    assert list(release.to_pandas("ward"))[:2] == ["ward", "count"]
+    cost = release.measure("cost").to_pandas("ward")
+    assert (abs(cost["estimate"] - truth(tmp_path, 0, 5000)) < 6 * cost["sd"]).all()
+    means = release.measure("cost").means("ward", 0.9).to_pydict()
+    for at, found in enumerate(asked(bundle, "mean(cost) by ward")):
+        assert found["value"] == pytest.approx(means["mean"][at], rel=1e-3)
+        assert found["low"] < cost["estimate"][at] / means["people"][at] < found["high"]
+    ratio = asked(bundle, "sum(cost) / sum(days) by sex")
+    assert all(one["low"] < one["value"] < one["high"] for one in ratio)
+    assert asked(bundle, "share(sex = 'f')")[0]["low"] > 0.3
+    spent = Ledger.open(tmp_path / "ledger.sqlite").spent()
+    assert max(spent.rho / Fraction(1, 2), spent.epsilon / 2) == pytest.approx(1, rel=1e-6)
+    report = (bundle / "report.html").read_text()
+    assert "counts, sums of cost and sums of days" in report
+    with pytest.raises(InferenceError, match="nothing about 'age'"):
+        release.measure("age")
+
+
+def test_a_measure_with_less_noise_than_promised_is_noticed(tmp_path):
+    """The noise of what is measured beside the counts is in the promise, and so is its cut."""
+    path = with_days(hospital(tmp_path, *SEVERAL))
+    run("publish", path)
+    run("release", path)
+    release = congenial.read(tmp_path / "bundles" / "cost")
+    cost, days = release.description.beside
+    quiet = replace(cost, measured=tuple(replace(o, scale=o.scale * 2) for o in cost.measured))
+    wide = Magnitude.of("days", [-50, 30])
+    loose = replace(days, measured=tuple(replace(o, magnitude=wide) for o in days.measured))
+    for name, beside in (("quiet", (quiet, days)), ("loose", (cost, loose))):
+        description = replace(release.description, beside=beside)
+        found = failed(forged(release, description=description), tmp_path / name)
+        assert "the promise follows from the description" in found
+    assert not failed(forged(release), tmp_path / "same")
+
+
+def ratio_coverage(errors: float, draws: int = 60) -> int:
+    """How many 90 % intervals of means over measured counts cover; `errors`: of what is divided by,
+    relative to what the interval takes into account.
+    """
+    schema = Schema.from_dict({"ward": {"levels": list(WARDS)}})
+    people, sums = np.array([60, 80, 70]), np.array([6000, 16000, 70000])
+    pairs = SemiAdjacent(publish(Table(schema, ["ward"], people), total()))
+    target = Guarantee.zero_concentrated("1/50", under=pairs)
+    made = calibrate_tables(target, [["ward"]], measures=[None, Magnitude.of("cost", [0, 1000])])
+    tables, inside = [Table(schema, ["ward"], people), SumsTable(schema, ["ward"], sums)], 0
+    for seed in range(draws):
+        release = made.release_each(tables, SeededRandomness(seed))
+        moved = np.rint((errors - 1) * (release.drawn[0] - people)).astype(np.int64)
+        release = replace(release, drawn=(release.drawn[0] + moved,))
+        found = congenial.estimate(release, "mean(cost) by ward", 0.9)[2]
+        inside += found.low <= 1000 <= found.high
+    return inside
+
+
+def test_intervals_of_means_over_measured_counts_cover():
+    """Binomial bound at ALPHA = 1e-6; counts with four times the noise are noticed."""
+    from scipy.stats import binom
+
+    least = binom.ppf(ALPHA, 60, 0.9)
+    assert least <= ratio_coverage(1.0)
+    assert ratio_coverage(4.0) < least

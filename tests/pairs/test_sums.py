@@ -178,6 +178,42 @@ def test_planted_counts_and_sums_priced_apart_is_noticed():
     assert max(alone) < truth == price(pairs, WEIGHTS[6], number, True).value == sum(alone)
 
 
+def several_numbers(statements, a, second, *, coupled=False):
+    """The largest rho-weighted loss over pairs of databases with two numbers each, counts of the
+    same table measured too, and its price; `coupled`: only equal ends, a planted defect.
+    """
+    ends, cells = ((0, 2), second), range(4)
+    people = np.array(list(product(product(cells, *ends), repeat=2)))  # (databases, 2, 3)
+    schema = Schema.from_dict({"x": {"levels": ["a", "b"]}, "y": {"levels": ["p", "q"]}})
+    seen = (people[:, :, 0, None] == np.arange(4)).astype(int)
+    tables = [seen.sum(axis=1), *(np.einsum("dpc,dp->dc", seen, people[:, :, k]) for k in (1, 2))]
+    public = publish(Table(schema, ("x", "y"), tables[0][0].reshape(2, 2)), *statements)
+    inside = [
+        at for at, counts in enumerate(tables[0])
+        if public == publish(Table(schema, ("x", "y"), counts.reshape(2, 2)), *statements)
+    ]  # fmt: skip
+    weights, truth = np.array([3, 2, 5]), 0
+    for i in inside:
+        near = [j for j in inside if (people[j] != people[i]).any(axis=1).sum() <= a]
+        moved = [((one[near] - one[i]) ** 2).sum(axis=1) for one in tables]
+        truth = max(truth, int((weights @ np.stack(moved)).max()))
+    numbers = [None, Magnitude.of("v", [0, 2]), Magnitude.of("v" if coupled else "w", [*second])]
+    measured = [(("x", "y"), Fraction(int(w)), of) for w, of in zip(weights, numbers, strict=True)]
+    return truth, joint_norm(SemiAdjacent(public), measured, square=True).value
+
+
+@pytest.mark.parametrize(("statements", "a"), [((total(),), 1), ((margin("x"),), 1)])
+def test_counts_and_two_numbers_are_one_supremum(statements, a):
+    """Every pair of databases of two people with two numbers each. Numbers on both sides of 0 have
+    a bound; a planted defect takes both numbers for one, which cannot have both ends.
+    """
+    truth, value = several_numbers(statements, a, (-3, -1))
+    assert truth == value
+    assert several_numbers(statements, a, (-3, -1), coupled=True)[1] < truth
+    truth, value = several_numbers(statements, a, (-1, 1))
+    assert truth <= value
+
+
 # ---- numbers worked out by hand ------------------------------------------------------------------
 
 

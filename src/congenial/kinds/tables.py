@@ -39,6 +39,7 @@ from congenial.kinds.kind import (
     NamedSection,
     Positive,
     Ready,
+    Section,
     Setting,
     Tell,
     refuse_other_rows,
@@ -64,6 +65,7 @@ from congenial.tables.design import (
     design,
     design_for_cells,
 )
+from congenial.tables.information import Information
 from congenial.tables.joint_estimator import NOT_YET, JointEstimator
 from congenial.tables.promise import Law, law_and_promise
 
@@ -76,6 +78,14 @@ if TYPE_CHECKING:
 Tables = tuple[tuple[str, ...], ...]
 _NOT_WITH_SUM = ("parts", "units", "accuracy")
 TOGETHER = 2**26  # common cells up to which all tables are counted at once
+
+
+class NumberSection(Section):
+    """One of several numbers that tables sum."""
+
+    between: list[Any]
+    step: Positive = Fraction(1)
+    missing: Any = None
 
 
 class TablesSection(NamedSection):
@@ -95,32 +105,38 @@ class TablesSection(NamedSection):
     units: bool = False
     parts: str | None = None
     workers: int | None = Field(default=None, ge=1, le=1024)
-    sum: str | None = None
+    sum: str | dict[str, NumberSection] | None = None
     between: list[Any] | None = None
     step: Positive | None = None
     missing: Any = None
+    counts: bool = False
 
     @model_validator(mode="after")
     def _one_number(self) -> TablesSection:
+        beside = {"between": self.between, "step": self.step, "missing": self.missing}
+        stated = [key for key, value in beside.items() if value is not None]
         if self.sum is None:
-            beside = {"between": self.between, "step": self.step, "missing": self.missing}
-            for key in (key for key, value in beside.items() if value is not None):
+            for key in (*stated, *(["counts"] if self.counts else [])):
                 raise ValueError(f"{key} goes with sum, which names a column to sum")
             return self
-        if self.between is None:
+        if isinstance(self.sum, str) and self.between is None:
             raise ValueError(
                 "sum needs between = [lowest, highest]: public bounds that every person's number "
                 "is cut to, because they decide how much noise is needed"
             )
+        if not isinstance(self.sum, str):
+            for key in stated:
+                raise ValueError(f"{key}: with several numbers, state it for each of them")
+        if not self.sum:
+            raise ValueError('sum names no column: sum = "cost" with between = [0, 50000]')
         for key in (*self.law_asked, *_NOT_WITH_SUM):
             if key in self.law_asked or getattr(self, key):
                 raise ValueError(f"{key} does not go with sum")
         try:
-            number = self.magnitude
+            numbers = self.numbers
         except SchemaError as reason:
             raise ValueError(f"{reason.what} {reason.remedy}") from None
-        assert number is not None
-        if number.lowest < 0 and self.nonnegative == "project":
+        if self.nonnegative == "project" and any(number.lowest < 0 for number in numbers):
             raise ValueError(
                 "nonnegative = 'project' is for numbers that are 0 or more, and between starts "
                 "below 0; leave it out"
@@ -128,12 +144,22 @@ class TablesSection(NamedSection):
         return self
 
     @property
-    def magnitude(self) -> Magnitude | None:
-        """The number that the tables sum; None where they count people."""
+    def numbers(self) -> tuple[Magnitude, ...]:
+        """The numbers that the tables sum; none where they count people."""
         if self.sum is None:
-            return None
-        step = 1 if self.step is None else self.step
-        return Magnitude.of(self.sum, self.between, step, self.missing)
+            return ()
+        if isinstance(self.sum, str):
+            step = 1 if self.step is None else self.step
+            return (Magnitude.of(self.sum, self.between, step, self.missing),)
+        return tuple(
+            Magnitude.of(column, one.between, one.step, one.missing)
+            for column, one in self.sum.items()
+        )
+
+    @property
+    def measures(self) -> tuple[Magnitude | None, ...]:
+        """What is measured of each table: numbers, and before them None where people count."""
+        return (None, *self.numbers) if self.counts else self.numbers or (None,)
 
     @model_validator(mode="after")
     def _some_tables(self) -> TablesSection:
@@ -270,8 +296,8 @@ class TablesKind(Kind[TablesSection]):
         return all_axes(section)
 
     def summed(self, section: TablesSection) -> Sequence[str]:
-        """The column that `sum` names."""
-        return () if section.sum is None else (section.sum,)
+        """The columns that `sum` names."""
+        return [number.column for number in section.numbers]
 
     # ---- from the plan to a draw -------------------------------------------------------------
 
@@ -288,7 +314,7 @@ class TablesKind(Kind[TablesSection]):
         try:
             named = named_tables(plan.schema, section)
             _refuse_own_axis(plan, section, named, figures)
-            asked = TablesProblem(adjacency, named, section.magnitude)
+            asked = TablesProblem(adjacency, named, section.measures)
             found, aim = designed(section, asked), aim_words(section)
             if section.parts is not None:
                 return _drawable(section, asked.parted(found, aim, section.parts))
@@ -354,7 +380,7 @@ class TablesKind(Kind[TablesSection]):
 
         def promised(release: TablesRelease) -> TablesRelease:
             made = replace(release, guarantee=guarantee)
-            vars(made)["estimator"] = built.estimator  # as the cached property would keep it
+            built.lend(made)
             return made
 
         return Ready(
@@ -491,19 +517,18 @@ def _refuse_own_axis(
     plan: Setting, section: TablesSection, tables: Tables, figures: Figures
 ) -> None:
     """Refuse tables and figures by classes of the number that is summed, derived ones included."""
-    if section.sum is None:
-        return
     derivations = plan.source.derivations
-    summed = {section.sum, *made_from([section.sum], derivations)}
     shown = {axis.base for names in tables for axis in plan.schema.axes(names)}
-    for what, bases in (("table", shown), ("figure", {*figures.bases})):
-        for base in sorted(bases):
-            if summed & {base, *made_from([base], derivations)}:
-                raise PlanError(
-                    f"release '{section.name}': a {what} counts people by '{base}', which is made "
-                    f"from '{section.sum}', and that is summed: no price is proved.",
-                    remedy=f"Leave out '{base}', or count people by it in another plan.",
-                )
+    for column in (number.column for number in section.numbers):
+        summed = {column, *made_from([column], derivations)}
+        for what, bases in (("table", shown), ("figure", {*figures.bases})):
+            for base in sorted(bases):
+                if summed & {base, *made_from([base], derivations)}:
+                    raise PlanError(
+                        f"release '{section.name}': a {what} counts people by '{base}', which is "
+                        f"made from '{column}', and that is summed: no price is proved.",
+                        remedy=f"Leave out '{base}', or count people by it in another plan.",
+                    )
 
 
 def _refuse_unkept(section: TablesSection, made: MeasuredTables) -> None:
@@ -598,6 +623,7 @@ def designed(section: TablesSection, asked: TablesProblem) -> Design:
 
     workload, types, model = asked.workload, asked.types, asked.model
     if section.accuracy is not None:
+        assert isinstance(model, Information)  # of one measure
         allowed, figures = limits_of(section, workload, types), asked.adjacency.figures
         kept_by: Law = "geometric" if finds_pure(section) else "gaussian"
         found = design_for_cells(workload, types, model, allowed, figures, kept_by)
@@ -704,9 +730,19 @@ def axes_of(key: str) -> list[str]:
 def counted(
     plan: Setting, data: Microdata, mechanism: MeasuredTables, progress: Tell
 ) -> list[Table]:
-    """CONFIDENTIAL: the counts of every measured table, checked against the figures.
+    """CONFIDENTIAL: every measured table, measure by measure; people have the figures."""
+    found: list[Table] = []
+    for measure in mechanism.measures:
+        found += _counted(plan, data, measure, progress, checked=bool(found))
+    return found
 
-    All at once where their common cells are few enough, otherwise table by table.
+
+def _counted(
+    plan: Setting, data: Microdata, mechanism: MeasuredTables, progress: Tell, *, checked: bool
+) -> list[Table]:
+    """CONFIDENTIAL: the tables of one measure.
+
+    Counts all at once where their common cells are few enough, otherwise table by table.
     """
     schema, figures = plan.schema, mechanism.adjacency.figures.bases
     shown = [schema.axes(one.description.table) for one in mechanism.mechanisms]
@@ -716,7 +752,8 @@ def counted(
 
     number = mechanism.description.magnitude
     if number is not None:
-        mechanism.check(tabulate(data, in_order(plan, {*figures}), progress))
+        if not checked:
+            mechanism.check(tabulate(data, in_order(plan, {*figures}), progress))
         return [data.tabulate_sums(in_order(plan, names), number) for names in bases]
 
     def count(names: set[str]) -> Table:

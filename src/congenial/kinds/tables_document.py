@@ -71,10 +71,11 @@ def examine(one: TablesCheck) -> Document:
     """What is special about tables: noise, price, and how accurate each would be."""
     made = one.mechanism
     told = made.description
+    sums = [_summed(one.magnitude) for one in told.measures if one.magnitude is not None]
     document = {
         "title": _title(one),
         **({"units": True} if told.units else {}),
-        **({} if told.magnitude is None else {"sum": _summed(told.magnitude)}),
+        **({"sums": sums, "counts": told.magnitude is None} if sums else {}),
         "law": told.measured[0].law,
         "keep": list(told.keep),
         "errors": [],
@@ -98,10 +99,12 @@ def _summed(number: Magnitude) -> Document:
 
 
 def _title(one: TablesCheck) -> str:
-    tables, number = one.mechanism.description.tables, one.mechanism.description.magnitude
-    if number is not None:
+    tables, measures = one.mechanism.description.tables, one.mechanism.description.measures
+    summed = [measure.of for measure in measures if measure.magnitude is not None]
+    if summed:
         many = f"{len(tables)} tables" if len(tables) > 1 else f"table {_named(tables[0])}"
-        return f"{many}, sums of {number.column}"
+        counts = "counts and " if len(measures) > len(summed) else ""
+        return f"{many}, {counts}sums of {' and '.join(summed)}"
     if isinstance(one.mechanism, PartedTables):
         return f"{len(tables)} tables, in {len(one.mechanism.parts.labels):,} parts"
     if len(tables) > 1:
@@ -117,7 +120,9 @@ def _named(names: tuple[str, ...]) -> str:
 def _at_once(one: TablesCheck, made: MeasuredTables) -> Document:
     """Tables that are drawn in one piece: each one's errors, and what to infer from them."""
     law: Document = {}
-    if made.only is not None and made.description.magnitude is not None:
+    if made.beside:
+        pass  # each measure has a law, and its tables have rows of their own
+    elif made.only is not None and made.description.magnitude is not None:
         law = {"errors": _error_rows(made.only)}
     elif made.only is not None:
         law = _one_law(one, made, made.only)
@@ -176,8 +181,12 @@ def _tables(made: MeasuredTables) -> list[Document]:
     """What to expect of each table: its noise, and the worst cell's error."""
     from congenial.kinds.tables_accuracy import try_printed
 
-    trial = try_printed(made)
-    return [_row(made, at, trial) for at in range(len(made.description.tables))]
+    rows = []
+    for one in made.measures:
+        trial = try_printed(one)
+        of = {"of": one.description.of} if made.beside else {}
+        rows += [_row(one, at, trial) | of for at in range(len(made.description.tables))]
+    return rows
 
 
 def _row(made: MeasuredTables, at: int, trial: PrintedTrial | None) -> Document:
@@ -381,7 +390,7 @@ def _whole(one: Document) -> str:
         return "known once the exact figures are published"
     if one["whole_counts"] is not None:
         return f"none, estimates are printed: {one['whole_counts']}"
-    if "sum" in one:
+    if "sums" in one:
         return "sums are fitted so that tables add up, none is negative, and all are in steps"
     if len(one["tables"]) == 1 and "parts" not in one:
         return (

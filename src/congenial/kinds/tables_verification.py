@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +97,7 @@ def _design_checks(release: TablesRelease | PartedRelease, adjacency: Adjacency)
 
     told = release.description
     found = recheck(told, Workload.of(release.schema, told.tables), adjacency)
-    sound = found.gap and objective_holds(told.design, told.tables)  # `recheck` has read it
+    sound = found.gap and objective_holds(told.design, told.printed)  # `recheck` has read it
     return replace(found, gap=sound)
 
 
@@ -109,41 +109,69 @@ def verify(files: Files, release: TablesRelease) -> list[Check]:
     adjacency = release.guarantee.adjacency
     assert isinstance(adjacency, Adjacency)
     made = MeasuredTables(adjacency, release.description)
-    vars(release)["estimator"] = made.estimator  # public, and slow to make ready twice
-    drawn = by_table(release.description, release.drawn)
-    again = cache(lambda: made.estimator.answer(drawn))
+    made.lend(release)  # public, and slow to make ready twice
+    parts = [_Measure(*pair) for pair in zip(made.measures, release.measures, strict=True)]
     looks: Looks = {
         READ_BACK: lambda: _reads_back(files, release),
         FOLLOWS: lambda: _follows(made, release),
         **_design_looks(release, adjacency),
-        DRAWN: lambda: _drawn_given(made, release),
-        "the noisy values are multiples of the stated step": lambda: _on_grid(release),
-        FITTED: lambda: _fitted(release, again()),
-        COUNTED: lambda: (
-            (_same_counts(release, again()) or made.estimator.as_near(drawn, release.counts))
-            and made.estimator.follows_keep
+        DRAWN: lambda: all(_drawn_given(one.made, one.release) for one in parts),
+        "the noisy values are multiples of the stated step": lambda: all(
+            _on_grid(one.release) for one in parts
         ),
-        "the printed counts keep every published bound": lambda: _bounded(release),
+        FITTED: lambda: all(_fitted(one.release, one.again) for one in parts),
+        COUNTED: lambda: all(one.counted for one in parts),
+        "the printed counts keep every published bound": lambda: all(
+            _bounded(one.release) for one in parts
+        ),
     }
     if release.has_errors:
         looks[DEVIATIONS] = lambda: all(
-            same_deviations(printed, made.estimator.deviations(names).values)
-            for names, printed in zip(release.tables, release.deviations, strict=True)
+            same_deviations(printed, one.made.estimator.deviations(names).values)
+            for one in parts
+            for names, printed in zip(release.tables, one.release.deviations, strict=True)
         )
     checks = looked_into(looks, files)
     detail = f"within {RESIDUAL:g} standard deviations, by "
     return [
-        replace(one, detail=detail + again().fitted.method)
+        replace(one, detail=detail + parts[0].again.fitted.method)
         if one.what == FITTED and release.description.only_law is None
         else one
         for one in checks
     ]
 
 
+@dataclass(frozen=True, eq=False)
+class _Measure:
+    """One of the things that a release measures, and how it is drawn."""
+
+    made: MeasuredTables
+    release: TablesRelease
+
+    @cached_property
+    def _drawn(self) -> list[Any]:
+        return by_table(self.release.description, self.release.drawn)
+
+    @cached_property
+    def again(self) -> Answer:
+        """What follows from the draw, worked out anew."""
+        return self.made.estimator.answer(self._drawn)
+
+    @property
+    def counted(self) -> bool:
+        """Whether printed numbers follow from the draw."""
+        same = _same_counts(self.release, self.again)
+        estimator = self.made.estimator
+        return (same or estimator.as_near(self._drawn, self.release.counts)) and (
+            estimator.follows_keep
+        )
+
+
 def _follows(made: MeasuredTables, release: TablesRelease) -> bool:
     """The promise is that of the laws, which state what their samplers cost."""
-    stated = all(one.priced == one.description for one in made.mechanisms)
-    return stated and release.guarantee.follows_from(made.guarantee)
+    stated = all(one.priced == one.description for part in made.measures for one in part.mechanisms)
+    alone = not any(part.description.design for part in made.beside)
+    return stated and alone and release.guarantee.follows_from(made.guarantee)
 
 
 def _drawn_given(made: MeasuredTables, release: TablesRelease) -> bool:

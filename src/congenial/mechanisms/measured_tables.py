@@ -98,6 +98,16 @@ class MeasuredTables:
         """What draws each measured table."""
         return tuple(_drawable(one, self.adjacency) for one in self.description.measured)
 
+    @cached_property
+    def beside(self) -> tuple[MeasuredTables, ...]:
+        """What else is measured of the same tables, each as if it were released alone."""
+        return tuple(MeasuredTables(self.adjacency, one) for one in self.description.beside)
+
+    @property
+    def measures(self) -> tuple[MeasuredTables, ...]:
+        """All that is measured, this first."""
+        return self, *self.beside
+
     @property
     def only(self) -> Mechanism | None:
         """What draws the one table that all printed ones are sums of; None where there is none."""
@@ -106,14 +116,13 @@ class MeasuredTables:
     @cached_property
     def guarantee(self) -> Guarantee:
         """What is promised, from public parameters alone."""
-        if self.only is not None:
+        if self.only is not None and not self.beside:
             promised = self.only.guarantee
         else:
             promised = joint_guarantee(self.description, self.adjacency)
-        number = self.description.magnitude
-        if number is None:
-            return promised
-        return replace(promised, assumptions=(*promised.assumptions, cutting_words(number)))
+        numbers = [one.magnitude for one in self.description.measures if one.magnitude is not None]
+        cut = tuple(map(cutting_words, numbers))
+        return replace(promised, assumptions=(*promised.assumptions, *cut))
 
     @cached_property
     def estimator(self) -> TablesEstimator:
@@ -142,32 +151,54 @@ class MeasuredTables:
     def release_each(
         self, tables: Sequence[Table], randomness: Randomness | None = None, name: str = "release"
     ) -> TablesRelease:
-        """The same from one table of counts per measured table, where one for all is too large.
+        """The same from one table per measured table, where one for all is too large; after those
+        of this measure, those of each one beside it.
 
         That they agree with the figures is for the caller to `check`.
         """
         source = SystemRandomness() if randomness is None else randomness
         expect(source, Randomness, "randomness", "Leave it out.")
-        pairs = zip(self.mechanisms, tables, strict=True)
-        return self._around([one.query(table) for one, table in pairs], source, name)
+        rest, truths = iter(tables), []
+        for measure in self.measures:
+            truths.append([one.query(next(rest)) for one in measure.mechanisms])
+        return self._around(truths, source, name)
 
     def made_up(self, name: str = "rehearsal") -> TablesRelease:
         """A release of the same form around tables made up from public figures alone."""
-        evenly = dict(zip(self.description.tables, self.estimator.made_up, strict=True))
-        around = [np.rint(evenly[one.table]).astype(np.int64) for one in self.description.measured]
+        around = [measure._evenly() for measure in self.measures]
         if self.only is not None and not self.only.additive:
             return self._released(around, SeededRandomness(0), name)
         return self._around(around, SeededRandomness(0), name)
 
-    def _around(self, truths: Sequence[Any], source: Randomness, name: str) -> TablesRelease:
-        pairs = zip(self.mechanisms, truths, strict=True)
-        return self._released([one.draw(truth, source, 1)[0] for one, truth in pairs], source, name)
+    def _evenly(self) -> list[Any]:
+        tables = dict(zip(self.description.tables, self.estimator.made_up, strict=True))
+        return [np.rint(tables[one.table]).astype(np.int64) for one in self.description.measured]
 
-    def _released(self, drawn: Sequence[Any], source: Randomness, name: str) -> TablesRelease:
+    def _around(
+        self, truths: Sequence[Sequence[Any]], source: Randomness, name: str
+    ) -> TablesRelease:
+        drawn = [
+            [
+                one.draw(truth, source, 1)[0]
+                for one, truth in zip(measure.mechanisms, of_measure, strict=True)
+            ]
+            for measure, of_measure in zip(self.measures, truths, strict=True)
+        ]
+        return self._released(drawn, source, name)
+
+    def _released(
+        self, drawn: Sequence[Sequence[Any]], source: Randomness, name: str
+    ) -> TablesRelease:
         common = (name, self.description, self.guarantee, source.label, source.publishable)
-        made = TablesRelease(*common, tuple(drawn))
-        vars(made)["estimator"] = self.estimator  # as the cached property would keep it
+        beside = tuple(map(tuple, drawn[1:]))
+        made = TablesRelease(*common, tuple(drawn[0]), drawn_beside=beside)
+        self.lend(made)
         return made
+
+    def lend(self, release: TablesRelease) -> None:
+        """Give a release the estimators that were made ready here, as its properties would."""
+        for measure, one in zip(self.measures, release.measures, strict=True):
+            vars(one)["estimator"] = measure.estimator
 
 
 def release_table(

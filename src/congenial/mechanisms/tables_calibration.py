@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from congenial.data.arguments import NAMES, listed, optional, takes
 from congenial.data.magnitude import Magnitude
-from congenial.data.workload import Workload
 from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.measured_tables import MeasuredTables, noise_given
 from congenial.mechanisms.mechanism import adjacency_of
@@ -20,8 +19,7 @@ from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Pure, Tradeoff, ZeroConcentrated
 from congenial.tables.design import AIM, Aim, Design, Keep, Weighted, design
-from congenial.tables.design_document import document, variance_model
-from congenial.tables.information import Information
+from congenial.tables.design_document import document, model_of, repeated
 from congenial.tables.promise import Law, law_and_promise
 
 LARGEST_TABLE = 10**8  # cells of one table that is drawn and written in one piece
@@ -33,13 +31,14 @@ def calibrate_tables(
     tables: Sequence[Sequence[str]],
     aim: Aim | None = None,
     keep: Sequence[str] = (),
-    magnitude: Magnitude | None = None,
+    measures: Sequence[Magnitude | None] = (None,),
 ) -> MeasuredTables:
     """The mechanism that measures several tables under one promise, from public inputs only.
 
     `tables`: the axes of each, attributes or coarser names. `aim`: how error is shared (`Keep()`,
     `Even()`, `Largest()`, `Weighted(...)` of `congenial.tables`). `keep`: further partitions that
-    printed whole counts follow. `magnitude`: a number to sum instead of counting people.
+    printed whole counts follow. `measures`: what is measured of each table, a number to sum or
+    None for counts of people, which come first; several share the promise by the aim.
 
     >>> from congenial import Guarantee, ReplaceOne, Schema
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"integers": [1, 5]}})
@@ -48,7 +47,7 @@ def calibrate_tables(
     >>> made.guarantee.tradeoff.words, len(made.mechanisms)
     ('rho = 0.5 (zero-concentrated)', 2)
     """
-    asked = TablesProblem(adjacency_of(target, "several tables promise"), tables, magnitude)
+    asked = TablesProblem(adjacency_of(target, "several tables promise"), tables, measures)
     law, promise = _stated(target.tradeoff)
     aim = aim or Keep()
     found = design(asked.workload, asked.types, asked.model, promise, aim, law)
@@ -85,32 +84,41 @@ class TablesProblem:
         self,
         adjacency: Adjacency,
         tables: Sequence[Sequence[str]],
-        magnitude: Magnitude | None = None,
+        measures: Sequence[Magnitude | None] = (None,),
     ) -> None:
-        self.adjacency, self.magnitude = adjacency, magnitude
-        self.workload = Workload.of(adjacency.schema, tables)
-        _refuse_twice(self.workload.tables)
-        self.types: DifferenceTypes = difference_types(
-            adjacency, self.workload, [magnitude] * len(self.workload.tables)
-        )
+        self.adjacency, self.measures = adjacency, tuple(measures)
+        self.tables = tuple(tuple(names) for names in tables)
+        _refuse_twice(self.tables)
+        self.workload = repeated(adjacency.schema, self.tables, len(self.measures))
+        numbers = [number for number in self.measures for _ in self.tables]
+        self.types: DifferenceTypes = difference_types(adjacency, self.workload, numbers)
         if not any(any(row) for row in self.types.squares):
             raise StructureError(
                 "nothing is left to protect: the published figures fix every table.",
                 remedy="Publish the tables exactly, or name a finer one.",
             )
-        given = noise_given(adjacency.figures, magnitude)
-        self.model: Information = variance_model(self.workload, given, self.types)
+        given = [noise_given(adjacency.figures, number) for number in self.measures]
+        self.model = model_of(self.workload, given, self.types)
 
     def mechanism(
         self, found: Design, aim: str, keep: Sequence[str] = (), whole: bool = True
     ) -> MeasuredTables:
         """What draws a design; `aim` is how error was shared, in words."""
         self._refuse_huge()
-        given = (self.adjacency, self.workload.tables, found.family, found.scales)
-        signed = self.magnitude is not None and self.magnitude.lowest < 0
-        whole = whole and not signed  # sums that may be negative are printed as estimated
-        told = document(found, self.model, aim)
-        made = MeasuredTables.of(*given, keep, told, whole, self.magnitude)
+        told, descriptions, size = document(found, self.model, aim), [], len(self.tables)
+        for at, number in enumerate(self.measures):
+            scales = found.scales[at * size : (at + 1) * size]
+            if not any(scales):
+                raise StructureError(
+                    "nothing is left to protect of the counts: the published figures fix them.",
+                    remedy="Leave out counts = true: means divide by the exact counts.",
+                )
+            given = (self.adjacency, self.tables, found.family, scales)
+            signed = number is not None and number.lowest < 0  # printed as estimated
+            made = MeasuredTables.of(*given, keep, {} if at else told, whole and not signed, number)
+            descriptions.append(made.description)
+        first, *beside = descriptions
+        made = MeasuredTables(self.adjacency, replace(first, beside=tuple(beside)))
         self._refuse_more(made.description, found)
         return made
 
@@ -123,8 +131,8 @@ class TablesProblem:
 
     def _refuse_huge(self) -> None:
         """A table is drawn, estimated and written as a whole: refused before any cell is listed."""
-        tables = zip(self.workload.tables, self.workload.margins, strict=True)
-        for names, margin in tables:
+        margins = self.workload.margins[: len(self.tables)]
+        for names, margin in zip(self.tables, margins, strict=True):
             if margin.size > LARGEST_TABLE:
                 raise StructureError(
                     f"the table over {', '.join(names)} has {margin.size:,} cells; the most for a "

@@ -48,6 +48,24 @@ def file_name(tables: Sequence[tuple[str, ...]], at: int) -> str:
     return f"table-{at + 1}-{words}".rstrip("-")
 
 
+def measure_ends(description: TablesDescription) -> list[str]:
+    """What the names of files end with, for each measure of a release: nothing for the first, the
+    number's column, where it is plain, for those beside it.
+    """
+    named = [re.sub(r"[^A-Za-z0-9]+", "-", one.of).strip("-")[:40] for one in description.beside]
+    return ["", *(f".{at + 2}-{name}".rstrip("-") for at, name in enumerate(named))]
+
+
+def with_end(file: str, end: str) -> str:
+    """The name of a file of that measure.
+
+    >>> with_end("table-1-ward.csv", ".2-cost")
+    'table-1-ward.2-cost.csv'
+    """
+    stem, _, kind = file.rpartition(".")
+    return f"{stem}{end}.{kind}"
+
+
 def part_name(number: int) -> str:
     """The file of a part in the folder of a table that is cut into parts."""
     return f"part-{number:05d}.parquet"

@@ -46,7 +46,7 @@ from congenial.mechanisms.released import (
     axis_names,
     check_level,
 )
-from congenial.mechanisms.tables_files import ENDS, TableFile, said
+from congenial.mechanisms.tables_files import ENDS, TableFile, measure_ends, said, with_end
 from congenial.privacy.description import Description
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
@@ -88,6 +88,7 @@ class TablesRelease(Released):
     randomness: str
     publishable: bool
     drawn: tuple[Any, ...] = field(repr=False)
+    drawn_beside: tuple[tuple[Any, ...], ...] = field(default=(), repr=False, kw_only=True)
 
     @classmethod
     def of_one(
@@ -114,6 +115,43 @@ class TablesRelease(Released):
     def published(self) -> Figures:
         """The figures that the tables agree with; `everything` has all that were published."""
         return agreed_figures(self.description, super().published)
+
+    @cached_property
+    def measures(self) -> tuple[TablesRelease, ...]:
+        """All that was measured of the tables under this promise, each as a release: itself first,
+        then what is `beside` it.
+        """
+        common, found = (self.guarantee, self.randomness, self.publishable), [self]
+        for told, drawn in zip(self.description.beside, self.drawn_beside, strict=True):
+            one = TablesRelease(f"{self.name}: {told.of}", told, *common, drawn)
+            end = measure_ends(self.description)[len(found)]
+            vars(one)["file_end"] = end
+            if self.description.magnitude is None:
+                vars(one)["_counted"] = self
+            found.append(one)
+        return tuple(found)
+
+    def measure(self, of: str) -> TablesRelease:
+        """What the release says of one number, by its column, or of "people".
+
+        >>> from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, Table
+        >>> from congenial.data.magnitude import Magnitude
+        >>> from congenial.mechanisms import calibrate_tables
+        >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+        >>> target = Guarantee.zero_concentrated("0.5", under=ReplaceOne(schema))
+        >>> cost = Magnitude.of("cost", [0, 50])
+        >>> made = calibrate_tables(target, [["sex"]], measures=[None, cost])
+        >>> release = made.made_up()
+        >>> [one.description.of for one in release.measures], release.measure("cost").tables
+        (['people', 'cost'], (('sex',),))
+        """
+        for one in self.measures:
+            if one.description.of == of:
+                return one
+        raise InferenceError(
+            f"release '{self.name}' has nothing about {of!r}.",
+            remedy=f"It has {some_of(one.description.of for one in self.measures)}.",
+        )
 
     def in_units(self, values: Any) -> Any:
         """Values in the units of the number that is summed; counts as they are."""
@@ -183,9 +221,10 @@ class TablesRelease(Released):
         """Files and what they hold."""
         return tuple(
             (
-                f"{self._file(at).name}.csv, .parquet",
-                f"{said(names)}, one row per cell: {', '.join(self._file(at).columns)}",
+                f"{one._file(at).name}{one.file_end}.csv, .parquet",
+                f"{said(names)}, one row per cell: {', '.join(one._file(at).columns)}",
             )
+            for one in self.measures
             for at, names in enumerate(self.tables)
         )
 
@@ -381,20 +420,24 @@ class TablesRelease(Released):
         return ranges.least if np.array_equal(ranges.least, ranges.most) else None
 
     def means(self, names: str | Sequence[str], level: float = LEVEL) -> Any:
-        """Means of the number that is summed, for every cell of a table whose people are known
-        exactly: an Arrow table of people, mean, low and high; empty cells have none.
+        """Means of the number that is summed, for every cell of a table: an Arrow table of people,
+        mean, low and high; empty cells have none.
 
-        They are estimates, and so are their intervals, divided by numbers that have no error.
+        Where exact figures count the people of all cells, means and their intervals are those of
+        the sums, divided by numbers that have no error. Otherwise they are divided by the counts
+        that the release measures too, whose errors the intervals then cover (`estimate`).
         """
         import pyarrow as pa
 
-        axes = axis_names([names])
-        people = None if self.description.magnitude is None else self.people(*axes)
+        axes, number = axis_names([names]), self.description.magnitude
+        people = None if number is None else self.people(*axes)
+        if number is not None and people is None and self.counted is not None:
+            return self._means_of_counted(self.counted, axes, level)
         if people is None:
             raise InferenceError(
                 f"release '{self.name}' has no means over {said(axes)}: they are sums of a number "
-                "divided by people whom exact figures count.",
-                remedy="Publish the number of people of each cell exactly.",
+                "divided by people whom exact figures, or counts of the same release, count.",
+                remedy="Publish the number of people of each cell exactly, or add counts = true.",
             )
         found = self.intervals(axes, level)
         of = people.reshape(-1)
@@ -403,6 +446,29 @@ class TablesRelease(Released):
         for name, values in zip(MEANS[1:], ("estimate", "low", "high"), strict=True):
             shares = found[values].to_numpy() / np.maximum(of, 1)
             columns[name] = pa.array(shares, mask=of == 0)
+        return pa.table(columns)
+
+    @cached_property
+    def file_end(self) -> str:
+        """What the names of its files end with, where it is a measure beside another."""
+        return ""
+
+    @property
+    def counted(self) -> TablesRelease | None:
+        """The release that this is a measure of, if it counts people too; None otherwise."""
+        release: TablesRelease | None = vars(self).get("_counted")
+        return release
+
+    def _means_of_counted(self, release: TablesRelease, axes: tuple[str, ...], level: float) -> Any:
+        import pyarrow as pa
+
+        by = ", ".join(f'"{name}"' for name in axes)
+        found = release.estimate(f'mean("{self.description.of}"){by and f" by {by}"}', level)
+        columns = label_columns(self.schema, axes, MEANS)
+        columns["people"] = pa.array(np.reshape(release.margin(*axes), -1))
+        for name in MEANS[1:]:
+            values = [getattr(one, "value" if name == "mean" else name) for one in found]
+            columns[name] = pa.array(values, from_pandas=True)
         return pa.table(columns)
 
     # ---- frames ------------------------------------------------------------------------------
@@ -455,27 +521,42 @@ class TablesRelease(Released):
     def payload(self) -> dict[str, bytes]:
         """The files of a bundle that hold the tables."""
         files: dict[str, bytes] = {}
-        for at in range(len(self.tables)):
-            files |= self._file(at).written(self._columns(at))
+        for one in self.measures:
+            for at in range(len(self.tables)):
+                written = one._file(at).written(one._columns(at))
+                files |= {with_end(name, one.file_end): data for name, data in written.items()}
         return files
 
     @classmethod
     def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> TablesRelease:
         """Inverse of `payload`; refuses tables that are not the schema's."""
-        told: TablesDescription = common["description"]
+        description: TablesDescription = common["description"]
         schema = common["guarantee"].adjacency.schema
+        files = [_of_measure(payload, end, description.beside) for end in measure_ends(description)]
         read = [
-            TableFile.found(schema, told, at, payload).read(payload)
-            for at in range(len(told.tables))
+            [
+                TableFile.found(schema, told, at, inside).read(inside)
+                for at in range(len(told.tables))
+            ]
+            for told, inside in zip(description.measures, files, strict=True)
         ]
-        made = cls(**common, drawn=tuple(_drawn(told, one.table, read) for one in told.measured))
-        counts = tuple(one.get("count") for one in read)
-        vars(made).update(counts=counts, estimates=tuple(one.get("estimate") for one in read))
-        if made.has_errors:
-            vars(made)["deviations"] = tuple(one["sd"] for one in read)
-        else:
-            vars(made)["estimates"] = counts
+        drawn = [
+            tuple(_drawn(told, one.table, columns) for one in told.measured)
+            for told, columns in zip(description.measures, read, strict=True)
+        ]
+        made = cls(**common, drawn=drawn[0], drawn_beside=tuple(drawn[1:]))
+        for one, columns in zip(made.measures, read, strict=True):
+            one._as_read(columns)
         return made
+
+    def _as_read(self, read: Sequence[Mapping[str, Any]]) -> None:
+        """Take over what files state, as the cached properties would keep it."""
+        counts = tuple(one.get("count") for one in read)
+        vars(self).update(counts=counts, estimates=tuple(one.get("estimate") for one in read))
+        if self.has_errors:
+            vars(self)["deviations"] = tuple(one["sd"] for one in read)
+        else:
+            vars(self)["estimates"] = counts
 
     def _file(self, at: int) -> TableFile:
         return TableFile.of(self.schema, self.description, at, self.counts[at] is not None)
@@ -498,6 +579,20 @@ class TablesRelease(Released):
         """The printed table over these axes, in any order."""
         wanted = set(names)
         return next((i for i, one in enumerate(self.tables) if set(one) == wanted), None)
+
+
+def _of_measure(
+    payload: Mapping[str, bytes], end: str, beside: Sequence[TablesDescription]
+) -> Mapping[str, bytes]:
+    """The files of one measure, named as if it were released alone."""
+    if not beside:
+        return payload
+    stems = {name: name.rpartition(".") for name in payload}
+    return {
+        f"{stem.removesuffix(end)}.{kind}": payload[name]
+        for name, (stem, _, kind) in stems.items()
+        if stem.endswith(end) and (end or "." not in stem)
+    }
 
 
 def by_table(description: TablesDescription, drawn: Sequence[Any]) -> list[Any]:

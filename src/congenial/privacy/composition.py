@@ -109,16 +109,16 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
         same = [d for d in descriptions if _of_units(d) == adjacency.counts_units]
         apart = added([joint_loss(same, adjacency), joint_loss(other, _for_units(adjacency))])
         return _rows_and_units(apart, same, other, adjacency)
-    for d in descriptions:
+    laws = [law for d in descriptions for law in d.laws]
+    for law in laws:
         known = adjacency.figures.statements
-        for statement in d.support.statements:
+        for statement in law.support.statements:
             if statement not in known:
                 raise GuaranteeError(
                     f"a release was drawn to agree with '{statement.label}', which is not "
                     "published.",
                     remedy="Publish that figure first: the release reveals it.",
                 )
-    laws = [law for d in descriptions for law in d.laws]
     tables = [d for d in laws if isinstance(d, Description)]
     records = [d for d in laws if isinstance(d, RecordDescription)]
     for d in tables:

@@ -125,7 +125,8 @@ class TablesDescription:
     printed, measured or not. `whole`: whether whole counts >= 0 are fitted to the draw and printed;
     `keep`: further partitions that they follow. `design`: how the noise was chosen, as plain data,
     which no price depends on. `parts`: the geographic name by whose levels it was drawn and is
-    written, if it was.
+    written, if it was. `beside`: what else is measured of the same tables under the same promise:
+    sums of numbers, after the counts if people are counted too.
     """
 
     measured: tuple[Description, ...]
@@ -134,6 +135,7 @@ class TablesDescription:
     design: Mapping[str, Any] = field(default_factory=dict)
     parts: str = ""
     whole: bool = True
+    beside: tuple[TablesDescription, ...] = ()
 
     mechanism: ClassVar[str] = "tables"
     columns: ClassVar[int] = 6  # numbers of a cell: count, estimate, sd, low, high, as drawn
@@ -167,16 +169,39 @@ class TablesDescription:
             self.support.schema.axis(name)  # raises when it is unknown
         for names in self.tables:
             self.support.schema.axes(names)  # raises when an axis is unknown
+        self._check_beside()
+
+    def _check_beside(self) -> None:
+        """What is measured beside these tables is of the same tables, and of something else."""
+        if any(one.tables != self.tables or one.beside or one.parts for one in self.beside):
+            raise GuaranteeError("what is measured under one promise is of the same tables.")
+        if any(not {*one.support.statements} <= {*self.support.statements} for one in self.beside):
+            raise GuaranteeError("counts come before sums: they are drawn given more figures.")
+        named = [one.of for one in self.measures]
+        if len(set(named)) < len(named) or (self.beside and self.parts):
+            raise GuaranteeError("a number is summed twice under one promise, or drawn by parts.")
+        if any((one.family, one.units) != (self.family, self.units) for one in self.beside):
+            raise GuaranteeError("what is measured under one promise has one family of noise.")
+
+    @property
+    def measures(self) -> tuple[TablesDescription, ...]:
+        """All that is measured of the tables, this first."""
+        return self, *self.beside
+
+    @property
+    def of(self) -> str:
+        """What the tables are of: the column that they sum, or "people"."""
+        return "people" if self.magnitude is None else self.magnitude.column
 
     @property
     def laws(self) -> tuple[Description, ...]:
         """What is drawn independently: one law per measured table."""
-        return self.measured
+        return tuple(law for one in self.measures for law in one.measured)
 
     @property
     def printed(self) -> tuple[tuple[str, ...], ...]:
-        """Axes of every table that the release shows."""
-        return self.tables
+        """Axes of every table that the release shows, once for each measure."""
+        return self.tables * len(self.measures)
 
     @cached_property
     def only_law(self) -> Description | None:
@@ -230,6 +255,7 @@ class TablesDescription:
             "support": self.support.to_dict(),
             "design": dict(self.design),
             **({"parts": self.parts} if self.parts else {}),
+            **({"beside": [one.to_dict() for one in self.beside]} if self.beside else {}),
         }
 
     @classmethod
@@ -244,6 +270,7 @@ class TablesDescription:
             data["design"],
             str(data.get("parts", "")),
             bool(data["whole"]),
+            tuple(cls.from_dict(schema, one) for one in data.get("beside", ())),
         )
 
 

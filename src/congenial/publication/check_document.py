@@ -130,17 +130,19 @@ def _accuracy(release: Document, people: int | None) -> Iterator[Document]:
     `share`: the margin of error over the mean count of a cell, where the number of people is known;
     of sums, over the largest number that one person can have.
     """
-    largest = release["sum"]["largest"] if "sum" in release else None
+    sums = {number["column"]: number for number in release.get("sums", [])}
+    alone = next(iter(sums)) if len(sums) == 1 else "people"
     rows, tables = release["errors"], release.get("tables", [])
     if len(tables) > 1:  # of one table, `errors` has every kind of sum
-        rows = [row | {"what": " x ".join(row["table"]) or "total"} for row in tables]
+        rows = [row | {"what": _named(row)} for row in tables]
     for row in rows:
         if row.get("standard_deviation") is None:
             continue
         cells, within = row.get("cells", row.get("sums")), row.get("within")
         share = within * cells / people if people and cells and within is not None else None
-        if largest is not None and within is not None:
-            share = within / largest
+        number = sums.get(row.get("of", alone))
+        if number is not None and within is not None:
+            share = within / number["largest"]
         yield {
             "what": row["what"],
             "cells": cells,
@@ -149,6 +151,12 @@ def _accuracy(release: Document, people: int | None) -> Iterator[Document]:
             "level": row.get("level"),
             "share": share,
         }
+
+
+def _named(row: Document) -> str:
+    """A table in words, with what it is of where several things are measured."""
+    named = " x ".join(row["table"]) or "total"
+    return f"{row['of']}: {named}" if "of" in row else named
 
 
 def _shown_twice(releases: Sequence[Document]) -> list[Document]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
+from math import isinf
 from typing import Any
 
 import numpy as np
 
 from congenial.data.schema import Schema
-from congenial.errors import UnansweredError
+from congenial.errors import InferenceError, UnansweredError
 from congenial.figures.support import support
 from congenial.mechanisms.drawn_table import DrawnTable, of_persons
 from congenial.mechanisms.one_table import OneTable
@@ -25,6 +26,7 @@ from congenial.mechanisms.tables_files import file_name
 from congenial.mechanisms.tables_release import MEANS, TablesRelease
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.composition import largest_change
+from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import BASIS_WORDS
 from congenial.privacy.numbers import number, small
 from congenial.privacy.tradeoff import Pure
@@ -82,7 +84,7 @@ def render(release: TablesRelease | PartedRelease, promise: str) -> str:
     Every text that a person wrote is escaped; large tables are cut at 200 rows and refer to the
     bundle's files. Of a nation by parts it shows the tables above the parts.
     """
-    several = len(release.tables) > 1
+    several = len(release.tables) * len(release.description.measures) > 1
     return release_page(
         "tables.html",
         release,
@@ -90,6 +92,7 @@ def render(release: TablesRelease | PartedRelease, promise: str) -> str:
         words=_lead(release),
         agrees=_agreeing(release),
         summed=release.description.magnitude,
+        beside=[one.magnitude for one in release.description.beside],
         loss=_loss_words(release),
         picture=worst_errors(_worst(release)) if several else None,
         measured=_measured(release) if several else None,
@@ -107,7 +110,11 @@ def _of_tables(release: TablesRelease) -> Document:
         "whole": any(one is not None for one in release.counts),
         "fit": _fit(release),
         "rests": _rests(release),
-        "tables": [*_margins(release), *(_shown_table(release, one) for one in release.tables)],
+        "tables": [
+            shown
+            for one in release.measures
+            for shown in (*_margins(one), *(_shown_table(one, names) for names in release.tables))
+        ],
         "law": _law(release, _fit(release)),
         "parameters": _parameters(release) if only else [],
         "code": _code(release),
@@ -137,19 +144,26 @@ def _of_nation(release: PartedRelease) -> Document:
 def _lead(release: TablesRelease | PartedRelease) -> str:
     """What was released, in a clause."""
     schema, units = release.schema, release.description.units
+    if release.description.beside:
+        of = _and([_nouns(one) for one in release.description.measures])
+        return f"{counted(len(release.tables), 'table')} of {of} of the same people,"
     if len(release.tables) > 1:
         same = "units (not of their rows)" if units else "people"
-        of = "of" if release.description.magnitude is None else f"of {_nouns(release)} over"
+        told = release.description
+        of = "of" if told.magnitude is None else f"of {_nouns(told)} over"
         return f"{len(release.tables)} tables {of} the same {same},"
     axes = [f"{schema.shown(name)} ({schema.axis(name).size})" for name in release.tables[0]]
-    counts = "counts of units (not of their rows)" if units else _nouns(release)
+    counts = "counts of units (not of their rows)" if units else _nouns(release.description)
     return f"A table of {schema.size(release.tables[0]):,} {counts}, {' × '.join(axes) or 'total'},"
 
 
-def _nouns(release: TablesRelease | PartedRelease) -> str:
+def _nouns(told: TablesDescription) -> str:
     """What the tables have in their cells."""
-    number = release.description.magnitude
-    return "counts" if number is None else f"sums of {number.column}"
+    return "counts" if told.magnitude is None else f"sums of {told.of}"
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _rests(release: TablesRelease) -> str:
@@ -176,8 +190,10 @@ def _margins(release: TablesRelease) -> list[Document]:
 def _shown_table(release: TablesRelease, names: tuple[str, ...]) -> Document:
     """A table, or sums of one: its picture if it is small, maps, and its numbers."""
     numbers = _numbers(release, names)
+    beside = release.counted is not None or bool(release.description.beside)
+    of = f", {_nouns(release.description)}" if beside or release.file_end else ""
     return {
-        "name": table_words(release.schema, names),
+        "name": f"{table_words(release.schema, names)}{of}",
         "printed": numbers["count"] is not None,
         "picture": _picture(release, names, numbers),
         "maps": _maps(release, names, numbers),
@@ -190,7 +206,7 @@ def _shown_table(release: TablesRelease, names: tuple[str, ...]) -> Document:
 def _file(release: TablesRelease, names: tuple[str, ...]) -> str:
     tables = release.description.tables
     at = tables.index(names) if names in tables else 0
-    return f"{file_name(tables, at)}.csv"
+    return f"{file_name(tables, at)}{release.file_end}.csv"
 
 
 def _numbers(release: TablesRelease, names: tuple[str, ...]) -> Document:
@@ -262,15 +278,27 @@ def _summed_columns(release: TablesRelease, names: tuple[str, ...]) -> list[list
     """Of sums: the heading of printed ones, and people and means where figures tell people."""
     if release.description.magnitude is None:
         return [["count"]]
-    if release.people(*names) is None:
+    exact = release.people(*names) is not None
+    if not exact and release.counted is None:
         return [["sum"]]
-    found = release.means(names, LEVEL).to_pydict()
+    try:
+        found = release.means(names, LEVEL).to_pydict()
+    except InferenceError:  # all counts are too small beside their noise
+        return [["sum"]]
     rows = zip(*(found[name] for name in MEANS), strict=True)
     told = [
-        [f"{n:,}", "-" if not n else f"{mean:,.2f}", "-" if not n else f"{low:,.2f} to {high:,.2f}"]
+        [
+            _amount(n),
+            *(
+                ["-", "-"]
+                if low is None or isinf(low) or not n
+                else [f"{mean:,.2f}", f"{low:,.2f} to {high:,.2f}"]
+            ),
+        ]
         for n, mean, low, high in rows
     ]
-    return [["sum", "people (exact)", "mean", f"{COVER} interval of the mean"], *told]
+    people = f"people{' (exact)' if exact else ''}"
+    return [["sum", people, "mean", f"{COVER} interval of the mean"], *told]
 
 
 def table_rows(
@@ -335,7 +363,8 @@ def worst_errors(worst: Sequence[tuple[str, float]]) -> Picture:
 
 def _measured(release: TablesRelease | PartedRelease) -> PageTable:
     """Cells, whether measured, worst standard deviation and, of a nation, files of each table."""
-    measured = {one.table for one in release.description.measured}
+    told = release.description
+    measured = {(one.of, law.table) for one in told.measures for law in one.measured}
     below = release.worst if isinstance(release, PartedRelease) else None
     columns = [
         PageColumn("table"),
@@ -345,9 +374,10 @@ def _measured(release: TablesRelease | PartedRelease) -> PageTable:
         *([] if below is None else [PageColumn("files")]),
     ]
     rows = []
+    of = [one.of for one in told.measures for _ in release.tables]
     for at, (name, deviation) in enumerate(_worst(release)):
-        names = release.tables[at]
-        cells, drawn = release.schema.size(names), "yes" if names in measured else "no"
+        names = told.printed[at]
+        cells, drawn = release.schema.size(names), "yes" if (of[at], names) in measured else "no"
         rows.append([name, cells, drawn, f"{deviation:.2f}"])
         if below is not None:
             ending = "/" if at in below else ".csv"
@@ -356,8 +386,14 @@ def _measured(release: TablesRelease | PartedRelease) -> PageTable:
 
 
 def _worst(release: TablesRelease | PartedRelease) -> list[tuple[str, float]]:
-    words = (table_words(release.schema, names) for names in release.tables)
-    return list(zip(words, release.largest_sds, strict=True))
+    words = [table_words(release.schema, names) for names in release.tables]
+    if isinstance(release, PartedRelease) or not release.description.beside:
+        return list(zip(words, release.largest_sds, strict=True))
+    return [
+        (f"{name}, {_nouns(one.description)}", sd)
+        for one in release.measures
+        for name, sd in zip(words, one.largest_sds, strict=True)
+    ]
 
 
 def _agreeing(release: TablesRelease | PartedRelease) -> str:
@@ -389,6 +425,7 @@ def _law(release: TablesRelease | PartedRelease, fit: str = "") -> Facts:
         ]
     else:
         rows.append(("Noise", told.measured[0].law))
+    rows += [(f"Noise of {_nouns(one)}", one.measured[0].law) for one in told.beside]
     rows.append(("Drawn from", drawn if release.publishable else release.randomness))
     if told.design:
         rows += [
@@ -537,6 +574,10 @@ def _code(release: TablesRelease) -> str:
     if release.has_errors and names:
         condition = literal(example_condition(release))
         lines += ["", "# an interval for any sum of cells", f"release.interval({condition}, 0.90)"]
+    for one in release.description.beside:
+        lines += ["", f"# the same for sums of {one.of}, and means"]
+        lines += [f"sums = release.measure({literal(one.of)})", f"sums.to_pandas({axes})"]
+        lines += [f"sums.means([{axes}], 0.90)"]
     return "\n".join(lines)
 
 

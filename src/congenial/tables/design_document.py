@@ -7,13 +7,14 @@ and the proven share are recomputed from the tables, the figures and the noise p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from congenial.data.rational import fraction
+from congenial.data.schema import Schema
 from congenial.data.workload import Workload
 from congenial.errors import CongenialError, StructureError
 from congenial.figures.figures import Figures
@@ -23,7 +24,7 @@ from congenial.pairs.pairs import Adjacency
 from congenial.privacy.descriptions import TablesDescription
 from congenial.tables.aims import LargestRatio, Objective, PowerMean
 from congenial.tables.design import NO_CERTIFICATE, Design
-from congenial.tables.information import Information
+from congenial.tables.information import Floats, Information
 from congenial.tables.optimise import DesignCertificate
 from congenial.tables.promise import Law
 
@@ -46,7 +47,54 @@ def variance_model(workload: Workload, figures: Figures, types: DifferenceTypes)
         )
 
 
-def document(found: Design, model: Information, aim: str) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Variances of several measures of the same tables, whose noise is independent."""
+
+    models: tuple[Information, ...]
+    size: int  # tables of each
+
+    @property
+    def approximate(self) -> bool:
+        """Whether one of them is."""
+        return any(one.approximate for one in self.models)
+
+    def _parts(self, *values: Floats) -> Iterator[tuple[Information, tuple[Floats, ...]]]:
+        for at, model in enumerate(self.models):
+            yield model, tuple(one[at * self.size : (at + 1) * self.size] for one in values)
+
+    def variances(self, precisions: Floats) -> Floats:
+        """Mean variance of the cells of each table, measure by measure."""
+        return np.concatenate([one.variances(*part) for one, part in self._parts(precisions)])
+
+    def gains(self, precisions: Floats, weights: Floats) -> Floats:
+        """-d/dp_c of sum_b weights_b V_b, for each table c."""
+        parts = self._parts(precisions, weights)
+        return np.concatenate([one.gains(*part) for one, part in parts])
+
+
+Model = Information | Together
+
+
+def repeated(schema: Schema, tables: Sequence[Sequence[str]], times: int) -> Workload:
+    """The same tables once for each of several measures, one measure after the other."""
+    return Workload.of(schema, [*tables] * times)
+
+
+def model_of(workload: Workload, given: Sequence[Figures], types: DifferenceTypes) -> Model:
+    """The variances of tables that are repeated for several measures, each given its figures."""
+    if len(given) == 1:
+        return variance_model(workload, given[0], types)
+    size = len(workload.tables) // len(given)
+    first = Workload.of(workload.schema, workload.tables[:size])
+    models = []
+    for at, figures in enumerate(given):
+        moved = tuple(row[at * size : (at + 1) * size] for row in types.squares)
+        models.append(variance_model(first, figures, replace(types, squares=moved)))
+    return Together(tuple(models), size)
+
+
+def document(found: Design, model: Model, aim: str) -> dict[str, Any]:
     """A design as plain data."""
     types = found.types
     return {
@@ -69,7 +117,7 @@ def document(found: Design, model: Information, aim: str) -> dict[str, Any]:
     }
 
 
-def _words(found: Design, model: Information) -> str:
+def _words(found: Design, model: Model) -> str:
     about = f" ({APPROXIMATED})" if model.approximate and found.certificate is not None else ""
     return found.words + about
 
@@ -135,10 +183,13 @@ def recheck(told: TablesDescription, workload: Workload, adjacency: Adjacency) -
 def _recheck(
     description: TablesDescription, workload: Workload, adjacency: Adjacency
 ) -> DesignChecks:
-    told, numbers = description.design, [description.magnitude] * len(workload.tables)
+    told, measures = description.design, description.measures
+    tables, workload = workload.tables, repeated(workload.schema, workload.tables, len(measures))
+    numbers = [one.magnitude for one in measures for _ in tables]
     types, law = difference_types(adjacency, workload, numbers), told["law"]
-    model = variance_model(workload, description.support, types)
-    scales = {one.table: one.scale for one in description.measured}
+    model = model_of(workload, [one.support for one in measures], types)
+    drawn = [{law.table: law.scale for law in one.measured} for one in measures]
+    scales = tuple(of_measure.get(names) for of_measure in drawn for names in tables)
     read = Design(
         workload,
         types,
@@ -152,9 +203,7 @@ def _recheck(
     )
     same = document(read, model, told["aim"])
     return DesignChecks(
-        read.scales == tuple(map(scales.get, workload.tables))
-        and read.family == description.family
-        and read.feasible(),
+        read.scales == scales and read.family == description.family and read.feasible(),
         repr(same["types"]) == repr(told["types"]) and _nothing_else(told, same),
         _gap(read, model) and _variances(read, model),
     )
@@ -166,13 +215,13 @@ def _nothing_else(told: Mapping[str, Any], same: Mapping[str, Any]) -> bool:
     return all(told[key] == same[key] for key in written) and told.keys() == same.keys()
 
 
-def _gap(found: Design, model: Information) -> bool:
+def _gap(found: Design, model: Model) -> bool:
     if found.certificate is None:
         return found.words == NO_CERTIFICATE and found.law == "geometric"
     return bool(np.isclose(found.certified_share(model), found.certificate.share, rtol=NEAR))
 
 
-def _variances(found: Design, model: Information) -> bool:
+def _variances(found: Design, model: Model) -> bool:
     x = np.array([float(value) for value in found.parameters])
     precisions = x if found.law == "gaussian" else x * x / 2
     return bool(

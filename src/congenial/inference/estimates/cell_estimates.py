@@ -152,10 +152,14 @@ class IndependentTables(ABC):
 
     def errors(self, weights: Weights, stream: int = 0) -> Floats:
         """Sums of the tables' errors."""
-        first, found = stream * len(self.tables), np.zeros((DRAWS, weights.shape[0]))
+        found = np.zeros((DRAWS, weights.shape[0]))
         for i, (table, part) in enumerate(self.of_tables(weights)):
-            found += table.errors(part, first + i)
+            found += table.errors(part, self.stream_of(i, stream))
         return found
+
+    def stream_of(self, i: int, stream: int) -> int:
+        """The stream of draws of table i, no other table's."""
+        return stream * len(self.tables) + i
 
     def covariance(self, weights: Weights) -> Floats:
         """Covariances of independent errors add up."""
@@ -193,9 +197,13 @@ def possible_sums(source: CellEstimates, weights: Weights) -> SumRanges:
     a number are of as many people, each with a number between its bounds.
     """
     number = summed_number(source)
-    if weights.shape[1] != source.schema.size(source.axes):
-        nothing = 0.0 if number is None or number.lowest >= 0 else -np.inf
-        return SumRanges(np.full(weights.shape[0], nothing), np.full(weights.shape[0], np.inf))
+    if isinstance(source, SideBySide):
+        least = np.zeros(weights.shape[0])
+        for table, part in source.of_tables(weights):
+            of_table = summed_number(table)
+            if of_table is not None and of_table.lowest < 0:
+                least[np.diff(part.indptr) > 0] = -np.inf
+        return SumRanges(least, np.full(weights.shape[0], np.inf))
     figures = source.published if number is None else source.people  # type: ignore[attr-defined]
     known = sum_ranges(support(figures, source.axes), weights != 0)
     if number is not None:
@@ -456,6 +464,10 @@ class SideBySide(IndependentTables):
     def cells(self) -> Floats:
         """All cells."""
         return np.concatenate([one.cells for one in self.tables])
+
+    def stream_of(self, i: int, stream: int) -> int:
+        """Tables that are combinations of others use up to 1000 streams after their own."""
+        return 1000 ** (i + stream * len(self.tables)) if i or stream else 0
 
     @cached_property
     def starts(self) -> list[int]:

@@ -49,7 +49,7 @@ def asked_columns(question: Question, schema: Schema) -> set[str]:
 def asked_names(question: Question) -> tuple[list[str], list[str]]:
     """The axes that a question names, and its conditions."""
     conditions, names = [], list(question.by)
-    for node in _leaves(question.expression):
+    for node in leaves(question.expression):
         conditions += [getattr(node, one, "") for one in ("condition", "part", "whole")]
         names += [one for one in (getattr(node, "name", ""), getattr(node, "over", "")) if one]
     return names, conditions
@@ -61,12 +61,13 @@ def named_columns(names: Sequence[str], conditions: Sequence[str], schema: Schem
     return {schema.axis(name).base for name in names} | {base for bases in told for base in bases}
 
 
-def _leaves(node: Expression) -> Iterator[Expression]:
+def leaves(node: Expression) -> Iterator[Expression]:
+    """The calls and numbers that an expression is made of."""
     if isinstance(node, ArithmeticOf):
-        yield from _leaves(node.left)
-        yield from _leaves(node.right)
+        yield from leaves(node.left)
+        yield from leaves(node.right)
     elif isinstance(node, BetweenOf):
-        yield from _leaves(node.inner)
+        yield from leaves(node.inner)
     else:
         yield node
 

@@ -87,6 +87,12 @@ def cell_estimates(release: Any) -> CellEstimates:
     )
 
 
+def measured_estimates(release: Any) -> tuple[CellEstimates, ...]:
+    """The cells of everything that a release measures: counts, sums of one number or of several."""
+    measures = release.measures if isinstance(release, TablesRelease) else (release,)
+    return tuple(map(cell_estimates, measures))
+
+
 def _of_tables(release: DrawnTable | TablesRelease | PartedRelease) -> CellEstimates:
     """The cells of one table, or of several that were drawn together (above the parts, if any)."""
     if isinstance(release, DrawnTable):
@@ -324,6 +330,21 @@ def _is_sum_of(coarse: CellEstimates, fine: CellEstimates) -> bool:
 
 
 def _refuse_strangers(one: CellEstimates, other: CellEstimates, same_population: bool) -> None:
+    refuse_other_people(one, other, same_population)
+    names = f"'{one.name}' and '{other.name}'"
+    if summed_number(one) != summed_number(other):
+        raise InferenceError(
+            f"{names} do not have the same measure: counts of people, or sums of one number with "
+            "the same bounds and step.",
+            remedy="Ask them one by one.",
+        )
+    refuse_the_same(one, other, names)
+    for pair in product(_views(one), _views(other)):
+        _refuse_far_apart(*pair, names)
+
+
+def refuse_other_people(one: CellEstimates, other: CellEstimates, same_population: bool) -> None:
+    """Refuse two releases that do not seem to be of the same people, whatever they measure."""
     names = f"'{one.name}' and '{other.name}'"
     if one.schema.digest != other.schema.digest:
         raise InferenceError(
@@ -332,23 +353,15 @@ def _refuse_strangers(one: CellEstimates, other: CellEstimates, same_population:
                 "Combine bundles of the same plan; compare others with change(...) or growth(...)."
             ),
         )
-    if summed_number(one) != summed_number(other):
-        raise InferenceError(
-            f"{names} do not have the same measure: counts of people, or sums of one number with "
-            "the same bounds and step.",
-            remedy="Ask them one by one.",
-        )
-    refuse_the_same(one, other, names)
-    joined = one.published.join(other.published)  # refuses figures that disagree
-    shared = [s for s in one.published.equalities if s in other.published.equalities]
+    first, second = (getattr(each, "people", each.published) for each in (one, other))
+    joined = first.join(second)  # refuses figures that disagree
+    shared = [s for s in first.equalities if s in second.equalities]
     if not shared and not same_population:
         raise InferenceError(
             f"no exact figure shows that {names} are of the same population "
             f"({len(joined.statements)} figures, none in both).",
             remedy="If they are, add --same-population (same_population=True).",
         )
-    for pair in product(_views(one), _views(other)):
-        _refuse_far_apart(*pair, names)
 
 
 def refuse_the_same(one: CellEstimates, other: CellEstimates, names: str) -> None:

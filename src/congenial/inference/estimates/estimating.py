@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from congenial.data.advance import one_by_one
 from congenial.data.arguments import PATH, expect
+from congenial.data.magnitude import Magnitude
 from congenial.data.schema import Schema
 from congenial.data.text_files import original
 from congenial.errors import CongenialError, DataError, InferenceError, SchemaError, some_of
@@ -38,12 +39,15 @@ from congenial.inference.estimates.cell_groups import (
     asked_names,
     first_answer,
     has_parts,
+    leaves,
     ordered,
     table_showing,
 )
 from congenial.inference.estimates.combined_estimates import (
     cell_estimates,
     combined,
+    measured_estimates,
+    refuse_other_people,
     refuse_the_same,
 )
 from congenial.inference.estimates.expression_language import (
@@ -110,10 +114,11 @@ def estimate(
     if has_parts(given):
         asked_alone = {"jointly": jointly, "outside": outside, "same_population": same_population}
         return _from_parts(given, _listed(what), level, asked_alone)
-    tables = tables_of(releases)
+    if not given:
+        raise InferenceError("no release is given.", remedy="Give a bundle.")
     file = None if outside is None else _outside(outside)
     listed = _listed(what)
-    together = _Together(tables, same_population)
+    together = _Together([measured_estimates(one) for one in given], same_population)
     asked = [_asked(one, together, file) for one in listed]
     cover = IntervalCover.of_one(level)
     if jointly:
@@ -170,14 +175,51 @@ def _listed(what: Any) -> list[What]:
 
 @dataclass(frozen=True)
 class _Together:
-    """The tables that were given, and the one that they make together."""
+    """What each release measures, and what they say together of each number and of people."""
 
-    tables: list[CellEstimates]
+    releases: list[tuple[CellEstimates, ...]]
     same_population: bool
 
     @cached_property
+    def measures(self) -> tuple[CellEstimates, ...]:
+        """One for each number, and one for people; of the first release the first."""
+        for first, second in combinations(self.releases, 2):
+            if [*map(summed_number, first)] != [*map(summed_number, second)]:
+                refuse_other_people(first[0], second[0], self.same_population)
+        found: dict[Magnitude | None, list[CellEstimates]] = {}
+        for one in (one for release in self.releases for one in release):
+            found.setdefault(summed_number(one), []).append(one)
+        return tuple(combined(alike, self.same_population) for alike in found.values())
+
+    @property
     def one(self) -> CellEstimates:
-        return combined(self.tables, self.same_population)
+        """What a question about cells alone is asked of."""
+        return self.measures[0]
+
+
+Side = Sequence[CellGroups]  # of what one release, or several together, measure
+
+
+def _about(tables: Sequence[CellEstimates], column: str | None) -> int:
+    """Which of several tables is of a number, or of people; the first where that is missing."""
+    numbers = [summed_number(one) for one in tables]
+    columns = [None if number is None else number.column for number in numbers]
+    return columns.index(column) if column in columns else 0
+
+
+def _groups_about(side: Side, column: str | None = None) -> CellGroups:
+    return side[_about([groups.table for groups in side], column)]
+
+
+def _needed(question: Question, measures: Sequence[CellEstimates]) -> list[CellEstimates]:
+    """The measures that a question is about."""
+    found = []
+    for node in leaves(question.expression):
+        if isinstance(node, NumberOf):
+            found += [_about(measures, node.column)] + [_about(measures, None)] * node.mean
+        elif not isinstance(node, Constant):
+            found.append(_about(measures, None))
+    return [measures[at] for at in dict.fromkeys(found or [0])]
 
 
 def _asked(what: What, together: _Together, outside: Outside | None) -> Asked:
@@ -189,29 +231,35 @@ def _asked(what: What, together: _Together, outside: Outside | None) -> Asked:
         return getattr(what, "__name__", "function"), quantity, groups
     question = parse_question(what)
     asked = asked_names(question)
-    if question.compares:
-        tables = [table_showing(one, *asked, question.text) for one in together.tables]
-        for one, other in pairwise(tables):
-            if one.cells.size >= ALIKE_BY_CHANCE:
-                refuse_the_same(one, other, f"'{one.name}' and '{other.name}'")
-        beside = SideBySide(tuple(tables))
-        sides = [
-            CellGroups(beside, table, question.by, start)
-            for table, start in zip(beside.tables, beside.starts, strict=False)
-        ]
-        _refuse_other_groups(sides)
-    else:
-        table = table_showing(together.one, *asked, question.text)
-        sides = [CellGroups(table, table, question.by)]
-    return question.text, resolve(question, sides, outside), sides[0].labels
+    every = together.releases if question.compares else [together.measures]
+    sides = [
+        [table_showing(one, *asked, question.text) for one in _needed(question, measures)]
+        for measures in every
+    ]
+    for one, other in pairwise(tables[0] for tables in sides):
+        if one.cells.size >= ALIKE_BY_CHANCE:
+            refuse_the_same(one, other, f"'{one.name}' and '{other.name}'")
+    grouped = _grouped(sides, question.by)
+    _refuse_other_groups([side[0] for side in grouped])
+    return question.text, resolve(question, grouped, outside), grouped[0][0].labels
 
 
-def _refuse_other_groups(sides: list[CellGroups]) -> None:
-    for other in sides[1:]:
-        if other.labels != sides[0].labels:
+def _grouped(sides: Sequence[Sequence[CellEstimates]], by: tuple[str, ...]) -> list[Side]:
+    """The groups of every table; several tables stand beside each other."""
+    tables = [one for side in sides for one in side]
+    if len(tables) == 1:
+        return [[CellGroups(tables[0], tables[0], by)]]
+    beside = SideBySide(tuple(tables))
+    starts = iter(beside.starts)
+    return [[CellGroups(beside, one, by, next(starts)) for one in side] for side in sides]
+
+
+def _refuse_other_groups(groups: Sequence[CellGroups]) -> None:
+    for other in groups[1:]:
+        if other.labels != groups[0].labels:
             raise InferenceError(
-                f"'{sides[0].table.name}' and '{other.table.name}' have different categories of "
-                f"{', '.join(sides[0].by)}.",
+                f"'{groups[0].table.name}' and '{other.table.name}' have different categories of "
+                f"{', '.join(groups[0].by)}.",
                 remedy="Compare bundles whose groups have the same categories.",
             )
 
@@ -259,29 +307,29 @@ def _end(value: float) -> float:
     return math.nan if np.isnan(value) else float(value)
 
 
-def resolve(question: Question, tables: Sequence[CellGroups], outside: Outside | None) -> Quantity:
-    """What a question asks of one table, or of two beside each other."""
+def resolve(question: Question, sides: Sequence[Side], outside: Outside | None) -> Quantity:
+    """What a question asks of what one bundle measures, or of two beside each other."""
     try:
-        return _resolve(question.expression, tables, outside)
+        return _resolve(question.expression, sides, outside)
     except CongenialError as error:
         if question.text in str(error):
             raise
         raise type(error)(f"'{question.text}': {error.what}", remedy=error.remedy) from None
 
 
-def _resolve(node: Expression, tables: Sequence[CellGroups], outside: Outside | None) -> Quantity:
-    groups = tables[0]
+def _resolve(node: Expression, sides: Sequence[Side], outside: Outside | None) -> Quantity:
+    groups = _groups_about(sides[0])
     if isinstance(node, BetweenOf):
-        return _between(node, tables, outside)
+        return _between(node, sides, outside)
     if isinstance(node, ArithmeticOf):
-        left = _resolve(node.left, tables, outside)
-        return combine(node.operator, left, _resolve(node.right, tables, outside))
+        left = _resolve(node.left, sides, outside)
+        return combine(node.operator, left, _resolve(node.right, sides, outside))
     if isinstance(node, Constant):
         return groups.constant(node.value)
     if isinstance(node, NumberOf):
-        return _of_number(node, groups)
-    for one in tables:
-        refuse_sums(one.table, "this")
+        return _of_number(node, sides[0])
+    for side in sides:
+        refuse_sums(_groups_about(side).table, "this")
     if isinstance(node, CountOf):
         return groups.sums(node.condition)
     if isinstance(node, ShareOf):
@@ -294,8 +342,9 @@ def _resolve(node: Expression, tables: Sequence[CellGroups], outside: Outside | 
     return index_quantity(node, groups)
 
 
-def _of_number(node: NumberOf, groups: CellGroups) -> Quantity:
-    """The sum of a number, or its mean, where exact figures count the people."""
+def _of_number(node: NumberOf, side: Side) -> Quantity:
+    """The sum of a number, or its mean: over people whom exact figures count, or measured ones."""
+    groups = _groups_about(side, node.column)
     number = summed_number(groups.table)
     if number is None or number.column != node.column:
         has = "counts of people" if number is None else f"sums of {number.column}"
@@ -310,13 +359,17 @@ def _of_number(node: NumberOf, groups: CellGroups) -> Quantity:
     index = np.where(groups.selected(node.condition), groups.of_cell, -1)
     people: Any = groups.table.people  # type: ignore[attr-defined]
     ranges = indexed_ranges(support(people, groups.table.axes), index, groups.count)
-    if not np.array_equal(ranges.least, ranges.most) or not ranges.least.all():
+    if np.array_equal(ranges.least, ranges.most):
+        return Ratio(sums, groups.constant(ranges.least.astype(float)))
+    counted = _groups_about(side)
+    if summed_number(counted.table) is not None:
         raise InferenceError(
-            f"a mean of {node.column} needs the exact number of people of every group, and none of "
-            "them 0.",
-            remedy="Ask by groups whose people are published exactly, or ask for sums.",
+            f"a mean of {node.column} needs the number of people of every group, and no exact "
+            "figure and no table tells it.",
+            remedy="Ask by groups whose people are published exactly, ask for sums, or measure "
+            "counts too (counts = true).",
         )
-    return combine("/", sums, groups.constant(ranges.least.astype(float)))
+    return Ratio(sums, counted.sums(node.condition))
 
 
 def _share(node: ShareOf, groups: CellGroups) -> Ratio:
@@ -335,19 +388,19 @@ def _rate(node: RateOf, groups: CellGroups, outside: Outside | None) -> Quantity
     return groups.sums(node.condition).times(node.per / people)
 
 
-def _between(node: BetweenOf, tables: Sequence[CellGroups], outside: Outside | None) -> Quantity:
-    if len(tables) != 2:
+def _between(node: BetweenOf, sides: Sequence[Side], outside: Outside | None) -> Quantity:
+    if len(sides) != 2:
         raise InferenceError(
-            f"change and growth compare two bundles, but {len(tables)} is given."
-            if len(tables) == 1
-            else f"change and growth compare two bundles, not {len(tables)}.",
+            f"change and growth compare two bundles, but {len(sides)} is given."
+            if len(sides) == 1
+            else f"change and growth compare two bundles, not {len(sides)}.",
             remedy="Give the earlier bundle first, then the later one.",
         )
-    before = _resolve(node.inner, tables[:1], outside)
-    after = _resolve(node.inner, tables[1:], outside)
+    before = _resolve(node.inner, sides[:1], outside)
+    after = _resolve(node.inner, sides[1:], outside)
     if not node.growth:
         return combine("-", after, before)
-    return combine("-", combine("/", after, before), tables[0].constant(1.0))
+    return combine("-", combine("/", after, before), sides[0][0].constant(1.0))
 
 
 def _quantile(node: QuantileOf, groups: CellGroups) -> OrderedQuantile:

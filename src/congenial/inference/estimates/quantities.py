@@ -464,8 +464,12 @@ class Ratio(Inverted):
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.rest is None:
                 counts = self.top.counts & self.bottom.counts
-                low = np.where(counts, np.nan_to_num(top.least / other.most), -np.inf)
-                high = np.where(counts & (other.least > 0), top.most / other.least, np.inf)
+                above, both = other.least > 0, counts & (other.least >= 0)
+                lost = np.where(above, top.least / other.least, -np.inf)
+                low = np.where(top.least < 0, lost, np.nan_to_num(top.least / other.most))
+                low = np.where(both, low, -np.inf)
+                high = np.where(both & above, top.most / other.least, np.inf)
+                high = np.where(both & (top.most < 0), np.nan_to_num(top.most / other.most), high)
             else:
                 low = np.where(top.least > 0, top.least / (top.least + other.most), 0.0)
                 high = np.where(other.least > 0, top.most / (top.most + other.least), 1.0)
