@@ -294,7 +294,11 @@ def command(bundle: Path, runs: int = 3) -> list[dict[str, Any]]:
 
 
 SMALLEST = {"releases": 1, "SIMULATED": 10, "LAWS": ("rho",)}
-SMALLEST |= {"FRESH": (), "FIGURES": {"nested": FIGURES["nested"]}, "SHAPES": {"usual": SHAPES["usual"]}}
+SMALLEST |= {
+    "FRESH": (),
+    "FIGURES": {"nested": FIGURES["nested"]},
+    "SHAPES": {"usual": SHAPES["usual"]},
+}
 
 
 def coverage(releases: int = RELEASES) -> list[dict[str, Any]]:

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -74,6 +76,26 @@ def intervals_picture(title: str, rows: Sequence[Row]) -> str:
     return _template("notebook_intervals.svg").render(
         title=title, rows=drawn, ends=marks, width=_WIDTH, left=_LEFT, height=_STEP * len(rows) + 30
     )
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing: notebooks show it, `save` writes it as an SVG file."""
+
+    svg: str = field(repr=False)
+    title: str
+
+    @classmethod
+    def of_intervals(cls, title: str, rows: Sequence[Row]) -> Picture:
+        """Values with their intervals, the first 40 of them."""
+        return cls(intervals_picture(title, rows), title)
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file, which is replaced if there is one."""
+        Path(path).write_text(self.svg, encoding="utf-8")
+
+    def _repr_svg_(self) -> str:
+        return self.svg
 
 
 def _ends(low: float | None, high: float | None) -> dict[str, float | None]:

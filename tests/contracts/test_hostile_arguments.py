@@ -109,6 +109,12 @@ def promise_calls() -> Iterator[tuple[str, Call]]:
     yield "Budget", (api.Budget, {"epsilon": 1, "delta": None, "rho": None})
     chosen = {"mechanism": "auto", "target": TARGET, "table": ["sex"]}
     yield "calibrate", (api.calibrate, chosen)
+    several = {"mechanism": "auto", "target": TARGET, "tables": [["sex"], ["age"]]}
+    yield "calibrate tables", (api.calibrate, several)
+    yield (
+        "TablesRelease.plot",
+        (lambda name, level: RELEASE.plot(name, level=level), {"name": "sex", "level": 0.9}),
+    )
     yield (
         "Congenial.calibrate",
         (api.Congenial.calibrate, {"target": MECHANISM.guarantee, "table": ["sex"]}),

@@ -66,7 +66,7 @@ def rates() -> Posterior:
 
 
 def test_summary_is_plain_data(rates):
-    rows = rates.summary(0.9)
+    rows = rates.to_dicts(0.9)
     assert [row["cell"] for row in rows] == ["0", "1"]
     assert json.loads(json.dumps(rows)) == rows
     assert all(row["low"] < row["mean"] < row["high"] for row in rows)

@@ -103,8 +103,8 @@ def infer(
         "level": level,
         "notes": list(posterior.notes),
         "warnings": list(posterior.warnings),
-        "summary": posterior.summary(level),
-        "naive": None if taken is None else taken.summary(level),
+        "summary": posterior.to_dicts(level),
+        "naive": None if taken is None else taken.to_dicts(level),
         "coverage": covered,
     }
     if not as_json:

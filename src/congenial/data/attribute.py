@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.data.rational import Number, exact, written
-from congenial.errors import SchemaError
+from congenial.errors import SchemaError, some_of
 
 Kind = Literal["categorical", "bins", "integers"]
 Interval = tuple[Number | None, Number | None]
@@ -119,6 +119,10 @@ class Attribute:
     >>> Attribute("age", "bins", edges=(0, 5, 18), top="18+", missing="unknown").levels
     ('0-4', '5-17', '18+', 'unknown')
     """
+
+    def __repr__(self) -> str:
+        shown = some_of(self.levels[:6])[:160]
+        return f"Attribute({self.name!r}, {self.kind}, {self.size} categories: {shown})"
 
     name: str
     kind: Kind

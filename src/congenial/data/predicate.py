@@ -296,6 +296,11 @@ class _Parser(Tokens):
             symbol = self.need(
                 "a comparison", "symbol", "=", "!=", "<>", "<", "<=", ">", ">="
             ).value
+            if symbol == "=" and self.take("symbol", "="):
+                raise PredicateError(
+                    "== is not a comparison of conditions.",
+                    remedy=f"Use one =, as in {name[:40]} = 'A'.",
+                )
             return _Leaf(subject.base, subject.compare(symbol, self.value()))
         return _Not(node) if negate else node
 

@@ -21,7 +21,7 @@ from congenial.data.about import KEY, About
 from congenial.data.arguments import expect, texts
 from congenial.data.attribute import MAX_LEVELS, REFUSE, Attribute, Axis, axis_of, refuse_repeats
 from congenial.data.rational import Number, written
-from congenial.errors import DataError, SchemaError
+from congenial.errors import DataError, SchemaError, some_of
 
 __all__ = ["Attribute", "Axis", "Schema"]
 
@@ -188,6 +188,10 @@ class Schema:
         pairs = [(attribute.name, _spec(attribute)) for attribute in self.attributes]
         text = json.dumps(pairs, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def __repr__(self) -> str:
+        sized = some_of([f"{one.name}: {one.size}" for one in self.attributes])
+        return f"Schema({sized[:200]})"
 
     def _repr_html_(self) -> str:
         from congenial._notebook import grid  # for notebooks alone

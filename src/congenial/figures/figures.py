@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from congenial.data.arguments import expect
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.errors import FigureError
+from congenial.errors import FigureError, some_of
 from congenial.figures import lattice
 from congenial.figures.blocks import BlockKind
 from congenial.figures.blocks import blocks as find_blocks
@@ -148,6 +148,10 @@ class Figures:
             if statement.terms == (("", 1),) and values is not None:
                 return int(values.sum())
         return None
+
+    def __repr__(self) -> str:
+        labels = some_of([one.label[:60] for one in self.statements])[:120]
+        return f"Figures({labels or 'none'}; {'planned' if self.values is None else 'published'})"
 
     def _repr_html_(self) -> str:
         """What is published, without the figures themselves: they belong to `published.csv`."""

@@ -106,7 +106,7 @@ def infer(
     >>> mechanism = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
     >>> release = release_table(mechanism, Table(schema, ["sex"], [90, 110]), SeededRandomness(1))
     >>> posterior = infer(release, Poisson(), draws=400, seed=2)
-    >>> len(posterior.summary(0.95))  # a rate for each cell
+    >>> len(posterior.summary())  # a rate for each cell
     2
     """
     expect(method, str, "the method", f"Use one of {', '.join(METHODS)}.", InferenceError)

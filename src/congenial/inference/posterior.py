@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial._notebook import Row, grid, intervals_picture
+from congenial._notebook import Picture, Row, grid
 from congenial.data.arguments import NUMBER, expect, numbers
 from congenial.errors import InferenceError, some_of
 from congenial.inference.cell_noise import Floats
@@ -127,8 +127,16 @@ class Posterior:
 
     # ---- leaving -----------------------------------------------------------------------------
 
-    def summary(self, level: float = LEVEL) -> list[dict[str, Any]]:
-        """One row per component: labels, mean, sd, interval, R-hat, effective size, error."""
+    def summary(self, level: float = LEVEL) -> Any:
+        """One row per component as a pandas frame (extra `frames`): labels, mean, sd, interval,
+        R-hat, effective size, error. `to_dicts` has the same without pandas.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self.to_dicts(level))
+
+    def to_dicts(self, level: float = LEVEL) -> list[dict[str, Any]]:
+        """The rows of `summary` as plain values, for JSON."""
         rows = []
         for name in self.draws:
             low, high = self.interval(name, level)
@@ -163,6 +171,11 @@ class Posterior:
             return arviz.from_dict(posterior=draws, dims=dims, coords=coords)
         return arviz.from_dict({"posterior": draws}, dims=dims, coords=coords)
 
+    def plot(self, name: str | None = None, level: float = LEVEL) -> Picture:
+        """Means and intervals as a picture that notebooks show; of one parameter if it is named."""
+        rows = [row for row in self.to_dicts(level) if name in (None, row["parameter"])]
+        return Picture.of_intervals("means and intervals of the posterior", _pictured(rows))
+
     def chart(
         self, name: str, level: float = LEVEL, beside: Posterior | None = None
     ) -> dict[str, Any]:
@@ -193,7 +206,7 @@ class Posterior:
     def _labelled(self, name: str, level: float) -> list[tuple[str, dict[str, Any]]]:
         """The rows of `summary` about one parameter, each with its levels in one label."""
         dims = [dim for dim, _ in self.dims[name]]
-        rows = [row for row in self.summary(level) if row["parameter"] == name]
+        rows = [row for row in self.to_dicts(level) if row["parameter"] == name]
         return [(", ".join(str(row[dim]) for dim in dims) or name, row) for row in rows]
 
     def trace(self, name: str, component: int = 0) -> dict[str, Any]:
@@ -213,10 +226,10 @@ class Posterior:
         return text + "".join(f"\n  warning: {one}" for one in self.warnings)
 
     def _repr_html_(self) -> str:
-        rows = self.summary()[:40]
+        rows = self.to_dicts()[:40]
         head = list(rows[0])
         table = grid(repr(self), head, ([_written(row.get(k, "")) for k in head] for row in rows))
-        return table + intervals_picture("means and intervals of the posterior", _pictured(rows))
+        return table + self.plot().svg
 
 
 def _pictured(rows: Sequence[Mapping[str, Any]]) -> list[Row]:

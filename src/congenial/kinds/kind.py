@@ -65,12 +65,18 @@ Positive = Annotated[
 ]
 
 
+_PYDANTIC = {name for name in dir(BaseModel) if not name.startswith("_")}  # hidden from completion
+
+
 class Section(BaseModel):
     """Base of the sections: unknown keys are refused, values are not coerced."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, arbitrary_types_allowed=True, frozen=True
     )
+
+    def __dir__(self) -> list[str]:
+        return [name for name in object.__dir__(self) if name not in _PYDANTIC]
 
 
 class NamedSection(Section):

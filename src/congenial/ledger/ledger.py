@@ -94,6 +94,22 @@ from congenial.privacy.guarantee import Guarantee
 
 PATIENCE = 12  # times the usual wait, where giving up would leave a release spent or unrecorded
 _SHOWN = 20  # releases that a notebook shows
+_BEHIND = frozenset(  # what the house calls, hidden from completion
+    [
+        "account",
+        "adjacency",
+        "drawn_from",
+        "events",
+        "find",
+        "identity",
+        "malformed",
+        "prices",
+        "refuse_promise",
+        "refuse_release",
+        "refuse_unapproved",
+        "repriced_with",
+    ]
+)
 
 
 class Recordable(Promised, Protocol):
@@ -324,6 +340,13 @@ class Ledger:
         state = self._state()
         joined = join_figures(state.figures, figures)
         return reprice(state, replace(state, figures=joined))
+
+    def __repr__(self) -> str:
+        name = Path(str(self.where).partition("?")[0]).name  # an address may hold a password
+        return f"Ledger({name[-80:]!r})"
+
+    def __dir__(self) -> list[str]:
+        return [name for name in object.__dir__(self) if name not in _BEHIND]
 
     def _repr_html_(self) -> str:
         from congenial._notebook import grid  # for notebooks alone

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
 
 from congenial.data.arguments import expect, texts
 from congenial.errors import PlanError, StructureError
@@ -34,12 +36,18 @@ PREFERRED = (
 
 
 def calibrate(
-    mechanism: str | type[Mechanism], target: Guarantee, table: Sequence[str] | None = None
-) -> Mechanism:
+    mechanism: str | type[Mechanism],
+    target: Guarantee,
+    table: Sequence[str] | None = None,
+    *,
+    tables: Sequence[Sequence[str]] | None = None,
+) -> Any:
     """The mechanism that just meets `target`, from public inputs only.
 
     `mechanism` is a class, a registered name, or "auto": exact integer noise of the kind the target
     asks for, conditioned on the figures when there are any. `table` defaults to all attributes.
+    `tables`: several of them, measured together under one promise (`calibrate_tables` of
+    `congenial.mechanisms`, which can share the error otherwise); "auto" only.
 
     Nothing is read or spent: noise is scaled to the largest difference that a pair of `target`
     allows, and rounding goes towards more noise, so the promise of what is returned is `target` or
@@ -51,7 +59,18 @@ def calibrate(
     >>> made = calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)))
     >>> made.name, made.description.scale  # one person moves two cells
     ('plain_geometric', Fraction(1, 2))
+    >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "ill": {"levels": ["0", "1"]}})
+    >>> several = [["sex", "ill"], ["sex"]]
+    >>> calibrate("auto", Guarantee.pure(1, under=ReplaceOne(schema)), tables=several)
+    MeasuredTables(sex x ill; sex)
     """
+    if tables is not None:
+        if not isinstance(mechanism, str) or mechanism != AUTO or table is not None:
+            raise PlanError(
+                "several tables are measured by the mechanism 'auto'.",
+                remedy='Give calibrate("auto", target, tables=[...]).',
+            )
+        return import_module("congenial.mechanisms").calibrate_tables(target, tables)
     expect(target, Guarantee, "the target", "Give for example Guarantee.pure(1, under=...).")
     refuse_absurd(target.tradeoff)
     names = target.adjacency.schema.names if table is None else texts(table, "the table")

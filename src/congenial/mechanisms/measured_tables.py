@@ -19,7 +19,7 @@ import numpy as np
 from congenial.data.arguments import expect
 from congenial.data.magnitude import Magnitude
 from congenial.data.table import Table
-from congenial.errors import StructureError
+from congenial.errors import StructureError, some_of
 from congenial.figures.figures import Figures
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.mechanism import Mechanism
@@ -53,6 +53,10 @@ class MeasuredTables:
 
     adjacency: Adjacency
     description: TablesDescription
+
+    def __repr__(self) -> str:
+        tables = some_of([" x ".join(names) or "total" for names in self.description.tables], "; ")
+        return f"MeasuredTables({tables[:200]})"
 
     @classmethod
     def of(

@@ -18,7 +18,7 @@ import numpy as np
 from congenial._notebook import facts
 from congenial.data.arguments import expect, flags, texts
 from congenial.data.table import Table
-from congenial.errors import GuaranteeError, StructureError, UnansweredError
+from congenial.errors import GuaranteeError, StructureError, UnansweredError, some_of
 from congenial.figures.figures import Figures
 from congenial.mechanisms.families import NoiseFamily
 from congenial.pairs.pairs import Adjacency
@@ -66,6 +66,8 @@ class Mechanism(ABC):
     additive: ClassVar[bool] = True  # whether the error has one law, whatever the data are
 
     def __init_subclass__(cls) -> None:
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = Mechanism.__repr__  # type: ignore[method-assign]  # not the dataclass's
         if "noise_family" in vars(cls):
             cls.family, cls.targets = cls.noise_family.name, cls.noise_family.targets
 
@@ -98,6 +100,10 @@ class Mechanism(ABC):
 
     def refuse_unfit(self) -> None:  # noqa: B027 - most have nothing to refuse
         """Refuse a structure that cannot be drawn, before anything is published or spent."""
+
+    def __repr__(self) -> str:
+        table = some_of(self.description.table)[:120]
+        return f"{type(self).__name__}({table}; scale {self.description.scale})"
 
     def _repr_html_(self) -> str:
         promise = self.guarantee

@@ -27,6 +27,35 @@ EXACT_LAW = "exact: the noise does not depend on the confidential data"
 LEVEL = 0.9  # of an interval, where no other is asked for
 
 
+BEHIND = frozenset(  # what the house calls, hidden from completion
+    [
+        "cell_errors",
+        "contents",
+        "deviation",
+        "estimated_count",
+        "estimator",
+        "everything",
+        "fitted",
+        "from_payload",
+        "has_errors",
+        "in_units",
+        "instead",
+        "interval_ends",
+        "largest_sds",
+        "measured_tables",
+        "of_one",
+        "only",
+        "origin",
+        "own_estimates_of",
+        "part_files",
+        "payload",
+        "prints",
+        "tolerances",
+        "usage",
+    ]
+)
+
+
 @dataclass(frozen=True)
 class Interval:
     """A confidence interval for one true value, with its footing.
@@ -163,6 +192,9 @@ class Released(OfPopulation, ABC):
 
         told, warning = self.guarantee, "" if self.publishable else self.randomness
         return facts(self._title(), told.summary(), told.explain(), warning)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in object.__dir__(self) if name not in BEHIND]
 
     def _title(self) -> str:
         """Heading of its view in a notebook."""

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from congenial._exports import public
-from congenial._notebook import MOST_ROWS, intervals_picture
+from congenial._notebook import MOST_ROWS, Picture, intervals_picture
 from congenial.data.table import cell_index, select
 from congenial.data.workload import Ints, Workload
 from congenial.errors import (
@@ -413,6 +413,17 @@ class TablesRelease(Released):
         for name, values in zip(INTERVAL, found, strict=True):
             columns[name] = pa.array(values.reshape(-1))
         return pa.table(columns)
+
+    def plot(self, *names: str, level: float = LEVEL) -> Picture:
+        """Cells of a table with their intervals, the first 40, as a picture that notebooks show; of
+        the first printed table if none is named.
+        """
+        axes = axis_names(names) or self.tables[0]
+        found = self.intervals(axes, level)
+        *labels, values, low, high, _ = (column.to_pylist() for column in found.columns)
+        cells = [", ".join(cell) for cell in zip(*labels, strict=True)] or ["total"]
+        rows = list(zip(cells, values, low, high, strict=True))
+        return Picture.of_intervals(f"{said(axes)}, {level:.4g} intervals", rows)
 
     def people(self, *names: str) -> Ints | None:
         """How many people each cell of a table is of, where exact figures tell it of all cells."""

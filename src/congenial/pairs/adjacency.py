@@ -21,7 +21,7 @@ import numpy as np
 
 from congenial.data.arguments import expect
 from congenial.data.schema import Schema
-from congenial.errors import FigureError, StructureError
+from congenial.errors import FigureError, StructureError, some_of
 from congenial.figures.figures import Figures
 from congenial.figures.people import merged, people_under
 from congenial.figures.statements import Statement, total
@@ -137,6 +137,11 @@ class SemiAdjacent(PublishedPairs, Adjacency):
     reading: Reading = "robust"
     metric: Metric = "replace-one"
     within: int | None = None
+
+    def __repr__(self) -> str:
+        if not self.published.statements and self.metric == "replace-one":
+            return f"ReplaceOne({some_of(self.schema.names)[:120]})"
+        return f"SemiAdjacent({self.published!r})"
 
     def __post_init__(self) -> None:
         expect(self.published, Figures, "what is published", "Use publish(...).", FigureError)

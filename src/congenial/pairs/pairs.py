@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from congenial.data.schema import Schema
+from congenial.errors import some_of
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.pairs.differences import Differences
@@ -152,6 +153,14 @@ class Adjacency(Pairs):
     `Supremum` says whether it is exact or an upper bound. `ReplaceOne`, `AddRemove`, `SemiAdjacent`
     (given exact figures) and `SeveralRows` (units with several rows) are the ones there are.
     """
+
+    def __init_subclass__(cls) -> None:
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = Adjacency.__repr__  # type: ignore[method-assign]  # not the dataclass's
+
+    def __repr__(self) -> str:
+        names = some_of(self.schema.names)[:120]
+        return f"{type(self).__name__}({names})"
 
     counts_units = False
     """Whether its tables count units that own several rows, not rows."""

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 from congenial.data.magnitude import Magnitude
 from congenial.data.rational import fraction, written
 from congenial.data.schema import Schema
-from congenial.errors import BundleError, GuaranteeError
+from congenial.errors import BundleError, GuaranteeError, some_of
 from congenial.figures.figures import Figures
 
 Family = Literal[
@@ -124,7 +124,7 @@ def _parameter(data: Mapping[str, Any]) -> Any:
     return data["parameter"][name]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Description:
     """The law of one release: y = phi(x) + u, u given the support.
 
@@ -149,6 +149,9 @@ class Description:
     magnitude: Magnitude | None = None
 
     columns: ClassVar[int] = 2  # numbers of a cell: as published and as drawn
+
+    def __repr__(self) -> str:
+        return f"Description({self.mechanism}: {some_of(self.table)[:120]}; scale {self.scale})"
 
     def __post_init__(self) -> None:
         if self.family not in LAWS:

@@ -14,7 +14,7 @@ from congenial.data.magnitude import Magnitude
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index
-from congenial.errors import BundleError, CongenialError, GuaranteeError
+from congenial.errors import BundleError, CongenialError, GuaranteeError, some_of
 from congenial.figures.figures import Figures
 from congenial.privacy.description import (
     VERSION,
@@ -116,7 +116,7 @@ def _given(schema: Schema, data: Mapping[str, Any] | None) -> Figures | None:
     return figures if figures is not None and figures.statements else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TablesDescription:
     """Noisy tables of one population, one or several, drawn independently and released together.
 
@@ -138,6 +138,10 @@ class TablesDescription:
     beside: tuple[TablesDescription, ...] = ()
 
     mechanism: ClassVar[str] = "tables"
+
+    def __repr__(self) -> str:
+        return f"TablesDescription({some_of([' x '.join(one) for one in self.tables], '; ')[:160]})"
+
     columns: ClassVar[int] = 6  # numbers of a cell: count, estimate, sd, low, high, as drawn
 
     def __post_init__(self) -> None:

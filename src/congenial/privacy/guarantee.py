@@ -125,6 +125,11 @@ class Guarantee:
                 remedy="Give for example under=ReplaceOne(schema).",
             )
         refuse_absurd(tradeoff)
+        if not any(vars(tradeoff).values()):
+            raise GuaranteeError(
+                f"{tradeoff.words}: nothing could be released, however much noise is drawn.",
+                remedy="Give a number above 0, such as 0.5.",
+            )
         return cls(under, tradeoff)
 
     # ---- the building blocks -----------------------------------------------------------------
@@ -350,6 +355,9 @@ class Guarantee:
             "false negatives",
             zip(wrong, missed.tolist(), strict=True),
         )
+
+    def __repr__(self) -> str:
+        return f"Guarantee({self.tradeoff.words}; {self.adjacency!r})"
 
     def summary(self) -> tuple[tuple[str, str], ...]:
         """What is promised to whom, item by item."""

@@ -24,7 +24,7 @@ from congenial.data.arguments import PATH, expect
 from congenial.data.predicate import parse
 from congenial.data.schema import Schema, Unit
 from congenial.data.source import PlannedSource, UnitFile, resolve
-from congenial.errors import PlanError, SchemaError, located
+from congenial.errors import PlanError, SchemaError, located, some_of
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.kinds import registry
@@ -88,6 +88,11 @@ class Plan(Section):
     about: AboutSection = AboutSection()
     folder: Path = Field(default=Path(), exclude=True)
     _file: PlanText = NO_FILE
+
+    def __repr__(self) -> str:
+        names = some_of([one.name for one in self.release])[:120]
+        figures = f"{len(self.statements)} exact figures"
+        return f"Plan({self.schema!r}; {figures}; releases {names or 'none'})"
 
     @model_validator(mode="after")
     def _names_differ(self) -> Plan:

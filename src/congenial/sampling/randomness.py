@@ -173,6 +173,9 @@ class SeededRandomness(Randomness):
         self._bits = np.random.Philox(seed)
         self._forked = False
 
+    def __repr__(self) -> str:
+        return f"SeededRandomness({self.seed})"
+
     def _fetch(self, n: int) -> Words:
         if self._forked:
             raise RandomnessError(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from congenial._notebook import grid, intervals_picture
+from congenial._notebook import Picture, Row, grid
 from congenial.mechanisms.cell_labels import label_names
 
 COLUMNS = ("value", "low", "high", "sd", "method", "note")
@@ -60,6 +60,15 @@ class EstimateTable:
 
     estimates: tuple[Estimate, ...]
 
+    def __repr__(self) -> str:
+        shown = "; ".join(
+            f"{', '.join(one.group.values()) or one.of[:60]}: {written_number(one.value) or '-'}"
+            f" ({written_number(one.low)} to {written_number(one.high)})"
+            for one in self.estimates[:3]
+        )
+        more = len(self) - 3
+        return f"EstimateTable({shown}{f'; {more} more' if more > 0 else ''})"
+
     def __len__(self) -> int:
         return len(self.estimates)
 
@@ -86,6 +95,13 @@ class EstimateTable:
         """The same as a pandas frame (extra `frames`)."""
         return self.to_arrow().to_pandas()
 
+    def plot(self) -> Picture:
+        """The estimates with their intervals, as a picture that notebooks show."""
+        return Picture.of_intervals("estimates with their intervals", self._pictured())
+
+    def _pictured(self) -> list[Row]:
+        return [(", ".join(one.group.values()) or one.of, *_numbers(one)) for one in self]
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """Plain values, for JSON."""
         return [one.to_dict() for one in self]
@@ -96,8 +112,7 @@ class EstimateTable:
             for one in self
         ]
         table = grid("Estimates", ("of", "for", "value", "low", "high", "method"), rows)
-        pictured = [(", ".join(one.group.values()) or one.of, *_numbers(one)) for one in self]
-        return table + intervals_picture("estimates with their intervals", pictured)
+        return table + self.plot().svg
 
 
 def written_number(value: float) -> str:
