@@ -175,7 +175,7 @@ def test_other_kinds_of_promise_in_words():
     assert "mu = 1" in gauss
     slack = Guarantee.approximate(1, 1e-6, MANDATED).explain()
     assert "at most 2.72 times its probability under the other, plus 1e-06" in slack
-    assert "exactly as likely" in Guarantee.pure(0, MANDATED).explain()
+    assert "exactly as likely" in Guarantee(MANDATED, Pure(0)).explain()
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 3), 0.1, 1, 2.5, Fraction(7), 30])
