@@ -436,3 +436,36 @@ def test_intervals_of_means_over_measured_counts_cover():
     least = binom.ppf(ALPHA, 60, 0.9)
     assert least <= ratio_coverage(1.0)
     assert ratio_coverage(4.0) < least
+
+
+ROWS = (
+    ('source = "stays.csv"', 'source = "stays.csv"\nunit = "patient"\nmax_rows = 3'),
+    ('tables = [["ward", "sex"], ["ward"], []]', 'tables = [["ward"], []]'),
+)
+
+
+def with_patients(path: Path, most: int) -> Path:
+    """The same stays, `most` of each patient."""
+    stays = path.parent / "stays.csv"
+    head, *rows = stays.read_text().splitlines()
+    rows = [f"{row},p{at // most}" for at, row in enumerate(rows)]
+    stays.write_text("\n".join([f"{head},patient", *rows]) + "\n")
+    return path
+
+
+def test_stays_of_patients_are_summed_row_by_row(tmp_path):
+    path = with_patients(hospital(tmp_path, *ROWS), 3)
+    assert "of the largest number" in run("check", path)
+    run("publish", path)
+    run("release", path)
+    bundle = tmp_path / "bundles" / "cost"
+    assert "All checks passed" in run("verify", bundle)
+    release = congenial.read(bundle)
+    assert "each row's cost is cut to 0 to 5000" in release.guarantee.explain()
+    slots = release.guarantee.adjacency.slots
+    assert joint_loss([release.description], release.guarantee.adjacency).rho <= Fraction(1, 2)
+    assert release.description.measured[0].scale >= slots**2 * 500**2  # counts of rows are exact
+    other = tmp_path / "other"
+    other.mkdir()
+    path = with_patients(hospital(other, *ROWS), 4)
+    assert "more than 3 rows" in refused(path, "publish", code=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from congenial.data.magnitude import Magnitude
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.workload import Workload
-from congenial.errors import FigureError, SchemaError, StructureError
+from congenial.errors import FigureError, SchemaError
 from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, linear, margin, structural_zeros, total
 from congenial.pairs import difference_types as priced
@@ -250,10 +250,73 @@ def test_bounds_too_wide_for_types_have_the_closed_bound():
     assert found.squares == ((2 * 2**70,) * 3 + ((2**35 + 1) ** 2,),)
 
 
-def test_units_with_several_rows_are_refused():
-    pairs = SeveralRows(Figures(SCHEMA, (total(by="x"),)), max_rows=3)
-    with pytest.raises(StructureError, match="one row per person"):
-        joint_norm(pairs, [(("x",), Fraction(1), Magnitude.of("v", [0, 1]))], square=True)
+def units_of_rows(values):
+    """Contents of one unit with at most two rows (cell, number), as counts of each kind of row, and
+    in how many slots two of them differ.
+    """
+    kinds = 2 * len(values)
+    rows = [(), *combinations_with_replacement(range(kinds), 1)]
+    rows += combinations_with_replacement(range(kinds), 2)
+    units = np.array([[content.count(kind) for kind in range(kinds)] for content in rows])
+    apart = units[:, None] - units[None]
+    return units, np.maximum(np.maximum(apart, 0).sum(2), np.maximum(-apart, 0).sum(2))
+
+
+def moved_by_rows(values, slots, statement, tables_by_cell):
+    """The largest l1 and squared l2 norm of sums by cell (or of all) over databases of two units
+    that agree in `statement` (rows by cell, or in all) and differ in at most `slots` slots.
+    """
+    units, apart = units_of_rows(values)
+    first, second = (one.reshape(-1) for one in np.indices((len(units), len(units))))
+    rows = units[first] + units[second]
+    by_cell = rows.reshape(-1, 2, len(values))
+    counts, sums = by_cell.sum(2), by_cell @ np.array(values)
+    seen = counts if statement == "cells" else counts.sum(1, keepdims=True)
+    moved = sums if tables_by_cell else sums.sum(1, keepdims=True)
+    most = np.zeros(2, dtype=int)
+    for i in range(len(rows)):
+        straight = apart[first[i], first] + apart[second[i], second]
+        crossed = apart[first[i], second] + apart[second[i], first]
+        near = (np.minimum(straight, crossed) <= slots) & (seen == seen[i]).all(1)
+        w = moved[near] - moved[i]
+        most = np.maximum(most, [np.abs(w).sum(1).max(), (w**2).sum(1).max()])
+    return most.tolist()
+
+
+@pytest.mark.parametrize("values", [(0, 1, 2), (-1, 0, 2), (1, 2)])
+@pytest.mark.parametrize("statement", ["cells", "rows"])
+def test_rows_of_units_with_numbers(values, statement):
+    """Every pair of databases of two units with at most two rows: no norm above the bound for so
+    many slots, and some attain it; the same formula of units in place of slots is exceeded.
+    """
+    ends, attained = NumberEnds([Magnitude.of("v", [min(values), max(values)])]), 0
+    unit = ends.units[0]
+    for slots, by_cell in product((1, 2, 3), (True, False)):
+        truth = moved_by_rows(values, slots, statement, by_cell)
+        settled = statement == "cells" or not by_cell
+        (square,), (absolute,) = ends.largest(slots, [settled])
+        bound = [absolute * unit, square * unit**2]
+        assert truth[0] <= bound[0]
+        assert truth[1] <= bound[1]
+        attained += truth == bound
+        if slots == 2:  # of one unit
+            (square,), (absolute,) = ends.largest(1, [settled])
+            assert truth[0] > absolute * unit
+            assert truth[1] > square * unit**2
+    assert attained
+
+
+def test_sums_over_rows_of_units_are_priced_by_slots():
+    pairs, cost = (
+        SeveralRows(Figures(SCHEMA, (total(by="x"),)), max_rows=3),
+        Magnitude.of("v", [0, 2]),
+    )
+    b = pairs.slots
+    sums = [(("x", "y"), Fraction(1), cost)], [(("x",), Fraction(1), cost)]
+    assert [joint_norm(pairs, one, square=False).value for one in sums] == [4 * b, 2 * b]
+    assert [joint_norm(pairs, one, square=True).value for one in sums] == [8 * b**2, 4 * b**2]
+    both = [*sums[0], (("y",), Fraction(1), None)]
+    assert joint_norm(pairs, both, square=True).value <= 8 * b**2 + 2 * b**2
 
 
 @pytest.mark.parametrize(

@@ -104,10 +104,14 @@ class Magnitude:
     @property
     def words(self) -> str:
         """What happens to the number before it is summed, as a clause."""
+        return self.words_of("person")
+
+    def words_of(self, whose: str) -> str:
+        """The same of each row, where a person may have several."""
         between = f"{written(self.low)} to {written(self.high)}"
         absent = "" if self.missing is None else f"; without one it is {written(self.missing)}"
         return (
-            f"each person's {self.column} is cut to {between} and rounded to a multiple of "
+            f"each {whose}'s {self.column} is cut to {between} and rounded to a multiple of "
             f"{written(self.step)} before it is summed{absent}"
         )
 

@@ -14,6 +14,7 @@ from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.kinds.kind import Document, examine_inference
 from congenial.mechanisms.calibrate import calibrate
+from congenial.mechanisms.measured_tables import whose_number
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.mechanisms.released import LEVEL
@@ -71,7 +72,8 @@ def examine(one: TablesCheck) -> Document:
     """What is special about tables: noise, price, and how accurate each would be."""
     made = one.mechanism
     told = made.description
-    sums = [_summed(one.magnitude) for one in told.measures if one.magnitude is not None]
+    whose = whose_number(made.adjacency)
+    sums = [_summed(one.magnitude, whose) for one in told.measures if one.magnitude is not None]
     document = {
         "title": _title(one),
         **({"units": True} if told.units else {}),
@@ -89,11 +91,12 @@ def examine(one: TablesCheck) -> Document:
     return document | {"whole_counts_words": _whole(document)}
 
 
-def _summed(number: Magnitude) -> Document:
+def _summed(number: Magnitude, whose: str) -> Document:
     """The number that is summed, and what its bounds mean."""
     return {
         **number.to_dict(),
-        "words": number.words,
+        "words": number.words_of(whose),
+        "whose": whose,
         "largest": max(abs(float(number.low)), abs(float(number.high))),
     }
 

@@ -125,7 +125,7 @@ class MeasuredTables:
         else:
             promised = joint_guarantee(self.description, self.adjacency)
         numbers = [one.magnitude for one in self.description.measures if one.magnitude is not None]
-        cut = tuple(map(cutting_words, numbers))
+        cut = tuple(cutting_words(one, whose_number(self.adjacency)) for one in numbers)
         return replace(promised, assumptions=(*promised.assumptions, *cut))
 
     @cached_property
@@ -239,10 +239,16 @@ def noise_given(figures: Figures, magnitude: Magnitude | None) -> Figures:
     return Figures(figures.schema, figures.zeros, values)
 
 
-def cutting_words(number: Magnitude) -> str:
+def whose_number(adjacency: Adjacency) -> str:
+    """What has a number: a person, or a row where a person may have several."""
+    several = adjacency.several_rows or (adjacency.any_rows and adjacency.records > 1)
+    return "row" if several else "person"
+
+
+def cutting_words(number: Magnitude, whose: str) -> str:
     """What the promise says of a number that is summed."""
     beyond = "a number beyond these bounds counts as the bound, and how many do is not published"
-    return f"{number.words}; {beyond}"
+    return f"{number.words_of(whose)}; {beyond}"
 
 
 def described(

@@ -41,7 +41,6 @@ from congenial.data.arguments import takes
 from congenial.data.magnitude import Magnitude
 from congenial.data.rational import Number
 from congenial.data.workload import Margin, Partition, Workload
-from congenial.errors import StructureError
 from congenial.figures.statements import total
 from congenial.pairs.differences import LARGEST_DOMAIN, Differences, product
 from congenial.pairs.figure_margins import FigureMargins, figure_margins
@@ -291,13 +290,9 @@ def _rows(adjacency: Adjacency, workload: Workload, ends: NumberEnds) -> Differe
 
 def _several_rows(adjacency: Adjacency, workload: Workload, ends: NumberEnds) -> DifferenceTypes:
     """Units with several rows: as if each of `records` rows were a person's, some at a time."""
-    if not ends.counts:
-        raise StructureError(
-            "sums of numbers are for one row per person: what several rows of one unit can change "
-            "in a sum is not offered yet.",
-            remedy="Sum the numbers of each unit into one row first, or count rows.",
-        )
     names = {name for table in workload.tables for name in table}
+    if not ends.counts:
+        return _numbers_of_rows(adjacency, workload, ends, names)
     row_by_row = adjacency.row_by_row(names)
     if row_by_row is not None:
         types = difference_types(row_by_row, workload)
@@ -307,6 +302,24 @@ def _several_rows(adjacency: Adjacency, workload: Workload, ends: NumberEnds) ->
     why = f"{c} rows may leave one cell of every table and as many enter another"
     settled = [False] * len(workload.tables)
     return _uniform(adjacency, workload, ends.largest(c, settled), why, ends)
+
+
+def _numbers_of_rows(
+    adjacency: Adjacency, workload: Workload, ends: NumberEnds, names: set[str]
+) -> DifferenceTypes:
+    """Rows with a number each: b slots change, whatever cells and numbers they had.
+
+    At most b rows leave and b enter. Those that stay cancel with their numbers; in a table whose
+    rows the figures count, as many enter a cell as leave it.
+    """
+    b = max(adjacency.slots, adjacency.rows_apart(names))  # type: ignore[attr-defined]
+    domain = _domain(adjacency, workload)
+    kept = bool(adjacency.people_kept)  # type: ignore[attr-defined]
+    figures = figure_margins(adjacency.figures, domain, people_kept=kept)
+    tables = [widened(margin, workload.axes, domain, workload) for margin in workload.margins]
+    settled = [figures.settle(table) for table in tables]
+    why = f"{b} rows of units may be other rows, each with another number"
+    return _uniform(adjacency, workload, ends.largest(b, settled), why, ends)
 
 
 def _uniform(

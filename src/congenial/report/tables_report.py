@@ -19,6 +19,7 @@ from congenial.data.schema import Schema
 from congenial.errors import InferenceError, UnansweredError
 from congenial.figures.support import support
 from congenial.mechanisms.drawn_table import DrawnTable, of_persons
+from congenial.mechanisms.measured_tables import whose_number
 from congenial.mechanisms.one_table import OneTable
 from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.released import EXACT_LAW, LEVEL
@@ -93,6 +94,7 @@ def render(release: TablesRelease | PartedRelease, promise: str) -> str:
         agrees=_agreeing(release),
         summed=release.description.magnitude,
         beside=[one.magnitude for one in release.description.beside],
+        whose=whose_number(of_persons(release.guarantee)),
         loss=_loss_words(release),
         picture=worst_errors(_worst(release)) if several else None,
         measured=_measured(release) if several else None,
