@@ -26,6 +26,7 @@ from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
 from congenial.report.accuracy import cell_deviation
+from congenial.tables.sparse_tables import WORDS
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -132,6 +133,7 @@ def _at_once(one: TablesCheck, made: MeasuredTables) -> Document:
     return {
         "tables": _tables(made),
         "whole_counts": _why_none(made),
+        "how_counted": WORDS if made.estimator.sparse else "",
         **law,
         "inference": _inference(made),
     }
@@ -400,7 +402,10 @@ def _whole(one: Document) -> str:
             "fitted to the drawn values; other sums come from the drawn values, which are unbiased"
         )
     kept = f" and every {' and '.join(one['keep'])}" if one["keep"] else ""
-    return f"fitted so that every table{kept} is a sum of them; other sums come from the estimates"
+    fitted = (
+        f"fitted so that every table{kept} is a sum of them; other sums come from the estimates"
+    )
+    return f"{fitted}. {one['how_counted']}" if one.get("how_counted") else fitted
 
 
 def _cost(cost: Document) -> Document:

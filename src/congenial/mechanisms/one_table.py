@@ -45,11 +45,12 @@ from congenial.tables.general_fit import nearest_in
 from congenial.tables.joint_estimator import NOT_YET, Answer
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import NodeOrder
+from congenial.tables.sparse_tables import sparse_cells, sparse_tables
 from congenial.tables.whole_counts import (
     LevelTargets,
     as_near,
     fit_to_targets,
-    level_precisions,
+    level_targets,
     rehearse_order,
 )
 
@@ -212,7 +213,7 @@ class OneTable:
         if self.mechanism.nonnegative:
             return drawn  # drawn given that none is negative
         if self.order is not None:
-            return self._fitted(self.order, drawn)
+            return self._counts(self.order, self._targets(self.order, drawn))
         return nearest_counts(self.mechanism, drawn, _ties(drawn))
 
     def as_near(self, drawn: Sequence[Any], counts: Sequence[Ints | None]) -> bool:
@@ -329,24 +330,37 @@ class OneTable:
             if groups.totals is not None and margins:
                 agreeing = made_up_table(mechanism, randomness)
             else:
-                agreeing = self._fitted(order, np.zeros(mechanism.shape, dtype=np.int64))
-            self._fitted(order, agreeing + mechanism.noise(randomness, 1)[0])
+                agreeing = self._near(order, np.zeros(mechanism.shape, dtype=np.int64))
+            self._near(order, agreeing + mechanism.noise(randomness, 1)[0])
         except (StructureError, FigureError):
             return False
         return True
 
     # ---- the fit from coarse to fine -----------------------------------------------------------
 
-    def _fitted(self, order: NodeOrder, drawn: Ints) -> Ints:
-        found = fit_to_targets(order, self._targets(order, drawn))
-        return found.table(self.table).reshape(drawn.shape)
+    def _counts(self, order: NodeOrder, targets: list[LevelTargets]) -> Ints:
+        return fit_to_targets(order, targets).table(self.table).reshape(self.mechanism.shape)
+
+    def _near(self, order: NodeOrder, drawn: Ints) -> Ints:
+        """Counts near the draw itself, in a rehearsal."""
+        return self._counts(order, level_targets(order, self._cells(drawn, order).astype(float)))
 
     def _targets(self, order: NodeOrder, drawn: Ints) -> list[LevelTargets]:
         cells = self._cells(drawn, order).astype(float)
-        return [
-            LevelTargets(_of_level(order, level, cells), p, q)
-            for level, (p, q) in enumerate(level_precisions(order))
-        ]
+        sparse = sparse_cells(order.measurements, cells, self.sparse) if self.sparse else None
+        return level_targets(order, cells if sparse is None else sparse)
+
+    @cached_property
+    def sparse(self) -> dict[tuple[str, ...], Floats]:
+        """Standard deviations of all tables where printed counts of some are posterior means."""
+        counts = self.has_counts and self.mechanism.description.magnitude is None
+        if not counts or self.mechanism.nonnegative or self.order is None:
+            return {}
+        return sparse_tables(
+            self.order.measurements,
+            (self.table, *self.workload.tables, *self.fitted_tables),
+            lambda names: self.deviations(names).values,
+        )
 
     def _cells(self, table: Any, order: NodeOrder | None = None) -> Ints:
         """A table shaped by its axes, with one axis per attribute of the cells instead."""
@@ -354,11 +368,6 @@ class OneTable:
         places = [work.names.index(work.workload.schema.axis(name).base) for name in self.table]
         turned = np.transpose(table, np.argsort(places))
         return np.asarray(turned.reshape(work.shape), dtype=np.int64)
-
-
-def _of_level(order: NodeOrder, level: int, cells: Floats) -> Floats:
-    totals = order.level_margin(level).totals(cells)
-    return np.ascontiguousarray(np.moveaxis(totals, order.tree, 0).reshape(-1, order.cells))
 
 
 @lru_cache(maxsize=16)

@@ -53,6 +53,7 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.tables.intervals import ends_within
 from congenial.tables.joint_estimator import Answer, FittedTables, JointEstimator
 from congenial.tables.measurements import Floats
+from congenial.tables.sparse_tables import WORDS
 
 ERRORS = ("sd", *ENDS)  # columns that say how far an estimate may be off
 INTERVAL = ("estimate", "low", "high", "exact")  # columns of intervals, and parts of `Interval`
@@ -184,6 +185,11 @@ class TablesRelease(Released):
     def counts(self) -> tuple[Ints | None, ...]:
         """Whole counts of every printed table, fitted to the estimates; None: there are none."""
         return self._answer.counts
+
+    @property
+    def counts_words(self) -> str:
+        """How printed counts were found in a table with much noise; empty where there is none."""
+        return WORDS if self.estimator.sparse else ""
 
     @cached_property
     def deviations(self) -> tuple[Floats, ...]:
@@ -653,6 +659,7 @@ def joint_estimator(description: TablesDescription) -> JointEstimator:
         summed_out(description.support, workload.axes),
         description.keep,
         description.whole,
+        description.magnitude is None,
     )
 
 

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import chain, product
+from textwrap import fill
 
 import numpy as np
 
@@ -118,7 +119,8 @@ def _columns_note(release: Released) -> str:
         "differ, because its noise does:\nquote the release that its publisher names; if none is "
         "named, choose one and keep to it."
     )
-    return f"\nColumns\n{lines}\n{note}\n"
+    how = fill(getattr(release, "counts_words", ""), 100)
+    return f"\nColumns\n{lines}\n{note}\n{how and how + chr(10)}"
 
 
 def _file_line(name: str, what: str) -> str:

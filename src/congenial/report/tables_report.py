@@ -111,6 +111,7 @@ def _of_tables(release: TablesRelease) -> Document:
     return {
         "whole": any(one is not None for one in release.counts),
         "fit": _fit(release),
+        "how_counted": release.counts_words,
         "rests": _rests(release),
         "tables": [
             shown
@@ -133,6 +134,7 @@ def _of_nation(release: PartedRelease) -> Document:
     many = f"{len(release.parts.labels):,}"
     return {
         **dict.fromkeys(("fit", "rests", "parameters", "errors", "outlook")),  # of one table
+        "how_counted": "",
         "whole": True,
         "cut": {"by": release.schema.shown(by), "many": many, "folders": folders},
         "tables": [_shown_table(release.above, one) for one in release.above.tables],

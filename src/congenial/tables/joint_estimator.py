@@ -26,6 +26,7 @@ from congenial.tables.linear_estimates import Estimates, estimate, finest, in_or
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import NodeOrder
 from congenial.tables.noise_variance import Family, noise_variance
+from congenial.tables.sparse_tables import sparse_tables
 from congenial.tables.whole_counts import FitMethod, WholeCounts, fit_whole_counts, rehearse
 
 LARGEST_WHOLE = 10**8  # cells of the common refinement of all tables that whole counts are made for
@@ -68,6 +69,7 @@ class JointEstimator:
     figures: Figures
     keep: tuple[str, ...] = ()
     printed: bool = True  # whether whole counts are
+    counted: bool = True  # whether tables count; otherwise they sum a number
 
     @cached_property
     def measurements(self) -> Measurements:
@@ -214,7 +216,18 @@ class JointEstimator:
 
     def whole(self, fitted: Estimates) -> WholeCounts | None:
         """Whole counts near the estimates; None where none are printed."""
-        return fit_whole_counts(fitted, self.keep, self._fit_method) if self.has_counts else None
+        if not self.has_counts:
+            return None
+        return fit_whole_counts(fitted, self.keep, self._fit_method, self.sparse)
+
+    @cached_property
+    def sparse(self) -> dict[tuple[str, ...], Floats]:
+        """Standard deviations of all tables where printed counts of some are posterior means."""
+        if not (self.counted and self.has_counts and isinstance(self._fit_method, NodeOrder)):
+            return {}
+        return sparse_tables(
+            self.measurements, self.workload.tables, lambda names: self.deviations(names).values
+        )
 
     def as_near(self, drawn: Sequence[Any], counts: Sequence[Ints | None]) -> bool:
         """Whether printed counts differ from a fit by ties of integer programmes only.

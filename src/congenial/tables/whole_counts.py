@@ -8,7 +8,7 @@ randomness, nothing spent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -24,6 +24,7 @@ from congenial.tables.inverse import Inverse
 from congenial.tables.linear_estimates import Estimates, choose_inverse, completed, finest, in_order
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import Atoms, NodeOrder, node_order
+from congenial.tables.sparse_tables import Names, sparse_cells
 from congenial.tables.transport_fit import (
     TIES,
     Children,
@@ -265,22 +266,36 @@ def refuse_unattainable(order: NodeOrder, level: int) -> None:
 
 @takes(estimates=Estimates, keep=NAMES)
 def fit_whole_counts(
-    estimates: Estimates, keep: Sequence[str] = (), method: FitMethod | None = None
+    estimates: Estimates,
+    keep: Sequence[str] = (),
+    method: FitMethod | None = None,
+    deviations: Mapping[Names, Floats] | None = None,
 ) -> WholeCounts:
     """Whole counts near all estimates. `keep` names partitions that become nodes of the fit.
 
     `method` is what `rehearse` found before the draw; with it there are always counts.
+    `deviations`: of every table, where counts are aimed at posterior means (`sparse_tables`).
     """
     method = rehearse(estimates.measurements, keep) if method is None else method
     estimates = completed(estimates, CROSSING_LARGEST)
     if isinstance(method, PublicProgramme):
         return WholeCounts(estimates.measurements, None, fit_tables(estimates, keep, method))
-    followed = _crossing(method)
+    followed, targets = _crossing(method), None
+    if deviations:
+        targets = sparse_cells(estimates.measurements, estimates.cells, deviations)
+    if targets is None:
+        if not followed:
+            return fit_to_targets(method, targets_of(estimates, method))
+        targets = nonnegative_cells(estimates, followed)
+    whole = fit_to_targets(method, level_targets(method, targets))
     if not followed:
-        return fit_to_targets(method, targets_of(estimates, method))
-    targets = nonnegative_cells(estimates, followed)
-    whole = fit_to_targets(method, _level_targets(method, lambda margin: margin.totals(targets)))
+        return whole
     return replace(whole, cells=nearer(method.measurements, followed, whole.cells, targets))
+
+
+def level_targets(order: NodeOrder, cells: Floats) -> list[LevelTargets]:
+    """Sums of given cells at every level, with the information below and at each node."""
+    return _level_targets(order, lambda margin: margin.totals(cells))
 
 
 def targets_of(estimates: Estimates, order: NodeOrder) -> list[LevelTargets]:
