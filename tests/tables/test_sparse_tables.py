@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
 from benchmarks.tables_sparse import TABLES, county, rows_of
+
 from congenial import SemiAdjacent, publish, total
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.tables_release import TablesRelease
