@@ -113,7 +113,8 @@ class Visitor:
         return found[1]
 
     def digest(self, key: str = "plan.toml") -> str:
-        found = re.search(r'name="digest" value="([^"]+)"', self.get(f"/plan/{key}/release").text)
+        pages = "".join(self.get(f"/plan/{key}/{step}").text for step in ("publish", "release"))
+        found = re.search(r'name="digest" value="([^"]+)"', pages)
         return found[1] if found else ""
 
     def post(self, path: str, fields: dict[str, str] | None = None, **more: Any) -> Any:

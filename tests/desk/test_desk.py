@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import re
 import threading
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from congenial.data.advance import Advance
 from congenial.desk.jobs import MOST_PAGES, Job, Jobs
-from congenial.desk.plan_editor import form_of
 from congenial.desk.price_screen import _less
-from congenial.desk.visit import render
 from congenial.desk.workspace import text_digest
 from congenial.errors import PlanError
 from congenial.ledger.ledger import Ledger
@@ -53,15 +55,15 @@ def test_from_a_plan_to_a_bundle(folder: Path, capfd: pytest.CaptureFixture[str]
     me = entered(folder)
     pages = [me.get("/").text, me.get("/plan/plan.toml").text]
     price = me.get("/plan/plan.toml/price?of=county&within=5&level=95&without=Population")
-    assert "published exactly" in price.text or "Least budget" in price.text
+    assert "published exactly" in price.text
     assert "Without Population" in price.text
-    assert "data:image/svg+xml" in price.text
+    assert "<meter" in price.text
     no = me.post("/plan/plan.toml/draw", {"name": "people", "digest": me.digest()})
     assert (no.status_code, "Tick the box" in no.text) == (422, True)
     sure = {"sure": "publish", "digest": me.digest()}
-    assert wait(me, me.post("/plan/plan.toml/publish", sure))["state"] == "done"
-    pages.append(me.get("/plan/plan.toml/release").text)
-    assert "Public already: Population" in pages[-1]
+    assert wait(me, me.post("/plan/plan.toml/make-public", sure))["state"] == "done"
+    pages += [me.get(f"/plan/plan.toml/{step}").text for step in ("publish", "release")]
+    assert "Public already: Population" in pages[-2]
     sure = {"sure": "release", "name": "people", "digest": me.digest()}
     done = wait(me, me.post("/plan/plan.toml/draw", sure))
     assert done["state"] == "done"
@@ -78,7 +80,7 @@ def test_from_a_plan_to_a_bundle(folder: Path, capfd: pytest.CaptureFixture[str]
     budget = me.get("/plan/plan.toml/budget").text
     assert "epsilon = 1" in budget
     later = me.get("/plan/plan.toml/price?suppose=sex+%3D+%27male%27").text
-    assert "people: epsilon = 1, then epsilon = " in later
+    assert "If someone also knew: sex = &#39;male&#39;" in later
     pages += [price.text, bundle, report.text, kept.text, budget, me.get("/").text]
     pages.append(me.get("/plan/plan.toml/review").text)
     assert not [page for page in pages if MARKER in page]
@@ -90,7 +92,7 @@ def test_a_plan_that_states_no_figure_is_drawn_at_once(folder: Path) -> None:
     head, _, rest = PLAN.partition("[publish]")
     (folder / "plan.toml").write_text(f"{head}[[release]]{rest.partition('[[release]]')[2]}")
     me = entered(folder)
-    assert "number of people is public by the promise" in me.get("/plan/plan.toml/release").text
+    assert "number of people is public by the promise" in me.get("/plan/plan.toml/publish").text
     sure = {"sure": "release", "name": "people", "digest": me.digest()}
     assert wait(me, me.post("/plan/plan.toml/draw", sure))["state"] == "done"
     assert "Number of people" in me.get("/plan/plan.toml/budget").text
@@ -101,13 +103,13 @@ def test_faults_in_the_data_are_told_without_them(folder: Path) -> None:
     people.write_text(people.read_text() + f"{MARKER}-99,{MARKER},female\n")
     me = entered(folder)
     sure = {"sure": "publish", "digest": me.digest()}
-    answer = me.post("/plan/plan.toml/publish", sure)
+    answer = me.post("/plan/plan.toml/make-public", sure)
     told = wait(me, answer)
     assert told["state"] == "failed"
     assert "county" in str(told["error"])
     assert MARKER not in str(told) + me.get(answer.headers["location"]).text
     assert wait(me, me.post("/plan/plan.toml/data/check"))["state"] == "done"
-    page = me.get("/plan/plan.toml/data").text
+    page = me.get("/plan/plan.toml/categories").text
     assert "values that the plan does not name" in page
     assert "Recode them" in page
     assert MARKER not in page
@@ -127,7 +129,7 @@ def test_lines_that_quote_no_value_are_added_to_the_plan(folder: Path) -> None:
     people.write_text(people.read_text().replace("female", "FEMALE").replace("A,", f"{MARKER}A,"))
     me = entered(folder)
     assert wait(me, me.post("/plan/plan.toml/data/check"))["state"] == "done"
-    page = me.get("/plan/plan.toml/data").text
+    page = me.get("/plan/plan.toml/categories").text
     assert "case = &#34;lower&#34;" in page
     assert MARKER not in page
     opened = {"opened": text_digest(PLAN)}
@@ -137,7 +139,7 @@ def test_lines_that_quote_no_value_are_added_to_the_plan(folder: Path) -> None:
     text = (folder / "plan.toml").read_text()
     assert 'sex = { tidy = "sex", case = "lower" }' in text
     assert MARKER not in text
-    assert "Add these lines" not in me.get("/plan/plan.toml/data").text
+    assert "Add these lines" not in me.get("/plan/plan.toml/categories").text
 
 
 def test_a_proposed_plan_is_not_proposed_by_the_one_who_reviews_it(
@@ -166,12 +168,122 @@ def test_the_text_is_checked_as_it_is_typed(folder: Path) -> None:
     assert "unknown key" in check(PLAN.replace("unit =", "units ="))["words"]
     assert "TOML" in check(PLAN + "[")["words"]
     hostile = check(PLAN.replace("Population", "<script>alert(1)</script>"))
-    assert "<script>" not in hostile["form"]
-    fields = {"text": PLAN, "edit": "set", "section": "release", "entry": "people"}
-    fields |= {"field": "epsilon", "value": "2"}
-    edited = me.client.post("/plan/plan.toml/edit", json=fields, headers=head).json()
-    assert "epsilon = 2   # per person" in edited["text"]
+    assert set(hostile) == {"state", "words"}
     assert (folder / "plan.toml").read_text() == PLAN  # nothing is saved by that
+
+
+def edit(me: Visitor, what: str, view: str = "tables?", **fields: str) -> Any:
+    opened = re.search(r'name="opened" value="([^"]+)"', me.get("/plan/plan.toml/text").text)
+    assert opened
+    address = f"/plan/plan.toml/edit?view={quote(view)}"
+    return me.post(address, {"edit": what, "opened": opened[1]} | fields)
+
+
+def test_edits_are_saved_undone_and_refused_beside_their_field(folder: Path) -> None:
+    me, plan = entered(folder), folder / "plan.toml"
+    answer = edit(me, "toggle-axis", entry="people", at="0", name="sex")
+    assert answer.headers["location"] == "/plan/plan.toml/tables"
+    assert 'table = ["county"]' in plan.read_text()
+    assert edit(me, "promise", section="release", entry="people", parameter="rho", value="0.5")
+    assert ("rho = 0.5" in plan.read_text(), "epsilon = 1.0" in plan.read_text()) == (True, False)
+    no = edit(me, "promise", section="release", entry="people", parameter="rho", value="much")
+    assert (no.status_code, "&#39;much&#39; is not a number" in no.text) == (422, True)
+    assert 'value="much"' in no.text
+    history = me.get("/plan/plan.toml/text").text
+    assert "promise of people" in history
+    assert (folder / ".plan.toml.history").stat().st_mode & 0o077 == 0
+    assert me.post("/plan/plan.toml/undo", {"opened": text_digest("older")}).status_code == 409
+    opened = {"opened": text_digest(plan.read_text())}
+    assert me.post("/plan/plan.toml/undo", opened | {"back": "2"}).status_code == 303
+    assert plan.read_text() == PLAN
+
+
+def test_a_plan_is_locked_once_something_is_drawn(folder: Path) -> None:
+    me, plan = entered(folder), folder / "plan.toml"
+    for name, more in (("make-public", {"sure": "publish"}), ("draw", {"sure": "release"})):
+        fields = more | {"digest": me.digest(), "name": "people"}
+        assert wait(me, me.post(f"/plan/plan.toml/{name}", fields))["state"] == "done"
+    before = plan.read_text()
+    assert "This plan is locked" in me.get("/plan/plan.toml/tables").text
+    here = {"place": "toggle-axispeople0", "entry": "people", "at": "0", "name": "sex"}
+    no = edit(me, "toggle-axis", **here)
+    assert (no.status_code, "the plan is locked: people" in no.text.lower()) == (422, True)
+    fields = {"text": PLAN.replace("1.0", "2"), "opened": text_digest(before)}
+    assert me.post("/plan/plan.toml/save", fields).status_code == 422
+    assert plan.read_text() == before
+    copy = me.post("/plan/plan.toml/fork", {"name": "next"})
+    assert copy.headers["location"] == "/plan/next.toml/tables"
+    assert 'name = "people-2"' in (folder / "next.toml").read_text()
+    both = me.get("/plan/next.toml/price?beside=plan.toml").text  # beside what was released
+    assert both.count("<meter") >= 6
+
+
+def test_values_of_a_column_are_shown_on_request_only(folder: Path) -> None:
+    """On one page, marked; what is taken from it is marked in the plan."""
+    me, people, plan = entered(folder), folder / "people.csv", folder / "plan.toml"
+    people.write_text(people.read_text().replace(",female", f",{MARKER}f"))
+    page = me.post("/plan/plan.toml/values", {"column": "sex"})
+    assert (page.status_code, page.headers["cache-control"]) == (200, "no-store")
+    assert "CONFIDENTIAL" in page.text
+    assert f"{MARKER}f" in page.text
+    assert MARKER not in me.get("/plan/plan.toml/categories?column=sex").text
+    edit(me, "recode", "categories?column=sex", column="sex", value=f"{MARKER}f", to="female")
+    line = f'sex = {{ recode = "sex", to = {{ "{MARKER}f" = "female" }} }}'
+    assert f"{line} # chosen by looking at the data" in plan.read_text()
+    assert "not expected" not in me.post("/plan/plan.toml/values", {"column": "sex"}).text
+    rows = {"column": "sex", "kind": "levels", "listed": "a, b"}
+    edit(me, "set-column-by-looking", "categories?", **rows)
+    assert 'sex = { levels = ["a", "b"] } # chosen by looking' in plan.read_text()
+
+
+def test_figures_are_previewed_before_they_are_public(folder: Path) -> None:
+    me = entered(folder)
+    (folder / "people.csv").write_text("person_id,county,sex\nx,A,male\ny,B,female\nz,B,male\n")
+    shown = me.post("/plan/plan.toml/preview", {"digest": me.digest()}).text
+    assert "CONFIDENTIAL until published" in shown
+    assert "fewer people than the threshold" in shown
+    assert shown.count("<b>small</b>") == 2
+    assert "<b>small" not in me.get("/plan/plan.toml/publish").text
+    assert not (folder / "ledger.sqlite").exists()
+
+
+def test_made_up_people_a_question_and_one_file(folder: Path) -> None:
+    me = entered(folder)
+    made_up = me.get("/plan/plan.toml/rehearsal/people")
+    assert "MADE-UP PEOPLE" in made_up.text
+    assert "sandbox" in made_up.headers["content-security-policy"]
+    assert not (folder / "ledger.sqlite").exists()
+    for name, more in (("make-public", {"sure": "publish"}), ("draw", {"sure": "release"})):
+        fields = more | {"digest": me.digest(), "name": "people"}
+        assert wait(me, me.post(f"/plan/plan.toml/{name}", fields))["state"] == "done"
+    asked = me.get("/plan/plan.toml/bundle/people?of=count() by county").text
+    assert "Confidence: at least 90 %" in asked
+    wrong = me.get("/plan/plan.toml/bundle/people?of=nonsense(").text
+    assert 'class="notice problem beside"' in wrong
+    packed = zipfile.ZipFile(io.BytesIO(me.get("/plan/plan.toml/zip/people").content))
+    on_disk = {f"people/{one.name}" for one in (folder / "bundles" / "people").iterdir()}
+    assert set(packed.namelist()) == on_disk
+    assert "100 %" not in me.get("/plan/plan.toml/budget").text
+    assert "(25 %)" in me.get("/plan/plan.toml/budget").text
+
+
+def test_the_slider_says_what_check_says(folder: Path) -> None:
+    me = entered(folder)
+    head = {"x-csrf-token": me.csrf()}
+
+    def move(value: str) -> dict[str, Any]:
+        fields = {"release": "people", "value": value}
+        return me.client.post("/plan/plan.toml/price/move", json=fields, headers=head).json()
+
+    moved = move("2")
+    changed = Plan.parse(PLAN.replace("epsilon = 1.0", "epsilon = 2"), folder)
+    (checked,) = examine(changed)["releases"]
+    expected = [(one["what"], one["within"]) for one in checked["accuracy"]]
+    assert [(one["what"], one["width"]) for one in moved["rows"]] == expected
+    assert moved["allowed"]
+    assert "more than the budget allows" in move("5")["budget"]
+    assert "not a positive number" in move("-1")["problem"]
+    assert (folder / "plan.toml").read_text() == PLAN
 
 
 @pytest.mark.parametrize(
@@ -187,8 +299,11 @@ def test_the_text_is_checked_as_it_is_typed(folder: Path) -> None:
         "[",
     ],
 )
-def test_the_form_survives_any_text(text: str) -> None:
-    assert "form" in render("plan_form.html", form=form_of(text), may_save=True)
+def test_the_screens_survive_any_text(text: str, folder: Path) -> None:
+    (folder / "plan.toml").write_text(f"{text}\n# budget data")
+    me = entered(folder)
+    for step in ("data", "categories", "figures", "tables", "text", "price", "read"):
+        assert me.get(f"/plan/plan.toml/{step}").status_code in (200, 422), step
 
 
 def test_labels_are_shown_in_place_of_codes(folder: Path) -> None:
@@ -196,8 +311,8 @@ def test_labels_are_shown_in_place_of_codes(folder: Path) -> None:
     text = PLAN.replace('"male"] }', '"male"], label = "Sex & gender" }')
     plan.write_text(text.replace('by = ["county"]', 'by = ["sex"]'))
     me = entered(folder)
-    assert "<b>Population</b>" in me.get("/plan/plan.toml").text
-    assert "sex (Sex &amp; gender)" in me.get("/plan/plan.toml").text
+    assert "<h2>Population</h2>" in me.get("/plan/plan.toml/figures").text
+    assert "sex (Sex &amp; gender)" in me.get("/plan/plan.toml/categories?column=sex").text
     assert "county x Sex &amp; gender" in me.get("/plan/plan.toml/price").text
     assert "Population (by Sex &amp; gender" in me.get("/plan/plan.toml/review").text
 
@@ -234,7 +349,7 @@ def test_a_plan_is_reviewed_by_somebody_else(folder: Path, at_own_desk: AtOwnDes
     ann, bob, cyd = map(at_own_desk, ("ann", "bob", "cyd"))
     assert ann.post("/plan/plan.toml/require", {"needed": "yes"}).status_code == 303
     digest = {"digest": Plan.load(folder / "plan.toml").digest}
-    early = wait(bob, bob.post("/plan/plan.toml/publish", digest | {"sure": "publish"}))
+    early = wait(bob, bob.post("/plan/plan.toml/make-public", digest | {"sure": "publish"}))
     assert "somebody else approves" in str(early["error"])
     assert bob.post("/plan/plan.toml/propose", digest).status_code == 303
     assert bob.post("/plan/plan.toml/approve", digest).status_code == 403
@@ -245,7 +360,7 @@ def test_a_plan_is_reviewed_by_somebody_else(folder: Path, at_own_desk: AtOwnDes
     assert cyd.post("/plan/plan.toml/approve", digest).status_code == 303
     assert ledger.approvals.plan(digest["digest"]).standing == "approved"
     assert cyd.post("/plan/plan.toml/draw", digest | {"sure": "release"}).status_code == 403
-    told = wait(bob, bob.post("/plan/plan.toml/publish", digest | {"sure": "publish"}))
+    told = wait(bob, bob.post("/plan/plan.toml/make-public", digest | {"sure": "publish"}))
     assert told["state"] == "done"
     assert [one.who for one in ledger.events() if one.kind == "mandates"] == ["bob"]
     (folder / "plan.toml").write_text(PLAN.replace("1.0", "1.5"))
@@ -260,7 +375,7 @@ def test_a_draft_for_a_data_file_shows_no_value(folder: Path) -> None:
     made = me.post("/plans", {"data": "people.csv", "name": "second"})
     assert made.headers["location"] == "/plan/second.toml"
     assert MARKER not in (folder / "second.toml").read_text()
-    assert "placeholder" in me.get("/plan/second.toml").text
+    assert "placeholder" in me.get("/plan/second.toml/categories").text
     assert me.post("/plans", {"data": "people.csv", "name": "second"}).status_code == 422
 
 
@@ -286,9 +401,9 @@ def test_a_slow_page_shows_how_far_it_is(folder: Path, monkeypatch: pytest.Monke
         return examine(*words, **more)
 
     monkeypatch.setattr("congenial.desk.visit.PATIENCE", 0.2)
-    monkeypatch.setattr("congenial.desk.price_screen.examine", slow)
+    monkeypatch.setattr("congenial.desk.screens.examine", slow)
     me = entered(folder)
-    place = "/plan/plan.toml/price?level=90"
+    place = "/plan/plan.toml/review?level=90"
     waiting = me.get(place).text
     assert 'value="50"' in waiting
     assert "Running: working out &#39;people&#39;" in waiting
@@ -300,9 +415,9 @@ def test_a_slow_page_shows_how_far_it_is(folder: Path, monkeypatch: pytest.Monke
     assert len(asked) == 1
     go.set()
     monkeypatch.setattr("congenial.desk.visit.PATIENCE", 10.0)
-    assert "What the plan costs" in me.get(place).text
+    assert "What is promised" in me.get(place).text
     assert len(asked) == 1
-    assert "What the plan costs" in me.get(place).text  # once more, and worked out again
+    assert "What is promised" in me.get(place).text  # once more, and worked out again
     assert len(asked) == 2
 
 
@@ -365,20 +480,20 @@ budget.epsilon = 1
     (folder / "people.csv").write_text(rows)
     (folder / "counties.csv").write_text(f"county\n{MARKER}-A\nB\nC\n")
     sure = {"sure": "publish", "digest": me.digest()}
-    assert wait(me, me.post("/plan/plan.toml/publish", sure))["state"] == "done"
+    assert wait(me, me.post("/plan/plan.toml/make-public", sure))["state"] == "done"
     price = me.get("/plan/plan.toml/price?suppose=county+%3D+%27A%27").text
     assert "3 categories, which are listed in a file" in price
     assert MARKER not in price
 
 
-def test_values_are_where_the_data_page_says(folder: Path) -> None:
+def test_values_are_where_the_page_says(folder: Path) -> None:
     """In problems.csv, which only its owner may read; on no page."""
     people = folder / "people.csv"
     people.write_text(people.read_text().replace(",A,", f",{MARKER}-A,"))
     me = entered(folder)
     assert wait(me, me.post("/plan/plan.toml/data/check"))["state"] == "done"
-    page = me.get("/plan/plan.toml/data").text
-    assert "no value of the data. Both are in the folder" in page
+    page = me.get("/plan/plan.toml/categories").text
+    assert "Numbers and examples are in the private folder" in page
     assert MARKER not in page
     assert f"{MARKER}-A" in (folder / "data-check" / "problems.csv").read_text()
     assert (folder / "data-check" / "problems.csv").stat().st_mode & 0o077 == 0
@@ -389,7 +504,7 @@ def test_tables_that_the_program_chooses_are_priced(folder: Path) -> None:
     (folder / "plan.toml").write_text(chosen)
     page = entered(folder).get("/plan/plan.toml/price?of=sex&within=500&level=95")
     assert page.status_code == 200
-    assert "Least budget for that accuracy" in page.text
+    assert "</b> needs epsilon = " in page.text
     assert '<option value="county,sex"' in page.text
 
 

@@ -22,6 +22,7 @@ import pytest
 
 from congenial.desk.access import HEADERS, LARGEST_REQUEST, DeskSettings
 from congenial.desk.desk_app import SCREENS
+from congenial.desk.release_screens import REPORT_HEADERS
 from congenial.desk.visit import DeskPage
 from tests.desk.desks import (
     MARKER,
@@ -96,7 +97,8 @@ def test_forged_forms_do_nothing(folder: Path, screen: DeskPage) -> None:
 def test_every_answer_has_its_headers(folder: Path, screen: DeskPage) -> None:
     me = entered(folder)
     answer = me.get(place(screen)) if screen.method == "GET" else me.post(place(screen))
-    for name, value in HEADERS.items():
+    of_report = REPORT_HEADERS if "rehearsal" in screen.path else {}
+    for name, value in (HEADERS | of_report).items():
         assert answer.headers[name] == value
     assert "server" not in answer.headers
     assert MARKER not in answer.text
@@ -187,7 +189,7 @@ def test_a_slow_request_and_a_slow_page_end(folder: Path, monkeypatch: pytest.Mo
     go = threading.Event()
     monkeypatch.setattr("congenial.desk.visit.PATIENCE", 0.1)
     monkeypatch.setattr("congenial.desk.visit.SLOWEST_WORK", 0.3)
-    monkeypatch.setattr("congenial.desk.price_screen.examine", lambda *_: go.wait(10))
+    monkeypatch.setattr("congenial.desk.price_screen._check", lambda *_: go.wait(10))
     answers = [me.get("/plan/plan.toml/price").status_code for _ in range(5)]
     assert (answers[0], answers[-1]) == (200, 503)  # how far it is, and then an end
     go.set()
@@ -207,7 +209,7 @@ def test_an_unforeseen_error_says_only_its_type(
     def fail(*_: object) -> None:
         raise ValueError(MARKER)
 
-    monkeypatch.setattr("congenial.desk.screens.ledger_document", fail)
+    monkeypatch.setattr("congenial.desk.release_screens.ledger_document", fail)
     monkeypatch.setattr("congenial.desk.visit.open_ledger", lambda *_, **__: fail())
     answer = me.get("/plan/plan.toml/budget")
     assert (answer.status_code, answer.text) == (500, "Unexpected error: ValueError.\n")

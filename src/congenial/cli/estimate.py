@@ -15,7 +15,7 @@ from congenial.cli.output import Document, emit, say, working
 from congenial.data.advance import one_by_one
 from congenial.data.text_files import table_csv
 from congenial.errors import InferenceError
-from congenial.inference.estimates.answers import NOT_GROUPS, written_number
+from congenial.inference.estimates.answers import answer_tables
 from congenial.inference.estimates.cell_groups import has_parts
 from congenial.inference.estimates.combined_estimates import combined
 from congenial.inference.estimates.estimating import estimate as answer
@@ -137,25 +137,5 @@ def _write(found: Any, out: Path) -> None:
 
 
 def _show(document: Document) -> None:
-    rows = document["estimates"]
-    asked = dict.fromkeys(row["of"] for row in rows)
-    answers = [_answer(of, [row for row in rows if row["of"] == of]) for of in asked]
+    answers = answer_tables(document["estimates"])
     say("estimate.txt", **{"file": None} | document, answers=answers, most=_MOST_ROWS)
-
-
-def _answer(of: str, rows: list[Document]) -> Document:
-    names = [name for name in rows[0] if name not in NOT_GROUPS]
-    noted = any(row["note"] for row in rows)
-    columns = (*names, "value", "low", "high", "note")[: None if noted else -1]
-    return {
-        "of": of,
-        "columns": columns,
-        "rows": [[_text(row[column]) for column in columns] for row in rows],
-        "methods": dict.fromkeys(row["method"] for row in rows),
-    }
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "-"
-    return value if isinstance(value, str) else written_number(value)

@@ -12,23 +12,30 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from congenial.desk import plan_editor, plan_edits, price_screen, screens
+from congenial.desk import plan_editor, price_screen, release_screens, screens
 from congenial.desk.access import DeskSettings, Door
 from congenial.desk.visit import Desk, DeskPage
 
 SCREENS = (
     DeskPage("/", "GET", screens.show_overview),
     DeskPage("/plans", "POST", screens.make_plan),
-    DeskPage("/plan-keys", "GET", plan_edits.show_keys),
+    DeskPage("/plan-keys", "GET", plan_editor.show_keys),
     DeskPage("/job/{job}", "GET", screens.show_job),
-    DeskPage("/plan/{plan}", "GET", plan_editor.show_plan, "read"),
+    DeskPage("/plan/{plan}", "GET", plan_editor.show_first, "read"),
+    *(
+        DeskPage(f"/plan/{{plan}}/{name}", "GET", show, "read")
+        for name, show in plan_editor.SCREENS.items()
+    ),
     DeskPage("/plan/{plan}/check", "POST", plan_editor.check_plan, "read"),
-    DeskPage("/plan/{plan}/edit", "POST", plan_editor.edit_plan, "read"),
+    DeskPage("/plan/{plan}/edit", "POST", plan_editor.edit_plan, "propose"),
     DeskPage("/plan/{plan}/save", "POST", plan_editor.save_plan, "propose"),
-    DeskPage("/plan/{plan}/data", "GET", screens.show_data, "read"),
+    DeskPage("/plan/{plan}/undo", "POST", plan_editor.undo_plan, "propose"),
+    DeskPage("/plan/{plan}/fork", "POST", plan_editor.fork_plan, "propose"),
+    DeskPage("/plan/{plan}/values", "POST", plan_editor.look_at_values, "reserve"),
     DeskPage("/plan/{plan}/data/check", "POST", screens.check_records, "reserve"),
     DeskPage("/plan/{plan}/data/fix", "POST", screens.fix_plan, "propose"),
     DeskPage("/plan/{plan}/price", "GET", price_screen.show_price, "read"),
+    DeskPage("/plan/{plan}/price/move", "POST", price_screen.move, "read"),
     DeskPage("/plan/{plan}/review", "GET", screens.show_review, "read"),
     DeskPage("/plan/{plan}/audit", "POST", screens.audit_plan, "read"),
     DeskPage("/plan/{plan}/propose", "POST", screens.propose_plan, "propose"),
@@ -36,12 +43,17 @@ SCREENS = (
     DeskPage("/plan/{plan}/refuse", "POST", screens.review_plan("refuse"), "refuse"),
     DeskPage("/plan/{plan}/withdraw", "POST", screens.review_plan("withdraw"), "withdraw"),
     DeskPage("/plan/{plan}/require", "POST", screens.require_approval, "require"),
-    DeskPage("/plan/{plan}/release", "GET", screens.show_release, "read"),
-    DeskPage("/plan/{plan}/publish", "POST", screens.publish_figures, "mandates"),
-    DeskPage("/plan/{plan}/draw", "POST", screens.draw_release, "reserve"),
-    DeskPage("/plan/{plan}/budget", "GET", screens.show_budget, "read"),
-    DeskPage("/plan/{plan}/bundle/{release}", "GET", screens.show_bundle, "read"),
-    DeskPage("/plan/{plan}/bundle/{release}/{file}", "GET", screens.send_file, "read"),
+    DeskPage("/plan/{plan}/publish", "GET", release_screens.show_publish, "read"),
+    DeskPage("/plan/{plan}/preview", "POST", release_screens.preview_figures, "mandates"),
+    DeskPage("/plan/{plan}/make-public", "POST", release_screens.publish_figures, "mandates"),
+    DeskPage("/plan/{plan}/release", "GET", release_screens.show_release, "read"),
+    DeskPage("/plan/{plan}/rehearsal/{release}", "GET", release_screens.show_rehearsal, "read"),
+    DeskPage("/plan/{plan}/draw", "POST", release_screens.draw_release, "reserve"),
+    DeskPage("/plan/{plan}/read", "GET", release_screens.show_read, "read"),
+    DeskPage("/plan/{plan}/budget", "GET", release_screens.show_budget, "read"),
+    DeskPage("/plan/{plan}/bundle/{release}", "GET", release_screens.show_bundle, "read"),
+    DeskPage("/plan/{plan}/zip/{release}", "GET", release_screens.send_zip, "read"),
+    DeskPage("/plan/{plan}/bundle/{release}/{file}", "GET", release_screens.send_file, "read"),
 )
 
 

@@ -8,19 +8,18 @@ new text is read again: it must say what the tree says, or nothing is changed.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import cache, wraps
 from typing import Any, ParamSpec
 
 import tomlkit
-from starlette.responses import Response
 from tomlkit import TOMLDocument
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Comment, InlineTable, Item, Table, Whitespace
 
-from congenial.desk.visit import Visit, as_json
+from congenial.data.data_problems import quoted
 from congenial.errors import PlanError
 from congenial.publication.json_schema import plan_schema
 from congenial.publication.plan import Plan
@@ -68,12 +67,16 @@ def _edit(change: Callable[Asked, str]) -> Callable[Asked, str]:
 
 @_edit
 def set_key(text: str, section: str, entry: str, key: str, value: str) -> str:
-    """Set a key of a section, or of the release called `entry`.
+    """Set a key of a section, or of the release called `entry`; an empty value takes it out.
 
     The column that names the person leaves the schema and the tables of a draft.
     """
     names_person = (section, key) == ("data", "unit")
     document = _tree(_without_note(text, "# unit =") if names_person else text)
+    if not value.strip():
+        target = _release(document, entry) if section == "release" else _section(document, section)
+        target.pop(key, None)
+        return _text(document)
     item = _item(typed(section, key, value))
     if section == "release":
         _set(_release(document, entry), key, item)
@@ -129,6 +132,184 @@ def add_release(text: str, name: str, table: str, parameter: str, value: str) ->
     _extend(release, _tail(_innermost(releases[-1])))
     release.trivia.indent = "\n"
     releases.append(release)
+    return _text(document)
+
+
+PROMISES = ("epsilon", "rho", "mu", "delta")
+
+
+@_edit
+def set_promise(
+    text: str, section: str, entry: str, parameter: str, value: str, delta: str = ""
+) -> str:
+    """State the promise of a release, or the budget, by one parameter in place of another."""
+    if parameter not in PROMISES:
+        raise PlanError(f"no promise is stated by '{parameter}'.", remedy="Choose one of the list.")
+    document = _tree(text)
+    wanted = {parameter: value} | ({"delta": delta} if delta and parameter == "epsilon" else {})
+    values = {key: typed(section, key, written) for key, written in wanted.items()}
+    if section == "budget" and section not in document:
+        document = _put(document, section, parameter, _item(values[parameter]))
+    target = _release(document, entry) if section == "release" else _section(document, section)
+    for key in (*PROMISES, *(("accuracy", "find") if section == "release" else ())):
+        if key in target and key not in values:
+            del target[key]
+    for key, item in values.items():
+        _set(target, key, _item(item))
+    return _text(document)
+
+
+def tables_of(release: Mapping[str, Any]) -> list[list[str]]:
+    """The tables of a release, each the names of its columns; none where they are not listed."""
+    listed = release.get("tables")
+    listed = [release.get("table")] if listed is None else listed
+    if not isinstance(listed, list) or not all(isinstance(names, list) for names in listed):
+        return []
+    return [[str(name) for name in names] for names in listed]
+
+
+@_edit
+def toggle_axis(text: str, entry: str, at: str, name: str) -> str:
+    """Tick a column of one table of a release, or take the tick away."""
+    document = _tree(text)
+    release = _release(document, entry)
+    tables = tables_of(release)
+    if not at.isdigit() or int(at) >= len(tables):
+        raise _not_here()
+    table = tables[int(at)]
+    if name in table:
+        table.remove(name)
+    else:
+        table.append(name)
+    _list_tables(release, tables)
+    return _text(document)
+
+
+@_edit
+def set_tables(text: str, entry: str, tables: Sequence[Sequence[str]]) -> str:
+    """List the tables of a release."""
+    document = _tree(text)
+    _list_tables(_release(document, entry), tables)
+    return _text(document)
+
+
+@_edit
+def add_table(text: str, entry: str) -> str:
+    """One more table of a release: the total, until columns are ticked."""
+    tables = tables_of(_release(_tree(text), entry))
+    if [] in tables:
+        raise PlanError(
+            "there is a table without a column already, which is the total.",
+            remedy="Tick its columns first.",
+        )
+    changed: str = set_tables(text, entry, [*tables, []])
+    return changed
+
+
+@_edit
+def remove_table(text: str, entry: str, at: str) -> str:
+    """Take a table out of a release."""
+    tables = tables_of(_release(_tree(text), entry))
+    if not at.isdigit() or int(at) >= len(tables) or len(tables) == 1:
+        raise PlanError("a release needs a table.", remedy="Remove the release instead.")
+    changed: str = set_tables(text, entry, tables[: int(at)] + tables[int(at) + 1 :])
+    return changed
+
+
+def _list_tables(release: MutableMapping[str, Any], tables: Sequence[Sequence[str]]) -> None:
+    if len({frozenset(names) for names in tables}) < len(tables):
+        raise PlanError("two tables have the same columns.", remedy="Tick others.")
+    single = "tables" not in release and len(tables) == 1 and tables[0]
+    if single:
+        _set(release, "table", _item(list(tables[0])))
+        return
+    listed = _item([list(names) for names in tables])
+    if len(tables) > 2:
+        listed.multiline(multiline=True)
+    release.pop("table", None)
+    _set(release, "tables", listed)
+
+
+@_edit
+def toggle_by(text: str, label: str, name: str) -> str:
+    """Break an exact figure down by a column, or no longer."""
+    document = _tree(text)
+    figure = _table(_section(document, "publish").get(label))
+    key = "margin" if "margin" in figure else "by"
+    names = [str(one) for one in figure.get(key, [])]
+    names = [one for one in names if one != name] if name in names else [*names, name]
+    if names or key == "margin":
+        figure[key] = _item(names)
+    else:
+        figure.pop(key, None)
+    return _text(document)
+
+
+@_edit
+def set_sum(text: str, entry: str, column: str, low: str, high: str, step: str) -> str:
+    """Sum a number of each person, cut to public bounds, in place of counting people; or count
+    people again, where no column is named.
+    """
+    document = _tree(text)
+    release = _release(document, entry)
+    if not column:
+        for key in ("sum", "between", "step", "missing"):
+            release.pop(key, None)
+        return _text(document)
+    if not (low.strip() and high.strip()):
+        raise PlanError(
+            "a sum needs the lowest and the highest number that a person can have.",
+            remedy="Choose both from what is public, such as a tariff or a legal maximum.",
+        )
+    values: Values = {"sum": column, "between": [_bound(low), _bound(high)]}
+    if step.strip():
+        values["step"] = typed("release", "step", step)
+    tables = tables_of(release)
+    for key, value in values.items():
+        _set(release, key, _item(value))
+    if "table" in release and tables:
+        _list_tables(release, tables)
+    return _text(document)
+
+
+def _bound(written: str) -> int | Decimal:
+    sign, digits = ("-", written.strip()[1:]) if written.strip()[:1] == "-" else ("", written)
+    value: int | Decimal = _value({"type": "number"}, digits.strip())
+    return -value if sign else value
+
+
+BY_LOOKING = "chosen by looking at the data"
+
+
+@_edit
+def recode(text: str, column: str, value: str, to: str) -> str:
+    """Count a value of the data as a category (or, with an empty one, as missing); the line says
+    that it was chosen by looking at the data.
+    """
+    document = _tree(text)
+    entry = _section(document, "derive").get(column)
+    if entry is None:
+        entry = _inline({"recode": column})
+        recoded: Values = {}
+    else:
+        recoded = dict(_table(entry).get("to", {}))
+        if not isinstance(entry, InlineTable) or "recode" not in entry or "to_file" in entry:
+            raise _not_here()
+    recoded[value] = to
+    pairs = ", ".join(f"{quoted(old)} = {quoted(str(new))}" for old, new in recoded.items())
+    item = tomlkit.value(f"{{ recode = {quoted(str(entry['recode']))}, to = {{ {pairs} }} }}")
+    item.comment(BY_LOOKING)
+    return _text(_put(document, "derive", column, item))
+
+
+@_edit
+def set_column_by_looking(
+    text: str, column: str, kind: str, values: str, missing: str = "", other: str = ""
+) -> str:
+    """`set_column`, with a comment that the values were chosen by looking at the data."""
+    document = _tree(set_column(text, column, kind, values, missing, other))
+    entry = _section(document, "schema")[column]
+    (entry if isinstance(entry, InlineTable) else entry[kind]).comment(BY_LOOKING)
     return _text(document)
 
 
@@ -408,11 +589,6 @@ def _without_note(text: str, start: str) -> str:
 
 
 # ---- keys of a plan, from its JSON schema --------------------------------------------------------
-
-
-def show_keys(visit: Visit) -> Response:  # noqa: ARG001 - the same for everybody
-    """The keys of every section, for the page's own script."""
-    return as_json(plan_keys())
 
 
 @cache

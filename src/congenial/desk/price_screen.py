@@ -1,85 +1,110 @@
-"""What a plan would promise and cost, before any data are read: as planned, and with changes."""
+"""How accurate a plan's tables would be and what that costs, before any data are read: followed by
+a slider, for an accuracy that is asked for, and beside another way to plan it, on one scale.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from starlette.responses import Response
 
-from congenial.data.schema import Schema
-from congenial.desk.visit import NotHereError, Visit
-from congenial.errors import CongenialError
-from congenial.publication.check_document import examine
+from congenial.data.rational import fraction
+from congenial.desk.visit import NotHereError, Visit, as_json, sentence
+from congenial.errors import CongenialError, PlanError
+from congenial.kinds.kind import NamedSection
+from congenial.kinds.registry import of_section
+from congenial.privacy.numbers import number
+from congenial.publication import workflow
+from congenial.publication.check_document import accuracy_rows, budget_of, of_check
 from congenial.publication.plan import Plan
-from congenial.report.svg import error_bars
+from congenial.publication.workflow import PlanCheck
+from congenial.report.words import blocks
 
-SHOWN = 40  # rows of expected errors of one release
+PARAMETERS = ("epsilon", "rho", "mu")
+MOST_KEPT = 4  # checks of plans
 
 
 def show_price(visit: Visit) -> Response:
-    """The price of the plan; beside it the same without some figures, or another plan."""
-    want, problem = _want(visit), ""
-    suppose = [one.strip() for one in visit.query.getlist("suppose") if one.strip()]
-    without = [one for one in visit.query.getlist("without") if one in visit.plan.publish]
-    columns = []
+    """Margins of error of every table; beside them those without a figure, or of another plan."""
+    query = visit.query
+    without, beside = query.get("without", ""), query.get("beside", "")
+    suppose = [one.strip() for one in query.getlist("suppose") if one.strip()]
+    shown: dict[str, Any] = {"rows": [], "titles": [], "document": None, "sliders": [], "needs": []}
+    problem = ""
     try:
-        columns.append(
-            _column("As planned", visit.plan, examine(visit.plan, want, suppose, visit.tell))
-        )
+        checked = _check(visit, visit.plan)
+        document = of_check(checked, None, suppose, visit.tell)
+        columns = {"As planned": document}
+        if without in visit.plan.publish:
+            columns[f"Without {without}"] = _document(visit, _less(visit.plan, [without]))
+        if beside:
+            columns[f"Plan {beside}"] = _document(visit, _other(visit, beside))
+        shown |= {
+            "document": document,
+            "titles": list(columns),
+            "rows": _rows(list(columns.values())),
+            "budgets": [one["budget"] for one in columns.values()],
+            "sliders": [_slider(visit.plan, one.section) for one in checked.releases],
+            "needs": list(_needs(visit)),
+            "supposed": blocks("supposed.txt", check=document) if suppose else [],
+        }
+        visit.look("price")
     except CongenialError as error:
-        problem = str(error)
-    if without and not problem:
-        columns.append(_changed(visit, f"Without {', '.join(without)}", _less(visit.plan, without)))
-    beside = visit.query.get("beside", "")
-    if beside and not problem:
-        columns.append(_changed(visit, f"Plan {beside}", _other(visit, beside)))
+        problem = sentence(str(error))
     return visit.page(
         "price.html",
-        columns=columns,
+        step="price",
         problem=problem,
-        figures=list(visit.plan.publish),
+        figures=list(_figures(visit)),
         without=without,
+        beside=beside,
         suppose=" ".join(suppose),
         others=[one for one in visit.desk.workspace.plans() if one != visit.key],
-        beside=beside,
-        axes={one: shown_table(visit.plan.schema, one.split(",")) for one in _margins(visit.plan)},
-        asked=visit.query,
+        wishes=_wishes(visit),
+        asked=query,
+        margin_words=margin_words,
+        budget_words=budget_words,
+        **shown,
     )
 
 
-def _want(visit: Visit) -> str | None:
-    """The wished accuracy of the page's fields, in the words of `congenial check --want`."""
-    within = visit.query.get("within", "").strip()
-    if not within:
-        return None
-    of, level = visit.query.get("of", "total"), visit.query.get("level", "95")
-    names = [one for one in of.split(",") if one in _all_names(visit.plan)]
-    what = f"margin({', '.join(repr(one) for one in names)})" if names else "total"
-    return f"{what} within {within} at {level}%"
+def _figures(visit: Visit) -> Sequence[str]:
+    try:
+        return list(visit.plan.publish)
+    except CongenialError:
+        return ()
 
 
-def _all_names(plan: Plan) -> set[str]:
-    return {name for one in _margins(plan) for name in one.split(",")}
+def _check(visit: Visit, plan: Plan) -> PlanCheck:
+    """The check of a plan, worked out once while neither it nor its ledger changes."""
+    ledger = visit.ledger if plan is visit.plan else None
+    events = len(ledger.events()) if ledger is not None else 0
+    key = f"{plan.digest} {events} {plan.folder}"
+    kept = visit.desk.checks
+    if key not in kept or plan is not visit.plan:
+        while len(kept) >= MOST_KEPT:
+            kept.pop(next(iter(kept)), None)
+        kept[key] = workflow.check(plan, again=True, progress=visit.tell)
+    return kept[key]
 
 
-def _margins(plan: Plan) -> list[str]:
-    """Tables that a wish can be about: those the plan releases, and single columns of them."""
-    found: dict[str, None] = {}
-    for section in plan.release:
-        tables = getattr(section, "tables", None)
-        if not isinstance(tables, list):  # "auto" chooses sums of one table
-            tables = [getattr(section, "table", None) or []]
-        for names in tables:
-            found.update(dict.fromkeys([",".join(names), *names]) if names else {})
-    return list(found)
+def _document(visit: Visit, plan: Plan) -> dict[str, Any]:
+    """Another way to plan it; releases that were drawn from it are worked out, too."""
+    return of_check(workflow.check(plan, again=True, progress=visit.tell), None, (), visit.tell)
 
 
 def _less(plan: Plan, without: Sequence[str]) -> Plan:
     """The same plan with fewer figures; its ledger is as it was."""
     kept = {label: entry for label, entry in plan.publish.items() if label not in without}
+    return _with(plan, publish=kept)
+
+
+def _with(plan: Plan, **changed: Any) -> Plan:
     given = {one.alias or name: getattr(plan, name) for name, one in Plan.model_fields.items()}
-    return Plan(**given | {"publish": kept})
+    return Plan(**given | changed)
 
 
 def _other(visit: Visit, key: str) -> Plan:
@@ -89,54 +114,174 @@ def _other(visit: Visit, key: str) -> Plan:
     return Plan.load(path)
 
 
-def _changed(visit: Visit, title: str, plan: Plan) -> dict[str, Any]:
+def _rows(documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each table of any of the plans, with its margin of error in each: on one scale."""
+    margins: dict[tuple[str, str], list[dict[str, Any] | None]] = {}
+    for at, document in enumerate(documents):
+        for release in document["releases"]:
+            for row in release["accuracy"]:
+                key = (release["name"], row["what"])
+                margins.setdefault(key, [None] * len(documents))[at] = row
+    widest = max((_width(row) for rows in margins.values() for row in rows), default=0) or 1
+    return [
+        {"release": release, "what": what, "margins": rows, "widest": widest}
+        for (release, what), rows in margins.items()
+    ]
+
+
+def _width(row: dict[str, Any] | None) -> float:
+    """How far off a table may be: its margin of error, or a standard deviation without one."""
+    if row is None:
+        return 0.0
+    return float(row["standard_deviation"] if row["within"] is None else row["within"])
+
+
+# ---- the slider ----------------------------------------------------------------------------------
+
+
+def parameter_of(section: NamedSection) -> str:
+    """The parameter that states a release's promise; empty where there is none to slide."""
+    return next((one for one in PARAMETERS if getattr(section, one, None) is not None), "")
+
+
+def _slider(plan: Plan, section: NamedSection) -> dict[str, Any]:
+    """From a thousandth of the budget to all of it, in equal ratios."""
+    name, budget = parameter_of(section), plan.budget.budget()
+    value = getattr(section, name) if name else None
+    most = float(budget.cap)
+    if name and (name == "rho") != (budget.rho is not None):  # a budget in another unit
+        most = max(10 * float(value or 0), 1.0)
+    most = max(most, float(value or 0))
+    return {"name": section.name, "parameter": name, "value": _short(value), "most": most}
+
+
+def _short(value: Any) -> str:
+    return "" if value is None else f"{float(value):.6g}"
+
+
+def move(visit: Visit) -> Response:
+    """Margins of error and the budget with another value of a release's parameter; the plan stays
+    as it is.
+    """
     try:
-        return _column(title, plan, examine(plan, progress=visit.tell))
+        name, written = visit.form.get("release", ""), visit.form.get("value", "")
+        return as_json(_moved(visit, name, _amount(written)))
     except CongenialError as error:
-        return {"title": title, "problem": str(error), "releases": [], "document": None}
+        return as_json({"problem": sentence(str(error))})
 
 
-def _column(title: str, plan: Plan, document: dict[str, Any]) -> dict[str, Any]:
-    """One way to plan it: the document of `check`, and a picture of errors per release."""
-    releases = [one | {"rows": _rows(plan.schema, one)} for one in document["releases"]]
-    for one in releases:
-        bars = [(row["what"], row["error"]) for row in one["rows"]]
-        one["picture"] = error_bars(bars) if bars else ""
-        one.setdefault("figure_costs", [])
-    return {"title": title, "problem": "", "releases": releases, "document": document}
+def _amount(written: str) -> Fraction:
+    try:
+        value = fraction(written)
+    except (ValueError, TypeError, ArithmeticError, CongenialError):
+        value = Fraction(0)
+    if value <= 0:
+        raise PlanError(f"'{written}' is not a positive number.", remedy="Write it as 0.5.")
+    return value
 
 
-def shown_table(schema: Schema, names: Sequence[str]) -> str:
-    """A table in words: the labels of its columns, or their names where they have none."""
-    return " x ".join(schema.shown(name) for name in names) or "total"
+def _moved(visit: Visit, name: str, value: Fraction) -> dict[str, Any]:
+    """The check of the plan with one release worked out again, and nothing else."""
+    checked = _check(visit, visit.plan)
+    section = visit.plan.named(name)
+    parameter = parameter_of(section)
+    if not parameter:
+        raise PlanError(f"'{name}' has no parameter.", remedy="Change it in the text.")
+    changed = section.model_copy(update={parameter: value})
+    kind = of_section(section)
+    mine = kind.check(visit.plan, changed, checked.figures, None)
+    releases = [mine if one.section.name == name else one for one in checked.releases]
+    budget = budget_of(replace(checked, releases=releases))
+    rows = accuracy_rows(kind.examine(mine), checked.figures.known_total)
+    return {
+        "release": name,
+        "parameter": parameter,
+        "value": _short(value),
+        "promise": mine.guarantee.tradeoff.words,
+        "rows": [_moved_row(row) for row in rows],
+        "allowed": budget["allowed"],
+        "budget": budget_words(budget),
+    }
 
 
-def _rows(schema: Schema, release: dict[str, Any]) -> list[dict[str, Any]]:
-    """Expected errors of a release: what, how many sums, and how far off."""
-    tables, errors = release.get("tables", []), release["errors"]
-    if len(tables) == 1 and release["kind"] == "tables":  # `errors` has every kind of sum of it
-        tables = []
-    told = [_row(shown_table(schema, one["table"]), one["cells"], one) for one in tables]
-    told += [_row(_words(schema, one["what"]), one.get("sums"), one) for one in errors]
-    return told[:SHOWN]
+def budget_words(budget: dict[str, Any]) -> str:
+    """What a plan asks for and leaves, in a sentence."""
+    asked = f"The plan asks for {budget['asked']} of {budget['limit']}"
+    if not budget["allowed"]:
+        return f"{asked}: more than the budget allows."
+    return f"{asked}; left then: {budget['left']}."
 
 
-def _row(what: str, sums: int | None, row: Mapping[str, Any]) -> dict[str, Any]:
-    """One line: an error that is kept with some probability, or else a standard deviation."""
-    sums_words = "" if sums is None else f"{sums:,}"
-    if "within" in row:
-        level = f"{100 * row['level']:.0f} %"
-        return {"what": what, "sums": sums_words, "error": row["within"], "kept": level}
-    deviation = row["standard_deviation"] if "standard_deviation" in row else row["deviation"]
-    return {"what": what, "sums": sums_words, "error": deviation, "kept": "standard deviation"}
+def _moved_row(row: dict[str, Any]) -> dict[str, Any]:
+    return {"what": row["what"], "width": _width(row), "words": margin_words(row)}
 
 
-def _words(schema: Schema, what: str) -> str:
-    """What an error is of, as `check` writes it: a table, or the name of a statistic."""
-    names = [] if what == "total" else what.split(" x ")
-    known = all(name in _axes(schema) for name in names)
-    return shown_table(schema, names) if known else what
+def margin_words(row: dict[str, Any]) -> str:
+    """A margin of error in people and in per cent of a typical cell.
+
+    >>> margin_words({"within": 16.4, "share": 0.031, "standard_deviation": 9.9})
+    '±16 (3.1 %)'
+    """
+    if row["within"] is None:
+        return f"sd {row['standard_deviation']:.3g}"
+    if not row["within"]:
+        return "exact"
+    people = f"±{row['within']:,.0f}" if row["within"] >= 10 else f"±{row['within']:.2g}"
+    return people if row["share"] is None else f"{people} ({100 * row['share']:.2g} %)"
 
 
-def _axes(schema: Schema) -> set[str]:
-    return {name for one in schema.attributes for name in (one.name, *one.coarser)}
+# ---- an accuracy that is asked for ---------------------------------------------------------------
+
+
+def _needs(visit: Visit) -> list[dict[str, Any]]:
+    """What each release would need for the accuracy in the page's fields, and whether the budget
+    allows it.
+    """
+    want = _want(visit)
+    if want is None:
+        return []
+    found = []
+    result = workflow.check(visit.plan, want, progress=visit.tell)
+    for release in of_check(result, want, (), visit.tell)["releases"]:
+        for parameter, value in (release["wanted"] or {}).items():
+            need: dict[str, Any] = {"release": release["name"], "parameter": parameter}
+            if not value:
+                found.append(need | {"value": "", "words": "It is published exactly."})
+                continue
+            moved = _moved(visit, release["name"], fraction(value))
+            shown = number(value)  # rounded up
+            found.append(need | {"value": shown, "words": moved["budget"]} | {"of": moved})
+        if release.get("unanswered"):
+            found.append(
+                {"release": release["name"], "value": "", "words": sentence(release["unanswered"])}
+            )
+    return found
+
+
+def _want(visit: Visit) -> str | None:
+    """The wished accuracy of the page's fields, in the words of `congenial check --want`."""
+    within = visit.query.get("within", "").strip()
+    if not within:
+        return None
+    of, level = visit.query.get("of", "total"), visit.query.get("level", "90")
+    wishes = _wishes(visit)
+    names = [one for one in of.split(",") if of in wishes and one]
+    what = f"margin({', '.join(repr(one) for one in names)})" if names else "total"
+    return f"{what} within {within} at {level}%"
+
+
+def _wishes(visit: Visit) -> dict[str, str]:
+    """Tables that a wish can be about: those the plan releases, and single columns of them."""
+    found: dict[str, None] = {}
+    try:
+        plan = visit.plan
+        for section in plan.release:
+            tables = getattr(section, "tables", None)
+            if not isinstance(tables, list):  # "auto" chooses sums of one table
+                tables = [getattr(section, "table", None) or []]
+            for names in tables:
+                found.update(dict.fromkeys([",".join(names), *names]) if names else {})
+        shown = plan.schema.shown
+        return {one: " x ".join(shown(name) for name in one.split(",")) for one in found}
+    except CongenialError:
+        return {}

@@ -1,5 +1,4 @@
-"""The screens of the desk but for the plan's form and its price: the first page, a bundle, the
-figures and releases of a plan, the budget, the check of the records, the review.
+"""The first page of the desk, jobs, the check of the records, the review.
 
 What the records hold is confidential: how many rows, which values and which rows stand in a private
 folder on the desk's machine, and no page shows them.
@@ -13,28 +12,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from congenial.desk import plan_edits
 from congenial.desk.jobs import Tell, Work
 from congenial.desk.visit import NotHereError, Visit, address, as_json
-from congenial.desk.workspace import changed_lines, save, text_digest
+from congenial.desk.workspace import changed_lines, save
 from congenial.errors import CongenialError, LedgerError, PlanError
-from congenial.figures.figures import Figures
 from congenial.ledger.approvals import Word
-from congenial.ledger.budget import in_words
-from congenial.ledger.ledger_document import ledger_document, summary
-from congenial.publication import data_report, plan_ledger, table_audit, workflow
-from congenial.publication.bundle import DIGEST, INDEX, read, read_index
+from congenial.ledger.ledger_document import summary
+from congenial.publication import data_report, plan_ledger, table_audit
 from congenial.publication.check_document import examine, words
 from congenial.publication.draft import write_draft
-from congenial.publication.number_of_people import PEOPLE, figures_beside
 from congenial.publication.plan import DIGEST_OF, Plan
 from congenial.publication.plan_ledger import open_ledger, standing
-from congenial.publication.verification import verification_document
-from congenial.report.words import blocks, sections
+from congenial.report.words import sections
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def show_overview(visit: Visit) -> Response:
@@ -70,7 +64,7 @@ def make_plan(visit: Visit) -> Response:
     source = visit.desk.workspace.data_files().get(visit.form.get("data", ""))
     if source is None:
         raise NotHereError("there is no such data file here.", remedy="Choose one of the list.")
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise PlanError(
             "a plan's name is letters, digits, '-' and '_'.", remedy="Give another name."
         )
@@ -89,168 +83,10 @@ def show_job(visit: Visit) -> Response:
     return visit.page("job.html", job=job, now=job.document(), key=job.plan)
 
 
-# A report is ours, yet bundles travel: it runs nothing, and reaches nothing of the desk.
-REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
-
-
-def _folder(visit: Visit) -> Path:
-    """The folder of a release of the plan that has a bundle."""
-    name = str(visit.route["release"])
-    if not _NAME.fullmatch(name) or name not in {one.name for one in visit.plan.release}:
-        raise NotHereError("the plan has no such release.", remedy="Start at the plan.")
-    folder = visit.path.parent / "bundles" / name
-    inside = folder.resolve().is_relative_to(visit.desk.workspace.folder.resolve())
-    if not inside or not (folder / INDEX).is_file():
-        raise NotHereError(f"'{name}' has no bundle yet.", remedy="Release it first.")
-    return folder
-
-
-def _files(folder: Path) -> list[str]:
-    """The files that the bundle lists, and its index."""
-    listed = read_index(folder).get("files", {})
-    names = [one for one in listed if isinstance(one, str)] + [INDEX, DIGEST]
-    return [one for one in names if (folder / one).is_file() and not (folder / one).is_symlink()]
-
-
-def show_bundle(visit: Visit) -> Response:
-    """The bundle of one release."""
-    folder = _folder(visit)
-    verified: dict[str, Any] = {"holds": False, "checks": []}
-    in_short, problem = {}, ""
-    try:
-        verified = verification_document(folder, progress=visit.tell)
-        in_short = read(folder).guarantee.in_short
-    except CongenialError as error:
-        problem = str(error)
-    index = read_index(folder)
-    return visit.page(
-        "bundle.html",
-        name=folder.name,
-        in_short=in_short,
-        promise=str(index.get("promise", "")),
-        now=_now(visit, folder.name),
-        publishable=index.get("publishable") is True,
-        digest=(folder / DIGEST).read_text(encoding="utf-8").strip(),
-        verified=verified,
-        written=blocks("verify.txt", verification=verified) if verified["checks"] else [],
-        problem=problem,
-        files=[{"name": one, "size": (folder / one).stat().st_size} for one in _files(folder)],
-    )
-
-
-def _now(visit: Visit, name: str) -> str:
-    """What the release costs now that more may have been published."""
-    if visit.ledger is None:
-        return ""
-    budget = visit.ledger.budget
-    say = in_words if budget is None else budget.say
-    for one in visit.ledger.prices().releases:
-        if one.entry.name == name:
-            then, now = say(one.then), say(one.now)
-            if then == now:
-                return f"This release alone still promises {now}."
-            return f"This release alone promised {then}; with what was published since: {now}."
-    return ""
-
-
-def send_file(visit: Visit) -> Response:
-    """One file of a bundle; the report to read, the others to keep."""
-    folder = _folder(visit)
-    name = str(visit.route["file"])
-    if name not in _files(folder):
-        raise NotHereError("the bundle has no such file.", remedy="Start at the bundle.")
-    if name == "report.html" and visit.query.get("keep") != "yes":
-        headers = {"content-security-policy": REPORT_POLICY}
-        return FileResponse(folder / name, media_type="text/html", headers=headers)
-    return FileResponse(
-        folder / name, media_type="application/octet-stream", filename=f"{folder.name}-{name}"
-    )
-
-
-def show_release(visit: Visit) -> Response:
-    """What is published and drawn of the plan, and what comes next."""
-    plan, ledger = visit.plan, visit.ledger
-    known = Figures(plan.schema) if ledger is None else ledger.figures
-    new = [one for one in figures_beside(plan, known).told if one not in known.told]
-    apart = ledger is not None and bool(ledger.roles)  # a publisher may be somebody else
-    left = [one.label for one in new if apart or one != PEOPLE]
-    entries = {} if ledger is None else {one.name: one for one in ledger.entries() if one.counted}
-    stands = standing(plan, ledger)
-    return visit.page(
-        "release.html",
-        stands=stands,
-        ready=not stands.required or stands.standing == "approved",
-        figures=[one.label for one in plan.statements],
-        people=PEOPLE in (*new, *known.told),
-        left=left,
-        released=bool(entries),
-        releases=[
-            {
-                "name": one.name,
-                "entry": entries.get(one.name),
-                "bundle": _has_bundle(visit, one.name),
-            }
-            for one in plan.release
-        ],
-        may_publish=visit.may("mandates"),
-        may_release=visit.may("reserve"),
-        role=visit.role,
-    )
-
-
-def _has_bundle(visit: Visit, name: str) -> bool:
-    return (visit.path.parent / "bundles" / name / "release.json").is_file()
-
-
-def _confirmed(visit: Visit, word: str) -> None:
-    """Neither figures nor noise can be taken back: a tick in the form says that this is known."""
-    if visit.form.get("sure") != word:
-        raise PlanError("this cannot be taken back.", remedy="Tick the box that says so first.")
-    visit.refuse_stale()
-
-
-def publish_figures(visit: Visit) -> Response:
-    """Compute, record and write the exact figures."""
-    _confirmed(visit, "publish")
-    weaker = visit.form.get("weaker") == "yes"
-
-    def work(tell: Tell) -> None:
-        tell("reading the data")
-        workflow.publish(visit.plan, accept_weaker=weaker, progress=tell)
-
-    return start_job(
-        visit, "Publishing the exact figures", work, address("plan", visit.key, "release")
-    )
-
-
-def draw_release(visit: Visit) -> Response:
-    """Draw a release and write its bundle."""
-    _confirmed(visit, "release")
-    name = visit.plan.named(visit.form.get("name", "")).name
-
-    def work(tell: Tell) -> None:
-        tell("reading the data")
-        workflow.release(visit.plan, name, progress=tell)
-
-    return start_job(visit, f"Releasing '{name}'", work, address("plan", visit.key, "bundle", name))
-
-
 def start_job(visit: Visit, title: str, work: Work, then: str) -> Response:
     """Run work for the plan, and send the visitor to its progress."""
     job = visit.desk.jobs.start(title, visit.key, then, work)
     return visit.go("job", job.id)
-
-
-def show_budget(visit: Visit) -> Response:
-    """What is spent and left, release by release, and what has not ended."""
-    ledger = visit.ledger
-    return visit.page(
-        "budget.html",
-        limit=visit.plan.budget.budget().words,
-        ledger=blocks("ledger.txt", ledger=ledger_document(ledger)) if ledger else None,
-        place=visit.plan.ledger,
-        in_a_file=ledger is None or not ledger.where.startswith("postgresql"),
-    )
 
 
 # ---- the check of the records --------------------------------------------------------------------
@@ -265,22 +101,7 @@ WORDS = {
 }
 
 
-def show_data(visit: Visit) -> Response:
-    """What the last check found, in kinds of problems, and what can be done about it."""
-    return visit.page(
-        "data.html",
-        found=_found(visit),
-        source=visit.plan.data.source,
-        place=data_report.FOLDER,
-        may_check=visit.may("reserve"),
-        may_fix=visit.may("propose"),
-        note=data_report.SCHEMA_IS_PUBLIC,
-        opened=text_digest(visit.text),
-        added=visit.query.get("added") == "yes",
-    )
-
-
-def _found(visit: Visit) -> dict[str, Any] | None:
+def last_check(visit: Visit) -> dict[str, Any] | None:
     """The last check without its numbers and values; lines that quote a value are counted only."""
     try:
         path = visit.path.parent / data_report.FOLDER / "problems.json"
@@ -311,14 +132,12 @@ def _is_there(text: str, line: dict[str, Any]) -> bool:
 def fix_plan(visit: Visit) -> Response:
     """Add the lines that were suggested and quote no value to the plan."""
     text = visit.text
-    found = _found(visit) or {"lines": []}
+    found = last_check(visit) or {"lines": []}
     for one in found["lines"]:
         text = plan_edits.add_line(text, one["section"], one["line"])
     visit.parsed(text)
-    save(visit.path, text, visit.form.get("opened", ""))
-    answer = visit.go("plan", visit.key, "data")
-    answer.headers["location"] += "?added=yes"
-    return answer
+    save(visit.path, text, visit.form.get("opened", ""), "suggested fixes")
+    return visit.go("plan", visit.key, "categories")
 
 
 def check_records(visit: Visit) -> Response:
@@ -329,7 +148,7 @@ def check_records(visit: Visit) -> Response:
         tell("looking at the files")
         data_report.write(data_report.check_records(plan, EXAMPLES, progress=tell), folder)
 
-    return start_job(visit, "Checking the records", work, address("plan", visit.key, "data"))
+    return start_job(visit, "Checking the records", work, address("plan", visit.key, "categories"))
 
 
 # ---- review --------------------------------------------------------------------------------------
@@ -346,6 +165,7 @@ EFFORTS = {
 def show_review(visit: Visit) -> Response:
     """The plan as a reviewer sees it."""
     ledger = visit.ledger
+    visit.look("review")
     stands = plan_ledger.standing(visit.plan, ledger)
     before = None if ledger is None else ledger.approvals.last_approved(but=stands.digest)
     problem, check = "", []
@@ -356,6 +176,7 @@ def show_review(visit: Visit) -> Response:
     me = visit.name if ledger is None else ledger.who
     return visit.page(
         "review.html",
+        step="review",
         stands=stands,
         text=visit.text,
         files=visit.plan.file_digests,

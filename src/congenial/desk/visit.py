@@ -11,6 +11,7 @@ import getpass
 import json
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -28,6 +29,7 @@ from starlette.responses import (
     Response,
 )
 
+from congenial.desk import plan_edits
 from congenial.desk.access import (
     AT_ONCE,
     PATIENCE,
@@ -37,7 +39,8 @@ from congenial.desk.access import (
     Session,
 )
 from congenial.desk.jobs import Jobs, Tell
-from congenial.desk.workspace import PlanConflictError, Workspace
+from congenial.desk.plan_steps import PlanStep, drawn_of, next_step, plan_steps
+from congenial.desk.workspace import PlanConflictError, Workspace, history, text_digest
 from congenial.errors import CongenialError, LedgerError, PlanError
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.roles import Role, allowed, check_role, role_of
@@ -48,6 +51,8 @@ from congenial.report.render import environment
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+    from congenial.publication.workflow import PlanCheck
 
 
 @cache
@@ -97,6 +102,8 @@ class Desk:
     settings: DeskSettings
     jobs: Jobs = field(default_factory=Jobs)
     seats: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(AT_ONCE))
+    seen: set[tuple[str, str, str]] = field(default_factory=set)  # plan, its digest, step
+    checks: dict[str, PlanCheck] = field(default_factory=dict)  # of plans, by their digests
 
     @property
     def workspace(self) -> Workspace:
@@ -176,7 +183,60 @@ class Visit:
     def page(self, template: str, status: int = 200, **shown: Any) -> Response:
         """A page for this visitor."""
         about = {"csrf": self.session.csrf, "visitor": self.name, "key": self.route.get("plan")}
+        if self.route.get("plan") in self.desk.workspace.plans():
+            about |= self._about_plan(str(shown.get("step", "")))
         return HTMLResponse(render(template, **(about | shown)), status)
+
+    def _about_plan(self, here: str) -> dict[str, Any]:
+        """What every page of a plan shows around its content."""
+        steps, locked = self._steps
+        earlier = history(self.path)
+        return {
+            "steps": steps,
+            "after": next_step(steps, here),
+            "opened": self.opened,
+            "text": self.text,
+            "locked": locked,
+            "may_save": self.may_save and not locked,
+            "undoes": earlier[-1].why if earlier else "",
+            "view": f"{here}?{self.query}",
+        }
+
+    @cached_property
+    def _steps(self) -> tuple[list[PlanStep], list[str]]:
+        """The steps of the plan, and the releases that were drawn from it."""
+        plan, ledger = None, None
+        with suppress(CongenialError):
+            plan = self.plan
+            _ = plan.figures
+            ledger = self.ledger
+        values, seen = plan_edits.read(self.text), self.desk.seen
+        mine = frozenset(step for key, of, step in seen if (key, of) == (self.key, self.opened))
+        steps = plan_steps(values, self.path.parent, plan, ledger, mine)
+        return steps, [] if plan is None else drawn_of(plan, ledger)
+
+    @property
+    def next_step(self) -> str:
+        """The name of the first step that is not done; the last one where all are."""
+        step = next_step(self._steps[0])
+        return "read" if step is None else step.name
+
+    @property
+    def opened(self) -> str:
+        """The digest of the plan's text on the page."""
+        return text_digest(self.text)
+
+    @property
+    def may_save(self) -> bool:
+        """Whether the visitor may change the plan."""
+        try:
+            return self.may("propose")
+        except CongenialError:
+            return True  # a plan whose ledger cannot be read can still be changed
+
+    def look(self, step: str) -> None:
+        """Note that the step was looked at with the plan as it is."""
+        self.desk.seen.add((self.key, self.opened, step))
 
     def go(self, *parts: str) -> Response:
         """Send the visitor to another page of the plan."""
@@ -304,8 +364,11 @@ async def _form(request: Request) -> dict[str, str]:
             return {}
         fields = told.items() if isinstance(told, dict) else ()
         return {key: value for key, value in fields if isinstance(value, str)}
-    found = await request.form()
-    return {key: value for key, value in found.multi_items() if isinstance(value, str)}
+    found: dict[str, str] = {}  # several ticks of one name are listed
+    for key, value in (await request.form()).multi_items():
+        if isinstance(value, str):
+            found[key] = f"{found[key]}, {value}" if key in found and value else value
+    return found
 
 
 def as_json(document: Mapping[str, Any]) -> Response:

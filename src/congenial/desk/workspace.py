@@ -8,11 +8,13 @@ from __future__ import annotations
 import difflib
 import fcntl
 import hashlib
+import json
 import os
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from congenial.data.durable_files import write_whole
@@ -91,8 +93,9 @@ def changed_lines(old: str, new: str) -> list[str]:
     return list(lines)[2:]
 
 
-def save(path: Path, text: str, opened: str) -> None:
-    """Replace a plan's text, if it is still the one with the digest `opened`.
+def save(path: Path, text: str, opened: str, why: str = "text") -> None:
+    """Replace a plan's text, if it is still the one with the digest `opened`, and keep the text
+    before it, with what was done (`why`), in the plan's history.
 
     PlanConflictError if somebody else saved it in between; PlanError for invalid TOML.
     """
@@ -104,14 +107,67 @@ def save(path: Path, text: str, opened: str) -> None:
         ) from None
     try:
         with _locked(path.parent):
-            if text_digest(path.read_text(encoding="utf-8")) != opened:
+            before = path.read_text(encoding="utf-8")
+            if text_digest(before) != opened:
                 raise PlanConflictError(
                     f"'{path.name}' was changed by somebody else since you opened it.",
                     remedy="Compare both below, then save what should stay.",
                 )
+            if text == before:
+                return
             write_whole(path, text.encode(), mode=path.stat().st_mode & 0o777)
+            _write_history(path, [*history(path), EarlierText(_now(), why, before)])
     except OSError as reason:
         raise _unwritable(path, reason) from None
+
+
+# ---- history -------------------------------------------------------------------------------------
+
+
+MOST_EARLIER = 100  # texts of a plan that are kept
+
+
+@dataclass(frozen=True)
+class EarlierText:
+    """A plan's text as it was until `at`, when it was changed, and what changed it."""
+
+    at: str
+    why: str
+    text: str
+
+
+def history(path: Path) -> list[EarlierText]:
+    """Earlier texts of a plan, the oldest first; none where they cannot be read."""
+    try:
+        lines = _history_file(path).read_text(encoding="utf-8").splitlines()
+        return [EarlierText(**json.loads(line)) for line in lines]
+    except (OSError, ValueError, TypeError):
+        return []
+
+
+def undo(path: Path, opened: str, back: int = 1) -> None:
+    """Take back the last `back` changes of a plan; they leave its history.
+
+    PlanConflictError if the plan is not the one with the digest `opened`.
+    """
+    earlier = history(path)
+    if not 1 <= back <= len(earlier):
+        raise PlanError("there is no such earlier text of the plan.", remedy="Open the page again.")
+    save(path, earlier[-back].text, opened)
+    _write_history(path, earlier[:-back])
+
+
+def _history_file(path: Path) -> Path:
+    return path.with_name(f".{path.name}.history")
+
+
+def _write_history(path: Path, earlier: list[EarlierText]) -> None:
+    lines = "".join(f"{json.dumps(vars(one))}\n" for one in earlier[-MOST_EARLIER:])
+    write_whole(_history_file(path), lines.encode(), mode=0o600)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @contextmanager

@@ -97,7 +97,7 @@ def of_check(
         "shown_twice": _shown_twice(releases),
         "supposed": _supposed(result, suppose) if suppose else None,
         "already_released": list(result.made),
-        "budget": _budget(result),
+        "budget": budget_of(result),
     }
 
 
@@ -115,7 +115,7 @@ def _releases(result: PlanCheck, people: int | None, progress: Tell) -> Iterator
         progress(Advance(step, at / len(result.releases)))
         kind = of_section(checked.section)
         document = kind.examine(checked)
-        yield document | {"words": kind.words, "accuracy": list(_accuracy(document, people))}
+        yield document | {"words": kind.words, "accuracy": list(accuracy_rows(document, people))}
 
 
 def _given_figures(result: PlanCheck) -> bool:
@@ -124,7 +124,7 @@ def _given_figures(result: PlanCheck) -> bool:
     return not kinds or any(kind.given_figures for kind in kinds)
 
 
-def _accuracy(release: Document, people: int | None) -> Iterator[Document]:
+def accuracy_rows(release: Document, people: int | None) -> Iterator[Document]:
     """A row for each table or statistic: how far its noisiest cell may be off.
 
     `share`: the margin of error over the mean count of a cell, where the number of people is known;
@@ -210,7 +210,7 @@ def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
     }
 
 
-def _budget(result: PlanCheck) -> Document:
+def budget_of(result: PlanCheck) -> Document:
     """What is spent, what the plan still asks for, and what both leave, priced together."""
     from congenial.ledger.spent_and_left import right_in_100
     from congenial.privacy.composition import Loss, joint_loss

@@ -1,117 +1,138 @@
-// The desk's own script: checks a plan while it is typed, applies edits of the form, follows a job.
+// The desk's own script: forms answer in place, a plan's text is checked while it is typed, sliders
+// are followed, jobs too. Without it every form still works.
 "use strict";
 
-const csrf = document.querySelector('meta[name="csrf"]').content;
+const csrf = () => document.querySelector('meta[name="csrf"]').content;
+const FIELDS = "main a, main button, main input, main select, main summary, main textarea";
 
 async function ask(address, fields) {
   const answer = await fetch(address, {
     method: "POST",
-    headers: { "content-type": "application/json", "x-csrf-token": csrf },
+    headers: { "content-type": "application/json", "x-csrf-token": csrf() },
     body: JSON.stringify(fields),
   });
   if (!answer.ok) throw new Error(String(answer.status));
   return answer.json();
 }
 
-function startEditor(editor) {
-  const text = document.getElementById("text");
+// ---- forms that answer in place ------------------------------------------------------------------
+
+let latestForm = 0;
+
+async function sendForm(form, button) {
+  const fields = new URLSearchParams(new FormData(form, button));
+  const post = form.method === "post";
+  const address = new URL(form.getAttribute("action") || location.pathname, location.href);
+  if (!post) for (const [name, value] of fields) address.searchParams.set(name, value);
+  const mine = ++latestForm;
+  document.documentElement.classList.add("busy");
+  let answer, html;
+  try {
+    answer = await fetch(address, post ? { method: "POST", headers: { "x-csrf-token": csrf() }, body: fields } : {});
+    html = await answer.text();
+  } catch (error) {
+    say("The desk does not answer. Is it still running?");
+    return;
+  } finally {
+    document.documentElement.classList.remove("busy");
+  }
+  if (mine !== latestForm) return;
+  if (!(answer.headers.get("content-type") || "").startsWith("text/html")) return say(html);
+  show(html, answer.redirected || !post ? answer.url : "");
+}
+
+function say(words) {
+  const box = document.createElement("p");
+  box.className = "notice problem";
+  box.setAttribute("role", "alert");
+  box.textContent = words;
+  document.querySelector("main").prepend(box);
+}
+
+// Replace the page's content, and keep the place of whoever is in it.
+function show(html, address) {
+  const fresh = new DOMParser().parseFromString(html, "text/html");
+  const active = document.activeElement;
+  const at = [...document.querySelectorAll(FIELDS)].indexOf(active);
+  const same = (one) => one.tagName === active.tagName && one.name === active.name
+    && (one.ariaLabel || one.innerText) === (active.ariaLabel || active.innerText);
+  const tops = [...document.querySelectorAll("main, main section, main aside")].map((one) => one.scrollTop);
+  const unfolded = [...document.querySelectorAll("main details[open] > summary")].map((one) => one.textContent);
+  for (const part of ["nav", "main"]) {
+    const [old, made] = [document.querySelector(part), fresh.querySelector(part)];
+    if (old && made) old.replaceWith(made);
+  }
+  document.title = fresh.title;
+  if (address && address !== location.href) history.pushState(null, "", address);
+  for (const one of document.querySelectorAll("main details > summary")) {
+    if (unfolded.includes(one.textContent)) one.parentElement.open = true;
+  }
+  start();
+  [...document.querySelectorAll("main, main section, main aside")].forEach((one, place) => { one.scrollTop = tops[place] || 0; });
+  const wrong = document.querySelector("main .beside");
+  const fields = [...document.querySelectorAll(FIELDS)];
+  const next = wrong ? wrong.parentElement.querySelector("input:not([type=hidden]), select, button")
+    : fields.find(same) || fields[Math.max(0, Math.min(at, fields.length - 1))];
+  if (next && at >= 0) next.focus();
+}
+
+document.addEventListener("submit", (event) => {
+  if (event.target.matches("#toml")) leaving = true;
+  if (!event.target.matches("form[data-live]")) return;
+  event.preventDefault();
+  sendForm(event.target, event.submitter);
+});
+document.addEventListener("change", (event) => {
+  if (event.target.matches("[data-auto]")) event.target.form.requestSubmit();
+});
+window.addEventListener("popstate", () => location.reload());
+document.documentElement.classList.add("scripted");
+
+// ---- the plan's text -----------------------------------------------------------------------------
+
+let leaving = false;
+
+function startText(text) {
   const check = document.getElementById("check");
-  const form = document.getElementById("form");
   const unsaved = document.getElementById("unsaved");
-  const saved = text.defaultValue;  // the value may be one that the browser kept, or typed before this runs
+  const saved = text.defaultValue;  // the value may be one that the browser kept
   let timer = 0;
   let latest = 0;
-
-  function tell(state, words) {
-    check.className = "notice " + (state === "fine" ? "fine" : "problem");
-    check.textContent = words;
-  }
-
-  let shown = "";
-
-  // Replace the form if it changed, and keep the place of whoever is in it.
-  function showForm(html) {
-    if (html === shown) return;
-    shown = html;
-    const active = document.activeElement;
-    const inside = form.contains(active) ? [...form.querySelectorAll("input, button, select, summary")].indexOf(active) : -1;
-    form.innerHTML = html;
-    const fields = form.querySelectorAll("input, button, select, summary");
-    if (inside >= 0 && fields.length) fields[Math.min(inside, fields.length - 1)].focus();
-  }
-
-  function mark() {
-    if (unsaved) unsaved.hidden = text.value === saved;
-  }
-
-  async function send(address, fields) {
-    const mine = ++latest;
-    try {
-      const answer = await ask(address, fields);
-      return mine === latest ? answer : null;
-    } catch (error) {
-      tell("problem", "The desk does not answer. Is it still running?");
-      return null;
-    }
-  }
+  leaving = false;
 
   async function checkText() {
-    const answer = await send(editor.dataset.check, { text: text.value });
-    if (!answer) return;
-    tell(answer.state, answer.words);
-    showForm(answer.form);
-    mark();
-  }
-
-  // A refused edit is explained at the top of the page and beside the field that it came from.
-  async function edit(fields, place) {
-    const answer = await send(editor.dataset.edit, { text: text.value, ...fields });
-    if (!answer) return;
-    tell(answer.state, answer.words);
-    for (const earlier of form.querySelectorAll(".beside")) earlier.remove();
-    if (answer.text === null) {
-      const words = document.createElement("p");
-      words.className = "notice problem beside";
-      words.textContent = answer.words;
-      place.append(words);
-      return;
+    const mine = ++latest;
+    let answer;
+    try {
+      answer = await ask(check.dataset.address, { text: text.value });
+    } catch (error) {
+      answer = { state: "problem", words: "The desk does not answer. Is it still running?" };
     }
-    text.value = answer.text;
-    showForm(answer.form);
-    mark();
+    if (mine !== latest) return;
+    check.className = "notice " + (answer.state === "fine" ? "fine" : "problem");
+    check.textContent = answer.words;
   }
 
-  text.addEventListener("input", () => {
-    mark();
+  function changed() {
+    if (unsaved) unsaved.hidden = text.value === saved;
     clearTimeout(timer);
     timer = setTimeout(checkText, 300);
-  });
-  form.addEventListener("change", (event) => {
-    const field = event.target.closest("input[data-edit]");
-    if (field) edit({ ...field.dataset, value: field.value }, field.closest("label"));
-  });
-  form.addEventListener("click", (event) => {
-    const button = event.target.closest("button");
-    if (!button) return;
-    if (button.dataset.edit) {
-      edit({ ...button.dataset }, button.closest("li, .group"));
-    } else if ("do" in button.dataset) {
-      const group = button.closest("[data-edit]");
-      const fields = { ...group.dataset };
-      for (const field of group.querySelectorAll("[data-name]")) fields[field.dataset.name] = field.value;
-      edit(fields, group);
+  }
+  text.addEventListener("input", changed);
+  text.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "s") {
+      event.preventDefault();
+      text.form.requestSubmit();
     }
   });
-  window.addEventListener("beforeunload", (event) => {
-    if (text.value !== saved && !editor.dataset.leaving) event.preventDefault();
-  });
-  form.inert = false;  // from here on its buttons do something
-  if (text.value !== saved) {
-    mark();
-    checkText();
-  }
-  text.form.addEventListener("submit", () => { editor.dataset.leaving = "yes"; });
+  if (text.value !== saved) changed();
+  startKeys(text, document.getElementById("keys"));
 }
+
+window.addEventListener("beforeunload", (event) => {
+  const text = document.getElementById("text");
+  if (text && text.value !== text.defaultValue && !leaving) event.preventDefault();
+});
 
 // Keys of the section in which the text cursor stands, from the plan's JSON Schema.
 async function startKeys(text, box) {
@@ -150,6 +171,67 @@ async function startKeys(text, box) {
   if (document.activeElement === text) show();  // somebody types already
 }
 
+// ---- sliders -------------------------------------------------------------------------------------
+
+// A slider goes from a thousandth of the most to the most, in equal ratios; the desk works out what
+// each value means, and only the latest answer is shown.
+function startSlider(box) {
+  const range = box.querySelector("input[type=range]");
+  const field = box.querySelector("input[name=value]");
+  const most = Number(box.dataset.most);
+  const steps = Number(range.max);
+  const place = (value) => Math.round(steps * (1 + Math.log10(value / most) / 3));
+  const value = (at) => Number((most * 10 ** (3 * (at / steps - 1))).toPrecision(2));
+  let running = false;
+  let waiting = false;
+
+  async function move() {
+    if (running) { waiting = true; return; }
+    running = true;
+    do {
+      waiting = false;
+      try {
+        paint(await ask(box.dataset.move, { release: box.dataset.release, value: field.value }));
+      } catch (error) {
+        paint({ problem: "The desk does not answer. Is it still running?" });
+      }
+    } while (waiting);
+    running = false;
+  }
+
+  function paint(answer) {
+    const words = document.getElementById("moved");
+    words.className = "notice " + (answer.problem || !answer.allowed ? "problem" : "fine");
+    words.textContent = answer.problem || answer.budget;
+    if (answer.problem) return;
+    const rows = document.querySelectorAll("tr[data-what]");
+    const mine = [...rows].filter((row) => row.dataset.release === answer.release);
+    for (const row of mine) {
+      const now = answer.rows.find((one) => one.what === row.dataset.what);
+      const cell = row.querySelector('[data-at="0"]');
+      if (!now || !cell) continue;
+      cell.querySelector(".words").textContent = now.words;
+      cell.querySelector("meter").setAttribute("value", now.width);
+    }
+    const meters = [...document.querySelectorAll("tr[data-what] meter")];
+    const widest = Math.max(...meters.map((one) => Number(one.getAttribute("value"))));
+    for (const one of meters) if (widest > one.max) one.max = widest;
+    box.dataset.shown = field.value;
+  }
+
+  if (Number(field.value) > 0) range.value = place(Number(field.value));
+  range.setAttribute("aria-valuetext", field.value);
+  range.addEventListener("input", () => {
+    field.value = value(Number(range.value));
+    range.setAttribute("aria-valuetext", field.value);
+    move();
+  });
+  field.addEventListener("change", () => {
+    if (Number(field.value) > 0) range.value = place(Number(field.value));
+    move();
+  });
+}
+
 function followJob(job) {
   async function look() {
     let now;
@@ -181,10 +263,12 @@ function followJob(job) {
   if (job.dataset.state !== "failed") look();
 }
 
-const editor = document.getElementById("editor");
-if (editor) {
-  startEditor(editor);
-  startKeys(document.getElementById("text"), document.getElementById("keys"));
+function start() {
+  const text = document.getElementById("text");
+  if (text) startText(text);
+  document.querySelectorAll(".slider").forEach(startSlider);
+  const job = document.getElementById("job");
+  if (job) followJob(job);
 }
-const job = document.getElementById("job");
-if (job) followJob(job);
+
+start();

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,6 +113,30 @@ class EstimateTable:
         ]
         table = grid("Estimates", ("of", "for", "value", "low", "high", "method"), rows)
         return table + self.plot().svg
+
+
+def answer_tables(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One table for each question, for `report/words/estimate.txt`: from rows of `to_dicts`."""
+    asked = dict.fromkeys(row["of"] for row in rows)
+    return [_answer_table(of, [row for row in rows if row["of"] == of]) for of in asked]
+
+
+def _answer_table(of: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    names = [name for name in rows[0] if name not in NOT_GROUPS]
+    noted = any(row["note"] for row in rows)
+    columns = (*names, "value", "low", "high", "note")[: None if noted else -1]
+    return {
+        "of": of,
+        "columns": columns,
+        "rows": [[_text(row[column]) for column in columns] for row in rows],
+        "methods": dict.fromkeys(row["method"] for row in rows),
+    }
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else written_number(value)
 
 
 def written_number(value: float) -> str:
