@@ -310,7 +310,8 @@ def press_to(page: Page, name: str, most: int = 60) -> None:
         page.keyboard.press("Tab")
         found = page.evaluate(
             """() => { const at = document.activeElement; const style = getComputedStyle(at);
-            return [at === document.body ? "" : at.ariaLabel || at.innerText || at.labels?.[0]?.innerText || "",
+            const said = at.ariaLabel || at.innerText || at.labels?.[0]?.innerText || "";
+            return [at === document.body ? "" : said,
                     style.outlineStyle !== "none"]; }"""
         )
         if name in found[0]:

@@ -19,6 +19,8 @@ from congenial.desk.plan_steps import has_bundle, unpublished
 from congenial.desk.screens import NAME, start_job
 from congenial.desk.visit import NotHereError, Visit, address, sentence
 from congenial.errors import CongenialError, PlanError
+from congenial.inference.estimates.answers import answer_tables
+from congenial.inference.estimates.estimating import estimate
 from congenial.kinds.registry import of_section
 from congenial.ledger.budget import in_words
 from congenial.ledger.ledger import Ledger
@@ -242,9 +244,6 @@ def show_bundle(visit: Visit) -> Response:
 
 def _answer(release: Any, question: str) -> list[Any]:
     """What `congenial estimate` answers, in the same words."""
-    from congenial.inference.estimates.answers import answer_tables
-    from congenial.inference.estimates.estimating import estimate
-
     found = estimate([release], [question], 0.9)
     return blocks(
         "estimate.txt",
