@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, T
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
+from congenial.data.advance import Advance, one_by_one
 from congenial.data.rational import fraction
 from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, CongenialError, GuaranteeError
@@ -474,8 +475,6 @@ def unit_words(plan: Setting, noun: str = "person") -> str:
 
 def looked_into(looks: Mapping[str, Callable[[], Any]], files: Files) -> list[Check]:
     """A check for each look at a bundle, in order, telling how far they are."""
-    from congenial.data.advance import one_by_one
-
     listed = one_by_one(list(looks.items()), "computing the report again", files.progress)
     return [Check(what, bool(look())) for what, look in listed]
 
@@ -499,8 +498,6 @@ def refuse_other_rows(figures: Figures, data: Microdata, progress: Tell) -> None
 
 def tabulate(data: Microdata, names: Sequence[str], progress: Tell) -> Table:
     """Count, telling the curator how far it has come."""
-    from congenial.data.advance import Advance
-
     step = "counting the records"
     with data.source.watched(lambda share: progress(Advance(step, share))):
         return data.tabulate(names)

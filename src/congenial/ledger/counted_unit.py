@@ -21,6 +21,7 @@ from congenial.errors import LedgerError
 from congenial.figures.figures import Figures
 from congenial.pairs.adjacency import AddRemove, SemiAdjacent
 from congenial.pairs.pairs import Adjacency
+from congenial.pairs.several_rows import SeveralRows
 
 if TYPE_CHECKING:
     from congenial.ledger.state import LedgerState
@@ -92,7 +93,6 @@ class CountedUnit:
             return SemiAdjacent(figures)
         if self.kind == "add-remove":
             return AddRemove(figures.schema, self.max_rows)
-        from congenial.pairs.several_rows import SeveralRows
 
         return SeveralRows.given(figures, self.max_rows)
 
@@ -158,7 +158,5 @@ def refuse_change(state: LedgerState, new: CountedUnit) -> None:
 
 def _tells_rows(unit: CountedUnit, figures: Figures) -> bool:
     """Whether look-alikes have the same number of rows."""
-    from congenial.pairs.several_rows import SeveralRows
-
     pairs = unit.adjacency(figures)
     return isinstance(pairs, SeveralRows) and pairs.people_kept

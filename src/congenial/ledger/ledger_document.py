@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from congenial.ledger.budget import in_words
+from congenial.privacy.tradeoff import Tradeoff
+
 if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
     from congenial.ledger.repair import MalformedEvent
@@ -44,8 +47,6 @@ def summary(ledger: Ledger) -> Document:
 
 def entry_document(entry: Entry) -> Document:
     """One release."""
-    from congenial.privacy.tradeoff import Tradeoff
-
     law = getattr(entry.description, "only_law", entry.description)
     return {
         "id": entry.id,
@@ -93,8 +94,6 @@ def event_document(event: Event) -> Document:
 
 def _priced(ledger: Ledger) -> Document:
     """Releases with their own price when reserved and now, in the budget's unit, and the sums."""
-    from congenial.ledger.budget import in_words
-
     budget, prices = ledger.budget, ledger.prices()
     say = in_words if budget is None else budget.say
     of_release = {

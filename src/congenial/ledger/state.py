@@ -13,6 +13,7 @@ from congenial._version import __version__
 from congenial.data.schema import Schema
 from congenial.errors import CongenialError, FigureError, LedgerError
 from congenial.figures.figures import Figures, in_place
+from congenial.figures.unit_clash import refuse_unmet
 from congenial.ledger import approvals as approval
 from congenial.ledger.approvals import Approvals, written_text
 from congenial.ledger.budget import Budget
@@ -227,8 +228,6 @@ def check_figures(figures: Figures, unit: CountedUnit) -> None:
             remedy="Compute them from one dataset; a new population needs a new ledger.",
         )
     if unit.max_rows is not None:
-        from congenial.figures.unit_clash import refuse_unmet
-
         refuse_unmet(figures, unit.max_rows)
 
 

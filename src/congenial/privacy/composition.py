@@ -18,10 +18,13 @@ from typing import TYPE_CHECKING, get_args
 from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.pairs.adjacency import Supremum
+from congenial.pairs.difference_types import joint_norm
 from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, Adjacency
+from congenial.pairs.several_rows import SeveralRows, saved_together
 from congenial.privacy.conversions import pure_to_zcdp
 from congenial.privacy.description import HULLS, Description
 from congenial.privacy.descriptions import AnyDescription, RecordDescription
+from congenial.privacy.normaliser import Conditions
 from congenial.privacy.numbers import above
 from congenial.privacy.tradeoff import (
     Gaussian,
@@ -34,7 +37,6 @@ from congenial.privacy.tradeoff import (
 
 if TYPE_CHECKING:
     from congenial.pairs.difference_types import Measured
-    from congenial.privacy.normaliser import Conditions
 
 ZERO = Fraction(0)
 
@@ -171,8 +173,6 @@ def refuse_unpriced(description: AnyDescription, adjacency: Adjacency) -> None:
 def _joint_norm(adjacency: Adjacency, tables: Sequence[Measured], *, square: bool) -> Supremum:
     """The joint supremum of tables that count people or sum a number."""
     if any(number is not None for *_, number in tables):
-        from congenial.pairs.difference_types import joint_norm  # which few plans need
-
         return joint_norm(adjacency, tables, square=square)
     counts = [(names, weight) for names, weight, _ in tables]
     return (adjacency.joint_l2_squared if square else adjacency.joint_l1)(counts)
@@ -219,8 +219,6 @@ def _rows_and_units(
 
     Laws without a supremum that is linear in their weights (signs, other norms) are not compared.
     """
-    from congenial.pairs.several_rows import SeveralRows, saved_together
-
     assert isinstance(adjacency, SeveralRows)  # `_for_units` refuses all others
     laws = [
         [law for d in kind for law in d.laws if isinstance(law, Description)]
@@ -359,8 +357,6 @@ def _pure(tables: Sequence[Description], adjacency: Adjacency) -> Supremum | Non
 
 def conditions(description: Description, adjacency: Adjacency) -> Conditions:
     """What a release of counts was conditioned on, over the pairs of this adjacency."""
-    from congenial.privacy.normaliser import Conditions
-
     distance = int(adjacency.l1(description.table).value)
     replaced = adjacency.metric == "replace-one"
     return Conditions.of(description.support, description.table, distance, replaced)

@@ -20,6 +20,7 @@ from congenial.data.rational import fraction, written
 from congenial.data.schema import Schema
 from congenial.errors import BundleError, GuaranteeError, some_of
 from congenial.figures.figures import Figures
+from congenial.figures.limits import limits
 
 Family = Literal[
     "double_geometric",
@@ -219,8 +220,6 @@ class Description:
     @property
     def bounded(self) -> bool:
         """Whether the table can show some public bound."""
-        from congenial.figures.limits import limits
-
         known = limits(self.support, self.table)
         return known.boxed or known.sums > 0
 

@@ -38,6 +38,7 @@ from congenial.privacy.conversions import (
     zcdp_delta,
     zcdp_epsilon,
 )
+from congenial.privacy.gaussian_draw import lattice_delta, lattice_epsilon
 from congenial.privacy.numbers import (
     ULP,
     FloatArray,
@@ -392,14 +393,10 @@ class GaussianDraw(ZeroConcentrated):
 
     def delta(self, epsilon: Number) -> float:
         """`gaussian_draw.lattice_delta`."""
-        from congenial.privacy.gaussian_draw import lattice_delta  # needed by few plans
-
         return lattice_delta(self.rho, epsilon)
 
     def epsilon(self, delta: float) -> float:
         """`gaussian_draw.lattice_epsilon`."""
-        from congenial.privacy.gaussian_draw import lattice_epsilon  # needed by few plans
-
         return lattice_epsilon(self.rho, delta)
 
     def basis_at(self, delta: float) -> str:

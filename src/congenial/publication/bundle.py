@@ -24,6 +24,7 @@ from congenial._version import __version__
 from congenial.data.arguments import PATH, expect
 from congenial.data.durable_files import rename_synced, sync, write_synced
 from congenial.data.schema import Schema
+from congenial.data.text_files import indented
 from congenial.errors import BundleError, CongenialError
 from congenial.figures.figures import Figures, in_place
 from congenial.mechanisms.released import PartFile, ReadFrom, Released
@@ -359,8 +360,6 @@ def read_index(folder: Path) -> dict[str, Any]:
 
 def as_json(value: Any) -> bytes:
     """A document of a bundle, as written."""
-    from congenial.data.text_files import indented  # where something is written
-
     text = io.BytesIO()  # a nation's document is large: one copy of it
     for piece in indented(value, ensure_ascii=False):
         text.write(piece.encode())

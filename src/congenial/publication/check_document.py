@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from congenial.data.advance import Advance
 from congenial.errors import GuaranteeError
+from congenial.figures.statements import count
 from congenial.kinds.kind import Document, Tell
 from congenial.kinds.registry import of_section
+from congenial.ledger.reassessment import suppose
+from congenial.ledger.spent_and_left import right_in_100
+from congenial.pairs.adjacency import SemiAdjacent
+from congenial.privacy.composition import Loss, joint_loss
+from congenial.privacy.semantics import NEIGHBOURHOOD_WORDS, neighbourhood
 from congenial.publication import workflow
 from congenial.publication.number_of_people import PEOPLE
 from congenial.publication.plan import DIGEST_OF, Plan
@@ -55,8 +61,6 @@ def of_check(
     progress: Tell = lambda _: None,
 ) -> Document:
     """The result of a check as plain data."""
-    from congenial.privacy.semantics import NEIGHBOURHOOD_WORDS, neighbourhood
-
     plan, figures = result.plan, result.figures
     adjacency = plan.adjacency(figures)
     near = neighbourhood(adjacency)
@@ -103,8 +107,6 @@ def of_check(
 
 def words(document: Document, *, full: bool = False) -> list[Block]:
     """The check for people: what matters on one screen, or everything."""
-    from congenial.report.words import blocks
-
     return blocks("check_full.txt" if full else "check.txt", check=document)
 
 
@@ -176,18 +178,12 @@ def _shown_twice(releases: Sequence[Document]) -> list[Document]:
 
 def _apart(adjacency: Adjacency) -> int:
     """Records in which look-alikes may differ; 0 where the figures leave one database."""
-    from congenial.pairs.adjacency import SemiAdjacent
-
     single = isinstance(adjacency, SemiAdjacent) and adjacency.reach.single
     return 0 if single else adjacency.records
 
 
 def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
     """What the releases promise against someone who knows these counts too (semi-dp, section 7)."""
-    from congenial.figures.statements import count
-    from congenial.ledger.reassessment import suppose
-    from congenial.privacy.composition import joint_loss
-
     if result.plan.unit_kind == "add-remove":
         raise GuaranteeError(
             "--suppose: without [publish], people with several rows may be added or removed, so "
@@ -212,9 +208,6 @@ def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
 
 def budget_of(result: PlanCheck) -> Document:
     """What is spent, what the plan still asks for, and what both leave, priced together."""
-    from congenial.ledger.spent_and_left import right_in_100
-    from congenial.privacy.composition import Loss, joint_loss
-
     plan, ledger = result.plan, result.ledger
     budget = plan.budget.budget()
     before = () if ledger is None else tuple(e for e in ledger.entries() if e.counted)

@@ -18,8 +18,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from congenial.data.data_check import guessed_encoding
 from congenial.data.data_problems import quoted
 from congenial.data.durable_files import write_new
+from congenial.data.source import DELIMITERS, KINDS_OF_FILE, FileFormat, guarded
+from congenial.data.sql import DUCKDB
 from congenial.errors import DataError, PlanError, some_of
 
 Kind = Literal["text", "number", "whole number", "truth", "other", "id"]
@@ -160,8 +163,6 @@ def columns_of(source: Path) -> dict[str, Kind]:
 
     DataError where that row looks like a record.
     """
-    from congenial.data.source import KINDS_OF_FILE
-
     path = _first_file(source)
     kind = KINDS_OF_FILE.get(path.suffix.lower())
     if kind is None:
@@ -187,16 +188,12 @@ def _first_file(source: Path) -> Path:
 
 def encoding_of(source: Path) -> str | None:
     """What a CSV file is probably written in, where its beginning is not UTF-8; None otherwise."""
-    from congenial.data.source import KINDS_OF_FILE
-
     path = _first_file(source)
     if KINDS_OF_FILE.get(path.suffix.lower()) != "csv":
         return None
     try:
         _beginning(path, "utf-8-sig")
     except UnicodeDecodeError:
-        from congenial.data.data_check import guessed_encoding
-
         return guessed_encoding(path)
     return None
 
@@ -246,8 +243,6 @@ def _excel_columns(path: Path) -> dict[str, Kind]:
 
 
 def _csv_columns(path: Path) -> dict[str, Kind]:
-    from congenial.data.source import DELIMITERS
-
     try:
         text = _beginning(path, encoding_of(path) or "utf-8-sig").removeprefix("\ufeff")
         whole = text if len(text) < AHEAD else text[: text.rfind("\n") + 1] or text
@@ -321,8 +316,6 @@ def _levels(
 ) -> dict[str, list[str]]:
     """Levels that occur in the text columns, where there are few enough to be a code list."""
     from congenial.data.engines.duckdb_source import open_files
-    from congenial.data.source import FileFormat, guarded
-    from congenial.data.sql import DUCKDB
 
     texts = [name for name, kind in variables.items() if kind == "text"]
     if not texts:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from congenial.data.source import POSTGRES_SCHEMES
+from congenial.data.source import POSTGRES_SCHEMES, refuse_unconfirmed
 from congenial.errors import BundleError, LedgerError
 from congenial.figures.figures import Figures
 from congenial.ledger.approvals import PlanStanding, Word
@@ -43,8 +43,6 @@ def open_ledger(plan: Plan, create: bool, timeout: float = 10.0) -> Ledger | Non
     Refused where it is missing though figures beside the plan were recorded in one.
     """
     if plan.ledger.startswith(POSTGRES_SCHEMES):
-        from congenial.data.source import refuse_unconfirmed
-
         refuse_unconfirmed(plan.ledger)
     if not Ledger.exists(plan.ledger, timeout):
         refuse_fresh_start(plan)

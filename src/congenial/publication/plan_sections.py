@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from congenial.data.derive import DatePart, Joined, NumberWritten, Recoded, Tidied
 from congenial.data.source import FileFormat
 from congenial.errors import DataError, PlanError
 from congenial.figures.statements import (
@@ -266,8 +267,6 @@ class DeriveEntry(Section):
 
     def derivation(self, name: str, folder: Path, schema: Schema) -> Derivation:
         """The derived column called `name`; a file of recodings is relative to `folder`."""
-        from congenial.data.derive import DatePart, Joined, NumberWritten, Recoded, Tidied
-
         for part in ("year", "month", "age"):
             column = getattr(self, part)
             if column is not None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from congenial.data.arguments import PATH, expect
 from congenial.data.durable_files import write_new
 from congenial.errors import BundleError
+from congenial.publication.bundle import INDEX, read_bytes, read_index
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -80,8 +81,6 @@ def needs_passphrase(path: Path) -> bool:
 
 def sign(folder: str | Path, key: Ed25519PrivateKey) -> Path:
     """Write the signature of a bundle into its folder; another one is never overwritten."""
-    from congenial.publication.bundle import INDEX, read_bytes, read_index
-
     folder = Path(folder)
     read_index(folder)
     target = folder / SIGNATURE
@@ -212,8 +211,6 @@ def _texts(content: bytes, many: int) -> tuple[list[bytes], bytes]:
 
 
 def _content(path: Path) -> bytes:
-    from congenial.publication.bundle import read_bytes
-
     try:
         return read_bytes(path, LARGEST_KEY)
     except BundleError:

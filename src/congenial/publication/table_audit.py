@@ -13,10 +13,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from congenial.audit.black_box import black_box
 from congenial.data.advance import Advance
 from congenial.data.durable_files import write_whole
 from congenial.errors import BundleError, CongenialError, PlanError, some_of
 from congenial.kinds.kind import Document, Tell
+from congenial.mechanisms.tables_release import TablesRelease
+from congenial.publication import bundle
+from congenial.publication.workflow import check
+from congenial.report import pictures
+from congenial.report.pictures import BLUE, INK, altair, chart_of, styled
+from congenial.sampling.randomness import SeededRandomness, SystemRandomness
 
 if TYPE_CHECKING:
     from congenial.mechanisms.mechanism import Mechanism
@@ -62,9 +69,6 @@ def attack_bundle(
 def _attack(
     targets: list[Target], effort: AuditEffort, names: Sequence[str], progress: Tell
 ) -> list[Document]:
-    from congenial.audit.black_box import black_box
-    from congenial.sampling.randomness import SeededRandomness, SystemRandomness
-
     audits: list[Document] = []
     for name, mechanism, promised in _named(targets, names):
         seed = effort.seed
@@ -102,8 +106,6 @@ def attacked(plan: Plan) -> list[str]:
 
 
 def _of_plan(plan: Plan) -> list[Target]:
-    from congenial.publication.workflow import check
-
     tables = attacked(plan)
     if not tables:
         raise CongenialError(
@@ -116,9 +118,6 @@ def _of_plan(plan: Plan) -> list[Target]:
 
 
 def _of_bundle(folder: Path) -> list[Target]:
-    from congenial.mechanisms.tables_release import TablesRelease
-    from congenial.publication import bundle
-
     release = bundle.read(folder)
     if not isinstance(release, TablesRelease) or len(release.drawn) > 1:
         raise CongenialError(
@@ -147,8 +146,6 @@ def write_audit(one: Document, folder: Path) -> Path:
 
 def write_with_picture(one: Document, folder: Path) -> list[Path]:
     """The result as JSON, and the trade-off curve as pictures where these can be drawn."""
-    from congenial.report import pictures
-
     written = [write_audit(one, folder)]
     if pictures.available() and one["curve"]["rows"]:
         drawn = _trade_off_chart(one)
@@ -161,8 +158,6 @@ def write_with_picture(one: Document, folder: Path) -> list[Path]:
 
 def _trade_off_chart(one: Document) -> Any:
     """The measured trade-off function with its band, over the promised one."""
-    from congenial.report.pictures import BLUE, INK, altair, chart_of, styled
-
     alt = altair()
     keys = ("alpha", "promised", "measured", "low", "high")
     rows = [dict(zip(keys, row, strict=True)) for row in one["curve"]["rows"]]

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from congenial.data.advance import Advance
 from congenial.data.durable_files import write_whole
 from congenial.data.predicate import parse
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
+from congenial.data.text_files import indented
 from congenial.errors import BudgetError, FigureError, PlanError, StructureError, located, some_of
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
@@ -29,6 +31,7 @@ from congenial.ledger.ledger import Ledger
 from congenial.ledger.refusals import WHOLE_DATASET, uncountable
 from congenial.ledger.roles import allowed
 from congenial.ledger.spent_and_left import Repricing
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.composition import Loss, joint_loss
 from congenial.publication import bundle
 from congenial.publication.number_of_people import PEOPLE, figures_beside
@@ -175,8 +178,6 @@ def check(
 
     What was drawn already is named and not worked out, unless `again`.
     """
-    from congenial.data.advance import Advance
-
     ledger = open_ledger(plan, create=False)
     figures = exact_figures(plan, ledger)
     published = bool(figures.told) and figures.values is not None
@@ -325,7 +326,6 @@ def _released_bases(plan: Plan) -> set[str]:
 
 def _write_published(figures: Figures, folder: Path, recorded: dict[str, str]) -> None:
     """Plain files, replaced one by one; the ledger already has the record."""
-    from congenial.data.text_files import indented
     from congenial.publication.bundle_texts import published_csv
 
     told = recorded | {"schema": figures.schema.to_dict()} | figures.to_dict()
@@ -434,7 +434,6 @@ def _refuse_price(
     read, or with the number of people; the ledger asks again when it draws.
     """
     from congenial.mechanisms.measured_tables import MeasuredTables
-    from congenial.pairs.pairs import Adjacency
 
     if not isinstance(mechanism, MeasuredTables):
         return

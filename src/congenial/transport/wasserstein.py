@@ -39,6 +39,7 @@ from congenial.transport.line import (
     subtracted,
     w_infinity,
 )
+from congenial.transport.several import in_several_dimensions
 
 
 def distance(
@@ -73,8 +74,6 @@ def distance(
             remedy="Compare distributions of the same statistic.",
         )
     if law_dimension(a) > 1 or norm == "hamming":
-        from congenial.transport.several import in_several_dimensions
-
         return in_several_dimensions(a, b, share, norm)
     if share == 0 and (isinstance(a, StatedLogDiscrete) or isinstance(b, StatedLogDiscrete)):
         return _on_log_scale(a, b, norm)

@@ -20,7 +20,8 @@ from congenial.data.vector_statistics import Records, Statistic, Statistics
 from congenial.mechanisms.distribution import expected_value
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.mechanisms.distribution.fit import FittedLaws, fit_pairs, numpy_generator
-from congenial.mechanisms.distribution.target import classical_mu
+from congenial.mechanisms.distribution.optimum import optimum_noise
+from congenial.mechanisms.distribution.target import Target, classical_mu
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.properties import Property, share
@@ -121,9 +122,6 @@ PAPER: dict[str, Callable[[DistributionPairs, float, float], VectorNoise]] = {
 
 def optimum(pairs: DistributionPairs, epsilon: float, delta: float) -> VectorNoise:
     """The least noise, with the exact constant; none where the laws' own spread suffices."""
-    from congenial.mechanisms.distribution.optimum import optimum_noise
-    from congenial.mechanisms.distribution.target import Target
-
     return optimum_noise(pairs, Target(epsilon, delta).kappa * (1 - 2.0**-32))
 
 
