@@ -254,6 +254,20 @@ def test_figures_about_the_number_are_refused():
 
 
 REFUSED = {
+    "a class without bounds": (
+        ("between = [0, 5000]", "between_by = { sex = { f = [0, 500] } }"), "no bounds for 'm'"),
+    "a class that is not there": (
+        ("between = [0, 5000]", "between_by = { sex = { f = [0, 500], m = [0, 90], x = [0, 90] } }"),
+        "no category 'x'"),
+    "a table shows the classes": (
+        ("between = [0, 5000]", "between_by = { sex = { f = [0, 500], m = [0, 90] } }"),
+        "Leave 'sex' out"),
+    "bounds twice": (
+        ("step = 10", "step = 10\nbetween_by = { sex = { f = [0, 500], m = [0, 90] } }"),
+        "in place of between"),
+    "a class without 0": (
+        ("between = [0, 5000]", "between_by = { sex = { f = [100, 500], m = [0, 90] } }"),
+        "do not include 0"),
     "a text": (('sum = "cost"', "sum = 7"), "sum"),
     "no bounds": (("between = [0, 5000]", ""), "between"),
     "wrong order": (("between = [0, 5000]", "between = [5000, 0]"), "wrong order"),
@@ -469,3 +483,47 @@ def test_stays_of_patients_are_summed_row_by_row(tmp_path):
     other.mkdir()
     path = with_patients(hospital(other, *ROWS), 4)
     assert "more than 3 rows" in refused(path, "publish", code=3)
+
+
+def test_bounds_by_class_are_far_better_for_small_classes(tmp_path):
+    """A made-up register with a Pareto tail: sums of small firms beside one bound for all."""
+    sizes, rng = {"small": 10**5, "large": 10**7}, np.random.default_rng(4)
+    rows = [
+        f"{WARDS[at % 3]},{size},{min(top, top / 40 * (1 + rng.pareto(1.2))):.0f}"
+        for at, (size, top) in enumerate(list(sizes.items())[at % 7 == 0] for at in range(700))
+    ]
+    (tmp_path / "stays.csv").write_text("\n".join(["ward,size,cost", *rows]) + "\n")
+    bounds = "between_by = { size = { small = [0, 1e5], large = [0, 1e7] } }"
+    changes = (
+        ("[schema]", '[schema]\nsize = { levels = ["small", "large"] }'),
+        ('sex = { levels = ["f", "m"] }\n', ""),
+        ('"Admissions" = { total = true, by = ["ward"] }', '"Firms" = { total = true }'),
+        ('tables = [["ward", "sex"], ["ward"], []]', 'tables = [["ward"], []]'),
+        ("step = 10", "step = 1000"),
+    )
+    path = write_plan(tmp_path, PLAN, *changes, ("between = [0, 5000]", bounds))
+    assert "sums of cost by size" in run("check", path)
+    run("publish", path)
+    run("release", path)
+    bundle = tmp_path / "bundles" / "cost"
+    assert "All checks passed" in run("verify", bundle)
+    release = congenial.read(bundle)
+    small = release.measure("cost (size = small)")
+    one = calibrate_tables(
+        Guarantee.zero_concentrated("1/2", under=release.guarantee.adjacency),
+        [["ward"], []],
+        measures=[Magnitude.of("cost", [0, 10**7], 1000)],
+    )
+    wide = one.made_up().deviation("ward = 'surgery'")
+    assert wide > 5 * small.deviation("ward = 'surgery'")
+    assert release.deviation("") < wide * 100
+    true = dict.fromkeys(WARDS, 0.0)
+    for row in rows:
+        true[row.split(",")[0]] += float(row.split(",")[2])
+    for found in asked(bundle, "sum(cost) by ward"):
+        assert abs(found["value"] - true[found["ward"]]) < 6 * found["sd"]
+    assert asked(bundle, "mean(cost)")[0]["value"] > 0
+    of_small = asked(bundle, 'sum("cost (size = small)") by ward')
+    assert of_small[0]["value"] == pytest.approx(small.to_pandas("ward")["estimate"][0], rel=1e-5)
+    assert "no number of people of the class" in refused(
+        bundle, "estimate", 2, ("--of", 'mean("cost (size = small)")'))  # fmt: skip

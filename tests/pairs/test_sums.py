@@ -214,6 +214,63 @@ def test_counts_and_two_numbers_are_one_supremum(statements, a):
     assert truth <= value
 
 
+BY_CLASS = Schema.from_dict({"x": {"levels": ["a", "b"]}, "size": {"levels": ["s", "l"]}})
+CLASSES = {"s": (0, 1), "l": (-2, 3)}  # the numbers that firms of a size may have
+
+
+def classes_moved(statements, weights, square):
+    """The largest weighted loss of sums by x and in all, of each class, over pairs of databases of
+    three firms of either size, and its price; the price of the worst class alone.
+    """
+    kinds = [(x, "sl".index(size), v) for x in (0, 1) for size, vs in CLASSES.items() for v in vs]
+    firms = np.array(list(product(range(len(kinds)), repeat=3)))
+    cell, size, value = np.array(kinds)[firms].transpose(2, 0, 1)
+    counts = np.stack([((cell == x) & (size == k)).sum(1) for x in (0, 1) for k in (0, 1)], 1)
+    told, which = np.unique(counts, axis=0, return_inverse=True)
+    sums = [
+        np.stack([np.where((cell == x) & (size == k), value, 0).sum(1) for x in (0, 1)], 1)
+        for k in (0, 1)
+    ]
+    tables = [one for k in (0, 1) for one in (sums[k], sums[k].sum(1, keepdims=True))]
+    published = [
+        publish(Table(BY_CLASS, ("x", "size"), one.reshape(2, 2)), *statements) for one in told
+    ]
+    public = publish(Table(BY_CLASS, ("x", "size"), np.array([[1, 1], [1, 0]])), *statements)
+    inside = np.array([one == public for one in published])[which.reshape(-1)]
+    pairs, truth = SemiAdjacent(public), 0
+    for i in np.flatnonzero(inside & (np.diff(firms, axis=1) >= 0).all(axis=1)):
+        near = inside & ((firms != firms[i]).sum(axis=1) <= pairs.records)
+        moved = [np.abs(one[near] - one[i]) ** (2 if square else 1) for one in tables]
+        truth = max(truth, int((weights @ np.stack([one.sum(1) for one in moved])).max()))
+    measured = [
+        (names, Fraction(int(w)), Magnitude.of("v", list(ends), within=("size", level)))
+        for (level, ends), names, w in (
+            (*of, w) for of, w in zip(product(CLASSES.items(), (("x",), ())), weights, strict=True)
+        )
+    ]
+    apart = [joint_norm(pairs, one, square=square).value for one in (measured[:2], measured[2:])]
+    return truth, joint_norm(pairs, measured, square=square).value, max(apart)
+
+
+@pytest.mark.parametrize("square", [True, False])
+@pytest.mark.parametrize(
+    "statements", [(total(),), (margin("x"),), (margin("size"),), (margin("x", "size"),)]
+)
+def test_bounds_by_class_against_whole_databases(statements, square):
+    """No pair of databases loses more than the price; the largest price of a class alone is too
+    small where a firm may change its class.
+    """
+    missed, attained = 0, 0
+    for weights in ([30, 0, 1, 0], [9, 1, 1, 1], [1, 2, 0, 5]):
+        truth, value, apart = classes_moved(statements, np.array(weights), square)
+        assert truth <= value
+        attained, missed = attained + (truth == value), missed + (apart < truth)
+    if statements == (margin("x"),):
+        assert missed
+    if statements == (total(),):
+        assert attained
+
+
 # ---- numbers worked out by hand ------------------------------------------------------------------
 
 

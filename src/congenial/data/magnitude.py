@@ -24,7 +24,8 @@ MOST_STEPS = 2**40  # from 0 to a bound: sums of 4 million people fit into 62 bi
 class Magnitude:
     """The number in `column`, cut to [`low`, `high`] and rounded to multiples of `step`.
 
-    `missing`: what a person without a number counts as; None: such data are refused.
+    `missing`: what a person without a number counts as; None: such data are refused. `within`: an
+    attribute and the level whose people are summed; all others count as 0 (bounds by class).
 
     >>> cost = Magnitude.of("cost", [0, 50_000], 10)
     >>> cost.lowest, cost.highest
@@ -38,9 +39,16 @@ class Magnitude:
     high: Number
     step: Number = 1
     missing: Number | None = None
+    within: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         check_name(self.column, "summed column")
+        if self.within is not None and not self.low <= 0 <= self.high:
+            raise SchemaError(
+                f"sum of {self.column!r}: bounds by class do not include 0, and people of other "
+                "classes count as 0.",
+                remedy="Start the bounds at 0, or give one pair of bounds for everybody.",
+            )
         if self.step <= 0:
             raise SchemaError(
                 f"sum of {self.column!r}: step = {written(self.step)} is not positive.",
@@ -80,7 +88,14 @@ class Magnitude:
             )
 
     @classmethod
-    def of(cls, column: str, between: Any, step: Any = 1, missing: Any = None) -> Magnitude:
+    def of(
+        cls,
+        column: str,
+        between: Any,
+        step: Any = 1,
+        missing: Any = None,
+        within: tuple[str, str] | None = None,
+    ) -> Magnitude:
         """The number with bounds and step as a plan writes them."""
         if not isinstance(between, list | tuple) or len(between) != 2:
             raise SchemaError(
@@ -89,7 +104,12 @@ class Magnitude:
             )
         low, high = (exact(end, "between") for end in between)
         absent = None if missing is None else exact(missing, "missing")
-        return cls(column, low, high, exact(step, "step"), absent)
+        return cls(column, low, high, exact(step, "step"), absent, within)
+
+    @property
+    def label(self) -> str:
+        """What a measure of it is called: the column, and the class if it is of one."""
+        return self.column if self.within is None else f"{self.column} ({' = '.join(self.within)})"
 
     @property
     def lowest(self) -> int:
@@ -109,10 +129,11 @@ class Magnitude:
     def words_of(self, whose: str) -> str:
         """The same of each row, where a person may have several."""
         between = f"{written(self.low)} to {written(self.high)}"
+        of_class = "" if self.within is None else f", where {' is '.join(self.within)},"
         absent = "" if self.missing is None else f"; without one it is {written(self.missing)}"
         return (
-            f"each {whose}'s {self.column} is cut to {between} and rounded to a multiple of "
-            f"{written(self.step)} before it is summed{absent}"
+            f"each {whose}'s {self.column}{of_class} is cut to {between} and rounded to a multiple "
+            f"of {written(self.step)} before it is summed{absent}"
         )
 
     @property
@@ -140,13 +161,19 @@ class Magnitude:
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         missing = {} if self.missing is None else {"missing": written(self.missing)}
+        within = {} if self.within is None else {"within": list(self.within)}
         between = [written(self.low), written(self.high)]
-        return {"column": self.column, "between": between, "step": written(self.step), **missing}
+        plain = {"column": self.column, "between": between, "step": written(self.step)}
+        return plain | missing | within
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Magnitude:
         """Inverse of `to_dict`."""
-        return cls.of(data["column"], data["between"], data["step"], data.get("missing"))
+        within = tuple(map(str, data["within"])) if "within" in data else None
+        if within is not None and len(within) != 2:
+            raise SchemaError("a class is not an attribute and a level.")
+        number = data["column"], data["between"], data["step"], data.get("missing")
+        return cls.of(*number, None if within is None else (within[0], within[1]))
 
 
 def _digits(values: Any) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -143,6 +144,12 @@ class Microdata:
 
         Raises DataError as `tabulate` does, and where a person has no number that can be summed.
         """
+        if magnitude.within is not None:
+            name, level = magnitude.within
+            everybody = replace(magnitude, within=None)
+            by_class = self.tabulate_sums([*names, name], everybody)
+            of_class = by_class.counts[..., self.schema.axis(name).levels.index(level)]
+            return SumsTable(self.schema, names, of_class)
         axes = self.schema.axes(names)
         shape = tuple(axis.size for axis in axes)
         self.check_unit()

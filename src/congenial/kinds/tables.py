@@ -107,19 +107,26 @@ class TablesSection(NamedSection):
     workers: int | None = Field(default=None, ge=1, le=1024)
     sum: str | dict[str, NumberSection] | None = None
     between: list[Any] | None = None
+    between_by: dict[str, dict[str, list[Any]]] | None = None
     step: Positive | None = None
     missing: Any = None
     counts: bool = False
 
     @model_validator(mode="after")
     def _one_number(self) -> TablesSection:
-        beside = {"between": self.between, "step": self.step, "missing": self.missing}
+        beside = {"between": self.between, "between_by": self.between_by, "step": self.step}
+        beside |= {"missing": self.missing}
         stated = [key for key, value in beside.items() if value is not None]
         if self.sum is None:
             for key in (*stated, *(["counts"] if self.counts else [])):
                 raise ValueError(f"{key} goes with sum, which names a column to sum")
             return self
-        if isinstance(self.sum, str) and self.between is None:
+        if self.between_by is not None and (self.between is not None or len(self.between_by) != 1):
+            raise ValueError(
+                "between_by names one attribute with bounds for each of its levels, in place of "
+                "between: { size = { small = [0, 1e5], large = [0, 1e7] } }"
+            )
+        if isinstance(self.sum, str) and self.between is None and self.between_by is None:
             raise ValueError(
                 "sum needs between = [lowest, highest]: public bounds that every person's number "
                 "is cut to, because they decide how much noise is needed"
@@ -150,7 +157,13 @@ class TablesSection(NamedSection):
             return ()
         if isinstance(self.sum, str):
             step = 1 if self.step is None else self.step
-            return (Magnitude.of(self.sum, self.between, step, self.missing),)
+            if self.between_by is None:
+                return (Magnitude.of(self.sum, self.between, step, self.missing),)
+            return tuple(
+                Magnitude.of(self.sum, bounds, step, self.missing, (attribute, level))
+                for attribute, levels in self.between_by.items()
+                for level, bounds in levels.items()
+            )
         return tuple(
             Magnitude.of(column, one.between, one.step, one.missing)
             for column, one in self.sum.items()
@@ -297,7 +310,7 @@ class TablesKind(Kind[TablesSection]):
 
     def summed(self, section: TablesSection) -> Sequence[str]:
         """The columns that `sum` names."""
-        return [number.column for number in section.numbers]
+        return list(dict.fromkeys(number.column for number in section.numbers))
 
     # ---- from the plan to a draw -------------------------------------------------------------
 
@@ -314,6 +327,7 @@ class TablesKind(Kind[TablesSection]):
         try:
             named = named_tables(plan.schema, section)
             _refuse_own_axis(plan, section, named, figures)
+            _refuse_classes(plan, section, named)
             asked = TablesProblem(adjacency, named, section.measures)
             found, aim = designed(section, asked), aim_words(section)
             if section.parts is not None:
@@ -529,6 +543,30 @@ def _refuse_own_axis(
                         f"made from '{column}', and that is summed: no price is proved.",
                         remedy=f"Leave out '{base}', or count people by it in another plan.",
                     )
+
+
+def _refuse_classes(plan: Setting, section: TablesSection, tables: Tables) -> None:
+    """Bounds by class are those of all levels of an attribute that no table of the release shows:
+    sums of each class are tables of their own.
+    """
+    if section.between_by is None:
+        return
+    for name, bounds in section.between_by.items():
+        axis, release = plan.schema.axis(name), f"release '{section.name}'"
+        missing = [level for level in axis.levels if level not in bounds]
+        unknown = [level for level in bounds if level not in axis.levels]
+        if missing or unknown:
+            wrong = f"no bounds for {missing[0]!r}" if missing else f"no category {unknown[0]!r}"
+            raise PlanError(
+                f"{release}: between_by has {wrong} of '{name}'.",
+                remedy=f"Give bounds for each of {', '.join(map(repr, axis.levels))}.",
+            )
+        if any(plan.schema.axis(one).base == axis.base for names in tables for one in names):
+            raise PlanError(
+                f"{release}: a table shows '{name}', and the bounds are by it.",
+                remedy=f"Leave '{name}' out of the tables: each of its classes has tables of its "
+                "own.",
+            )
 
 
 def _refuse_unkept(section: TablesSection, made: MeasuredTables) -> None:

@@ -98,17 +98,20 @@ def _summed(number: Magnitude, whose: str) -> Document:
         **number.to_dict(),
         "words": number.words_of(whose),
         "whose": whose,
+        "label": number.label,
         "largest": max(abs(float(number.low)), abs(float(number.high))),
     }
 
 
 def _title(one: TablesCheck) -> str:
     tables, measures = one.mechanism.description.tables, one.mechanism.description.measures
-    summed = [measure.of for measure in measures if measure.magnitude is not None]
+    numbers = [measure.magnitude for measure in measures if measure.magnitude is not None]
+    summed = list(dict.fromkeys(number.column for number in numbers))
     if summed:
         many = f"{len(tables)} tables" if len(tables) > 1 else f"table {_named(tables[0])}"
-        counts = "counts and " if len(measures) > len(summed) else ""
-        return f"{many}, {counts}sums of {' and '.join(summed)}"
+        counts = "counts and " if len(measures) > len(numbers) else ""
+        by = "" if numbers[0].within is None else f" by {numbers[0].within[0]}"
+        return f"{many}, {counts}sums of {' and '.join(summed)}{by}"
     if isinstance(one.mechanism, PartedTables):
         return f"{len(tables)} tables, in {len(one.mechanism.parts.labels):,} parts"
     if len(tables) > 1:

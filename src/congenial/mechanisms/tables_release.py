@@ -127,7 +127,8 @@ class TablesRelease(Released):
             one = TablesRelease(f"{self.name}: {told.of}", told, *common, drawn)
             end = measure_ends(self.description)[len(found)]
             vars(one)["file_end"] = end
-            if self.description.magnitude is None:
+            by_class = told.magnitude is not None and told.magnitude.within is not None
+            if self.description.magnitude is None and not by_class:
                 vars(one)["_counted"] = self
             found.append(one)
         return tuple(found)
@@ -432,7 +433,12 @@ class TablesRelease(Released):
         return Picture.of_intervals(f"{said(axes)}, {level:.4g} intervals", rows)
 
     def people(self, *names: str) -> Ints | None:
-        """How many people each cell of a table is of, where exact figures tell it of all cells."""
+        """How many people each cell of a table is of, where exact figures tell it of all cells; of
+        sums over one class none is told.
+        """
+        number = self.description.magnitude
+        if number is not None and number.within is not None:
+            return None
         ranges = table_ranges(self._figures, axis_names(names))
         return ranges.least if np.array_equal(ranges.least, ranges.most) else None
 

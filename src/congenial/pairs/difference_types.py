@@ -100,28 +100,25 @@ class NumberEnds:
     number's range where it sums one.
 
     One column that two tables cut at different bounds has all their ends; cut to different steps,
-    it is taken as two numbers, which is an upper bound. Numbers are divided by what those of a
+    it is taken as two numbers, which is an upper bound. Of bounds by class (`Magnitude.within`) a
+    record has one class, and is 0 in the sums of all others. Numbers are divided by what those of a
     table have in common (`units`), so that norms are small whole numbers.
     """
 
     def __init__(self, numbers: Sequence[Magnitude | None]) -> None:
-        grids = dict.fromkeys(
-            (number.column, number.step) for number in numbers if number is not None
-        )
+        grids = dict.fromkeys(_grid(number) for number in numbers if number is not None)
         choices = []
         for grid in grids:
-            same = [
-                number
-                for number in numbers
-                if number is not None and (number.column, number.step) == grid
-            ]
-            choices.append(
-                sorted({end for number in same for end in (number.lowest, number.highest)})
-            )
+            same = [number for number in numbers if number is not None and _grid(number) == grid]
+            ends = {
+                (number.within, end) for number in same for end in (number.lowest, number.highest)
+            }
+            choices.append(sorted(ends, key=str))
         rows = []
         for chosen in all_of(*choices):
             at = dict(zip(grids, chosen, strict=True))
             rows.append([1 if number is None else _cut(at, number) for number in numbers])
+        self.by_class = any(number.within for number in numbers if number is not None)
         self.units = tuple(gcd(*column) or 1 for column in zip(*rows, strict=True))
         self.rows = [
             [value // unit for value, unit in zip(row, self.units, strict=True)] for row in rows
@@ -156,8 +153,18 @@ class NumberEnds:
         return [(rows * number) ** 2 for number in most], [rows * number for number in most]
 
 
-def _cut(at: dict[tuple[str, Number], int], one: Magnitude) -> int:
-    return min(max(at[one.column, one.step], one.lowest), one.highest)
+Grid = tuple[str, Number, str]
+End = tuple[tuple[str, str] | None, int]  # of a number of that class
+
+
+def _grid(number: Magnitude) -> Grid:
+    """What numbers have in common of which a record has one: column, step, what its class is by."""
+    return number.column, number.step, "" if number.within is None else number.within[0]
+
+
+def _cut(at: dict[Grid, End], one: Magnitude) -> int:
+    within, end = at[_grid(one)]
+    return min(max(end, one.lowest), one.highest) if within == one.within else 0
 
 
 @takes(adjacency=Adjacency, workload=Workload)
@@ -393,7 +400,7 @@ def _occurring(
                 same = all(norm in (0, most) for norm, most in zip(vector, top, strict=True))
                 if same and (not moved or possible(moved)):
                     occurring.add(vector)
-            for first, last in combinations(ends.rows, 2):
+            for first, last in () if ends.by_class else combinations(ends.rows, 2):
                 pairs = zip(first, last, strict=True)
                 other = tuple((a * abs(one - two)) ** power for one, two in pairs)
                 if other == vector and possible(()):

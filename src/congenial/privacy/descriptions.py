@@ -194,8 +194,8 @@ class TablesDescription:
 
     @property
     def of(self) -> str:
-        """What the tables are of: the column that they sum, or "people"."""
-        return "people" if self.magnitude is None else self.magnitude.column
+        """What the tables are of: the number that they sum, or "people"."""
+        return "people" if self.magnitude is None else self.magnitude.label
 
     @property
     def laws(self) -> tuple[Description, ...]:

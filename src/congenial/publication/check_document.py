@@ -132,7 +132,7 @@ def accuracy_rows(release: Document, people: int | None) -> Iterator[Document]:
     `share`: the margin of error over the mean count of a cell, where the number of people is known;
     of sums, over the largest number that one person can have.
     """
-    sums = {number["column"]: number for number in release.get("sums", [])}
+    sums = {number["label"]: number for number in release.get("sums", [])}
     alone = next(iter(sums)) if len(sums) == 1 else "people"
     rows, tables = release["errors"], release.get("tables", [])
     if len(tables) > 1:  # of one table, `errors` has every kind of sum

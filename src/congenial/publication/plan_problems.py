@@ -123,7 +123,7 @@ def _problem(problem: Any, where: Place, values: dict[str, Any]) -> tuple[str, s
         )
     if problem["type"] == "literal_error" and where[-1] == "total":
         rule = "must be true, or leave the entry out"
-    return f"{key}{value}: {rule}.", _SEE.capitalize()
+    return f"{key}{value}: {rule.rstrip('.')}.", _SEE.capitalize()
 
 
 def _why_absent(key: str, of_exact_figure: bool) -> str:

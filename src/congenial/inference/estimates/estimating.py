@@ -202,9 +202,17 @@ Side = Sequence[CellGroups]  # of what one release, or several together, measure
 
 def _about(tables: Sequence[CellEstimates], column: str | None) -> int:
     """Which of several tables is of a number, or of people; the first where that is missing."""
+    return _all_about(tables, column)[0]
+
+
+def _all_about(tables: Sequence[CellEstimates], column: str | None) -> list[int]:
+    """The same, all classes of a number with bounds by class; one class by its label."""
     numbers = [summed_number(one) for one in tables]
+    labels = [None if number is None else number.label for number in numbers]
+    if column in labels:
+        return [labels.index(column)]
     columns = [None if number is None else number.column for number in numbers]
-    return columns.index(column) if column in columns else 0
+    return [at for at, one in enumerate(columns) if one == column] or [0]
 
 
 def _groups_about(side: Side, column: str | None = None) -> CellGroups:
@@ -216,7 +224,7 @@ def _needed(question: Question, measures: Sequence[CellEstimates]) -> list[CellE
     found = []
     for node in leaves(question.expression):
         if isinstance(node, NumberOf):
-            found += [_about(measures, node.column)] + [_about(measures, None)] * node.mean
+            found += _all_about(measures, node.column) + [_about(measures, None)] * node.mean
         elif not isinstance(node, Constant):
             found.append(_about(measures, None))
     return [measures[at] for at in dict.fromkeys(found or [0])]
@@ -346,7 +354,7 @@ def _of_number(node: NumberOf, side: Side) -> Quantity:
     """The sum of a number, or its mean: over people whom exact figures count, or measured ones."""
     groups = _groups_about(side, node.column)
     number = summed_number(groups.table)
-    if number is None or number.column != node.column:
+    if number is None or node.column not in (number.column, number.label):
         has = "counts of people" if number is None else f"sums of {number.column}"
         raise InferenceError(
             f"'{groups.table.name}' has {has}, not sums of {node.column}.",
@@ -354,8 +362,17 @@ def _of_number(node: NumberOf, side: Side) -> Quantity:
             f'"{node.column}"{"" if number is None else f", or ask for sum({number.column})"}.',
         )
     sums = groups.sums(node.condition).times(float(number.step))
+    for at in _all_about([one.table for one in side], node.column)[1:]:  # further classes
+        more, of_class = side[at].sums(node.condition), summed_number(side[at].table)
+        assert of_class is not None
+        sums = sums.plus(more, float(of_class.step))
     if not node.mean:
         return sums
+    if node.column != number.column:
+        raise InferenceError(
+            f"'{groups.table.name}' has no number of people of the class of {node.column}.",
+            remedy=f"Ask for mean({number.column}), or for sums.",
+        )
     index = np.where(groups.selected(node.condition), groups.of_cell, -1)
     people: Any = groups.table.people  # type: ignore[attr-defined]
     ranges = indexed_ranges(support(people, groups.table.axes), index, groups.count)
