@@ -58,7 +58,7 @@ SHAPES = {  # shares of each sex and age; the oldest men are a structural zero
     "alike": np.ones((2, 6)) / 12,
     "one cell": np.stack([[0.002, 0.001, 0.985, 0.002, 0, 0.002], [0, 0.002, 0.004, 0, 0.002, 0]]),
 }
-FRESH = ("fresh 1", "fresh 2")  # on which no rule of the estimates was chosen
+FRESH = ("fresh 1", "fresh 2", "fresh 3")  # on which no rule of the estimates was chosen
 FIGURES: dict[str, list[Any]] = {
     "none": [],
     "nested": [cg.total(by="county")],
@@ -157,9 +157,9 @@ class World:
         """What is asked of the later release, or of both."""
         asked, source = parse_question(question), beside.tables[1]
         if not asked.compares:
-            return resolve(asked, [CellGroups(source, source, asked.by)], None)
+            return resolve(asked, [[CellGroups(source, source, asked.by)]], None)
         places = zip(beside.tables, beside.starts, strict=False)
-        sides = [CellGroups(beside, table, asked.by, start) for table, start in places]
+        sides = [[CellGroups(beside, table, asked.by, start)] for table, start in places]
         return resolve(asked, sides, None)
 
     def truth(self, question: str) -> Any:

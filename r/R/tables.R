@@ -3,7 +3,7 @@
 LEVEL <- 0.9
 
 # A table of the bundle with estimate, sd, and the ends of intervals, whose names say the level.
-bundle_table <- function(bundle, which = 1, level = LEVEL) {
+bundle_table <- function(bundle, which = 1, level = 0.9) {
   if (!(is.numeric(level) && length(level) == 1 && level > 0 && level < 1)) {
     stop("level ", format(level), " is not between 0 and 1. Use 0.9 or 0.95.", call. = FALSE)
   }

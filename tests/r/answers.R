@@ -14,6 +14,14 @@ of_bundle <- function(one) {
     files = names(bundle$tables),
     verified = all(verify_bundle(one$folder, one$digest)$holds),
     figures = columns(published_figures(bundle)),
+    sums = said(lapply(list(
+      estimate_sum(bundle, ~ county != "=A&B" & `sd (label)` != "20+"),
+      estimate_share(bundle, ~ `sd (label)` == "0-9", ~ county == "'@x"),
+      estimate_share(bundle, ~ `sd (label)` == "0-9", ~ county == "Größe <1>"),
+      estimate_sum(bundle, ~ county == "'@x"),
+      estimate_median(bundle, "sd", ~ county == "'@x")
+    ), columns)),
+    named = said(identical(bundle_table(bundle, sub(".csv", "", names(bundle$tables)[1], fixed = TRUE)), bundle$tables[[1]])),
     density = said(vapply(one$counts, function(counts) log_density(bundle, unlist(counts)), 0))
   )
 }

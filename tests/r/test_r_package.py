@@ -247,6 +247,34 @@ def test_log_densities_with_their_normaliser(name: str, written: Any, answers: A
     assert answers["bundles"][name]["density"] == pytest.approx(expected, rel=1e-9)
 
 
+ASKED = (
+    "count(county != '=A&B' and sd != '20+')",
+    "share(sd = '0-9' | county = '''@x')",
+    "share(sd = '0-9' | county = 'Größe <1>')",
+    "count(county = '''@x')",
+    "median(sd | county = '''@x')",
+)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_sums_shares_and_medians_by_simulation(name: str, written: Any, answers: Any) -> None:
+    """As Python has them, up to the error of 10,000 simulated tables; a median by whole bins."""
+    asked = answers["bundles"][name]["sums"]
+    told = [dict(zip(one["names"], one["columns"], strict=True)) for one in asked]
+    for mine, own in zip(told, cg.estimate(cg.read(written[name]), list(ASKED)), strict=True):
+        low, high = mine["low_90"][0], mine["high_90"][0]
+        if mine["value"][0] is None or mine["value"][0] == "NA":
+            assert (low, high) == (0, 1)
+            continue
+        assert mine["value"][0] == pytest.approx(own.value, rel=1e-9)
+        if own.of.startswith("median"):
+            assert low <= own.low + 1e-9
+            assert own.high <= high + 1e-9
+            continue
+        slack = 0.06 * (own.high - own.low) + (1 if own.of.startswith("count") else 0.005)
+        assert (low, high) == pytest.approx((own.low, own.high), abs=slack), own.of
+
+
 def test_several_tables(written: Any, answers: Any) -> None:
     told = answers["bundles"]["tables"]
     tables = _exported(written["tables"]).tables
@@ -257,6 +285,7 @@ def test_several_tables(written: Any, answers: Any) -> None:
     pairs = zip(column(told["table"], "estimate"), columns["estimate"], strict=True)
     off = [abs(one - other) for one, other in pairs]
     assert all(a <= ROUNDED * sd for a, sd in zip(off, columns["sd"], strict=True))
+    assert answers["bundles"]["tables"]["named"] == [True]
     assert told["files"] == ["table-1-county-sd.csv", "table-2-state.csv", "table-3-sd.csv"]
     assert "error" in answers["bundles"]["values"]["table"]
 
