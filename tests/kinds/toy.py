@@ -26,8 +26,7 @@ from congenial.pairs.pairs import Adjacency
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.accuracy import Want
-from congenial.report.release_page import in_short, promise_facts
-from congenial.report.render import page_from
+from congenial.report.release_page import release_page
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
 
@@ -166,13 +165,7 @@ class HowMany(Kind[HowManySection]):
         )
 
     def report(self, release: CountRelease, words: str) -> str:
-        return page_from(
-            PAGE,
-            release=release,
-            promise=words,
-            in_short=in_short(release.guarantee, words),
-            promise_facts=promise_facts(release.guarantee),
-        )
+        return release_page(PAGE, release, words)
 
 
 PAGE = """{% extends "report.html" %}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 import numpy as np
@@ -19,9 +18,9 @@ from congenial.pairs.adjacency import SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication import bundle
 from congenial.publication.verification import SYSTEM, verify
-from congenial.report.page import LARGEST_TABLE
 from congenial.report.tables_report import render
 from congenial.sampling.randomness import SeededRandomness
+from tests.publication.reading import cells_of
 
 COUNTIES, ILLS = 20, 30  # 600 cells
 SCHEMA = Schema.from_dict(
@@ -94,10 +93,8 @@ def test_file_interval_estimate_and_report_say_the_same() -> None:
     printed = release.to_arrow().rename_columns({"low_90": "low", "high_90": "high"})
     for told in (release.intervals(NAMES, 0.9), printed):
         assert (told["low"].to_pylist(), told["high"].to_pylist()) == (low, high)
-    written = re.finditer(r">([0-9,]+) to ([0-9,]+)<", render(release, "promise"))
-    listed = [[int(end.replace(",", "")) for end in row.groups()] for row in written]
-    listed = listed[-LARGEST_TABLE:]  # sums by county and by illness come first
-    assert listed == [[*ends] for ends in zip(low, high, strict=True)][:LARGEST_TABLE]
+    listed = [(one["low"], one["high"]) for one in cells_of(render(release, "promise"), *NAMES)]
+    assert listed == list(zip(low, high, strict=True))
     for at in (0, 31, 299, 599):
         one = release.interval(f"county = 'c{at // ILLS}' and ill = 'i{at % ILLS}'", 0.9)
         assert (one.low, one.high) == (low[at], high[at])

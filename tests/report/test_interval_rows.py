@@ -5,15 +5,10 @@ from __future__ import annotations
 import base64
 import re
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
-import congenial
 from congenial.report.svg import IntervalRow, interval_rows, ticks
-from congenial.report.tables_report import MOST_ROWS, render
-from tests.commands import run
-from tests.kinds.several_tables_plan import written
 
 ROWS = [
     IntervalRow("Adams & sons", 40.0, 31.0, 47.0),
@@ -87,14 +82,3 @@ def test_what_was_public_before_is_a_diamond_on_the_same_axis() -> None:
     assert svg.count("<circle") == svg.count("white") == 3  # and one of each in the legend
     assert "before: &lt;x&gt;.csv" in svg
     assert ">80<" in svg
-
-
-def test_a_report_draws_every_small_table(tmp_path: Path) -> None:
-    plan = written(tmp_path)
-    run("publish", plan)
-    run("release", plan)
-    release = congenial.read(tmp_path / "bundles" / "people")
-    small = sum(one.size <= MOST_ROWS for one in release.estimates)
-    page = render(release, "promise")
-    assert page.count("data:image/svg+xml") == 1 + small
-    assert "points are printed counts, bars 90% intervals" in page

@@ -41,8 +41,8 @@ from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
 from congenial.report.accuracy import Want
-from congenial.report.page import PageColumn, table
-from congenial.report.release_page import release_page
+from congenial.report.page import PageColumn, amount, table
+from congenial.report.release_page import Headline, release_page
 from congenial.transport.delta_z import meaning
 
 GivenPublic = MeanGivenPublic | GradientGivenPublic
@@ -266,8 +266,14 @@ class EstimateKind(Kind[EstimateSection]):
             "A random value near the best one for these data, on a public grid.",
         )
         persons = self.further_promise(release)
+        pairs = zip(release.spec.names, release.values, strict=True)
         return release_page(
-            "convex_estimate.html", release, promise, values=values, persons=persons
+            "convex_estimate.html",
+            release,
+            promise,
+            headlines=[Headline(name, amount(value), "with noise") for name, value in pairs],
+            values=values,
+            persons=persons,
         )
 
     def further_promise(self, release: EstimateRelease) -> Guarantee | None:

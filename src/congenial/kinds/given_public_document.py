@@ -16,7 +16,7 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
 from congenial.privacy.tradeoff import Pure
 from congenial.report.page import PageColumn, PageTable, Picture, folded_table
-from congenial.report.release_page import Facts, release_page
+from congenial.report.release_page import Facts, Headline, release_page
 from congenial.report.svg import IntervalRow, interval_rows
 from congenial.transport.delta_z import meaning
 
@@ -81,12 +81,19 @@ class GivenPublicReport:
             release,
             promise,
             basis=None if self.earlier is None else self.earlier.to_dict(),
+            headlines=self._headlines(release),
             picture=self._picture(release),
             counts=self._counts(release),
             belief=meaning(tradeoff.eps) if isinstance(tradeoff, Pure) else "",
             persons=self.persons,
             law=self._law(release),
         )
+
+    def _headlines(self, release: ValuesRelease) -> list[Headline]:
+        """The largest counts."""
+        pairs = zip(_cells(release), release.values, strict=True)
+        largest = sorted(pairs, key=lambda pair: -pair[1])[:3]
+        return [Headline(", ".join(cell), f"{n:,}", "a draw, not the truth") for cell, n in largest]
 
     def _counts(self, release: ValuesRelease) -> PageTable:
         columns = [

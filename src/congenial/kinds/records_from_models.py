@@ -36,7 +36,7 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
 from congenial.report.accuracy import Want
 from congenial.report.page import PageColumn, PageTable, counted, folded_table, table
-from congenial.report.release_page import promise_facts, release_page
+from congenial.report.release_page import Headline, promise_facts, release_page
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import Records, Synthesizer
 from congenial.synthesis.columns import Column
@@ -219,6 +219,11 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
             "records_from_models.html",
             release,
             promise,
+            headlines=[
+                Headline("Synthetic records", f"{release.copies[0].num_rows:,}", "no real person"),
+                Headline("Columns", f"{release.copies[0].num_columns:,}"),
+                Headline("Copies", f"{copies:,}"),
+            ],
             rows=counted(release.copies[0].num_rows, "synthetic record"),
             copies=copies,
             public=", ".join(law["public"]),

@@ -38,7 +38,7 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
 from congenial.report.accuracy import Want
 from congenial.report.page import PageColumn, PageTable, counted, folded_table
-from congenial.report.release_page import promise_facts, release_page
+from congenial.report.release_page import Headline, promise_facts, release_page
 from congenial.synthesis.from_tables.column_rules import ColumnRules
 from congenial.synthesis.from_tables.pair_axes import LARGEST_CLIQUE
 from congenial.synthesis.from_tables.records_from_tables_release import (
@@ -260,6 +260,11 @@ class RecordsFromTables(Kind[TableRecordsSection]):
             "records_from_tables.html",
             release,
             promise,
+            headlines=[
+                Headline("Synthetic records", f"{release.copies[0].num_rows:,}", "no real person"),
+                Headline("Columns", f"{len(release.names):,}"),
+                Headline("Copies", f"{len(release.copies):,}"),
+            ],
             rows=_rows(release),
             promise_facts=facts,
             measured=_measured_tables(release),

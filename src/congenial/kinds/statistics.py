@@ -50,8 +50,8 @@ from congenial.pairs.properties import Property, read_property
 from congenial.pairs.stated_laws import GaussianLaw
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Tradeoff
-from congenial.report.page import PageColumn, PageTable, Picture, counted, table
-from congenial.report.release_page import promise_facts, release_page
+from congenial.report.page import PageColumn, PageTable, Picture, amount, counted, table
+from congenial.report.release_page import Headline, promise_facts, release_page
 from congenial.report.render import basis_of
 from congenial.report.svg import LawCurve, law_curves
 from congenial.sampling.randomness import Randomness, SeededRandomness
@@ -125,6 +125,7 @@ class StatisticsReport:
             release,
             promise,
             basis=self.to_dict(),
+            headlines=_headlines(release),
             values=_values(release),
             promise_facts=promise_facts(release.guarantee, *more),
             persons=self.persons,
@@ -179,6 +180,15 @@ def _laws(release: StatisticsRelease) -> PageTable:
         PageColumn("standard deviation", number=True),
     ]
     return table(columns, rows)
+
+
+def _headlines(release: StatisticsRelease) -> list[Headline]:
+    found = []
+    for name in release.statistics:
+        interval = release.interval(name, LEVEL)
+        ends = f"{amount(interval.low)} to {amount(interval.high)}"
+        found.append(Headline(name, amount(interval.estimate), f"{LEVEL:.0%} interval {ends}"))
+    return found
 
 
 def _values(release: StatisticsRelease) -> PageTable:

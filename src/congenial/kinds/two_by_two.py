@@ -28,7 +28,7 @@ from congenial.kinds.kind import (
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.accuracy import Want
 from congenial.report.page import PageColumn, PageTable, table
-from congenial.report.release_page import Facts, release_page
+from congenial.report.release_page import Facts, Headline, release_page
 from congenial.sampling.randomness import SeededRandomness
 
 FORM = (
@@ -176,6 +176,7 @@ class TwoByTwo(Kind[OddsRatioSection]):
             "two_by_two.html",
             release,
             promise,
+            headlines=_headlines(release),
             asked=compared(release.schema, release.description.table),
             found=_results(release),
             power=_power(release),
@@ -202,6 +203,17 @@ class TwoByTwo(Kind[OddsRatioSection]):
             "power_later": LATER,
             "noise": float(4 * description.scale),
         }
+
+
+def _headlines(release: OddsRatioRelease) -> list[Headline]:
+    question, results = release.question, release.found
+    low, high = (_end(end) for end in results["interval"])
+    verdict = "rejected" if results["rejected"] else "not rejected"
+    return [
+        Headline(question.hypothesis, verdict, f"at {shown(question.alpha)}"),
+        Headline("P-value", f"{results['p_value']:g}", "accounts for the noise"),
+        Headline("Odds ratio", f"{low} to {high}", f"{shown(question.level)} interval"),
+    ]
 
 
 def _results(release: OddsRatioRelease) -> Facts:

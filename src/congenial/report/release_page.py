@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -14,8 +15,9 @@ from congenial.mechanisms.released import Released
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.privacy.guarantee import BASIS_WORDS, Guarantee
 from congenial.report.page import LARGEST_TABLE, PageColumn, PageTable, folded_table
-from congenial.report.render import page
+from congenial.report.render import page, page_from
 
+HEADLINES = 3  # numbers of the first screen
 RESERVED = {"and", "or", "not", "in", "between"}  # words of the condition language
 Facts = list[tuple[str, object]]  # names and what they are
 
@@ -24,7 +26,10 @@ def release_page(template: str, release: Released, promise: str, **shown: Any) -
     """A report as one HTML document; `promise` is the paragraph printed at release time.
 
     It shows exact figures, the promise and how to begin; `shown` adds to these or replaces them.
+    `headlines`: the numbers of the first screen beside exact ones. `template` is the name of one of
+    ours, or the text of one, for kinds that are defined elsewhere.
     """
+    shown["headlines"] = headlines(release, shown.get("headlines", ()))
     common = {
         "release": release,
         "promise": promise,
@@ -32,8 +37,59 @@ def release_page(template: str, release: Released, promise: str, **shown: Any) -
         "in_short": in_short(release.guarantee, promise),
         "promise_facts": promise_facts(release.guarantee),
         "code": python_lines(release),
+        "cite": cite(release),
+        "running": css_text(cite(release)),
+        "data_block": None,
     }
-    return page(template, **common | shown)
+    written = page if template.endswith(".html") else page_from
+    return written(template, **common | shown)
+
+
+# ---- the first screen -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Headline:
+    """A number of the first screen, as text: what it is, and how far it may be off."""
+
+    label: str
+    value: str
+    margin: str = ""
+    exact: bool = False
+
+
+def headlines(release: Released, more: Sequence[Headline]) -> list[Headline]:
+    """Three numbers: totals of exact figures, and what is protected, of which one is there if any
+    is.
+    """
+    exact = [
+        Headline(statement.label, f"{int(np.sum(values)):,}", exact=True)
+        for statement, values in zip(
+            release.everything.told, release.everything.told_values, strict=True
+        )
+        if values is not None and statement.relation == "=" and len(statement.terms) == 1
+    ]
+    here = exact[: max(1, HEADLINES - len(more))]
+    return [*here, *more[: HEADLINES - len(here)]]
+
+
+def cite(release: Released) -> str:
+    """Whom and what to name as the source, in one line."""
+    about = release.schema.about
+    title = f"{about.title} ({release.name})" if about.title else f"release {release.name}"
+    return ", ".join(part for part in (about.agency, title, about.date) if part)
+
+
+def css_text(said: str) -> str:
+    """A text as the content of a CSS string: every character but letters and digits escaped.
+
+    >>> css_text('a"}b')
+    'a\\000022\\00007Db'
+    """
+    return "".join(c if c.isascii() and c.isalnum() else f"\\{ord(c):06X}" for c in said)
+
+
+# ---- the promise ------------------------------------------------------------------------------
 
 
 def in_short(guarantee: Guarantee, promise: str) -> Facts:

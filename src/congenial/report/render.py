@@ -14,6 +14,7 @@ from html import unescape
 from typing import TYPE_CHECKING, Any
 
 from congenial._version import __version__
+from congenial.report.page_data import script, script_source, with_equal_rows
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -46,7 +47,9 @@ def environment(package: str, **shown: Any) -> Environment:
 
 @cache
 def _environment() -> Environment:
-    return environment("congenial.report", basis_name=BASIS)
+    return environment(
+        "congenial.report", basis_name=BASIS, script=script, script_source=script_source
+    )
 
 
 @cache
@@ -96,6 +99,7 @@ def basis_of(page: str) -> Any:
 
 def differences(page: str, again: str) -> list[str]:
     """The sections in which a page differs from the one written again."""
+    page = with_equal_rows(page, again)
     if page == again:
         return []
     found, expected = _sections(page), _sections(again)

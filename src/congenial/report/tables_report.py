@@ -1,21 +1,24 @@
 """The report of protected tables: what was published, what was protected, and how to use it.
 
-Self-contained and offline; it shows released and public values only. Every table has its printed
-count, estimate and interval in one row; small ones have a picture. Pictures are drawn by hand, so
-that a page that is written anew is the same to the letter.
+Self-contained and offline; it shows released and public values only. The rows of its tables are in
+the page once, as data (`page_data`), from which its script answers, draws and lists; without a
+script, and on paper, it has the first screen and the rows of small tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
-from math import isinf
 from typing import Any
 
 import numpy as np
 
+from congenial.data.about import WIDTH
 from congenial.data.schema import Schema
+from congenial.data.text_files import rounded
 from congenial.errors import InferenceError, UnansweredError
 from congenial.figures.support import support
 from congenial.mechanisms.drawn_table import DrawnTable, of_persons
@@ -32,23 +35,35 @@ from congenial.privacy.guarantee import BASIS_WORDS
 from congenial.privacy.numbers import number, small
 from congenial.privacy.tradeoff import Pure
 from congenial.report.accuracy import error_rows
-from congenial.report.page import (
-    LARGEST_TABLE,
-    PageColumn,
-    PageTable,
-    Picture,
-    counted,
-    folded_table,
-    table,
+from congenial.report.page import PageColumn, PageTable, counted, folded_table, table
+from congenial.report.page_data import columns, marks, packed, within_room
+from congenial.report.release_page import (
+    Facts,
+    Headline,
+    cite,
+    example_condition,
+    literal,
+    release_page,
 )
-from congenial.report.release_page import Facts, example_condition, literal, release_page
-from congenial.report.svg import IntervalRow, error_bars, interval_rows
+from congenial.tables.intervals import reliability
 
 Document = dict[str, Any]
 ENDS = ("low", "high")
 ENDS_OF_EXACT = (*ENDS, "exact")
 COLUMNS = ("count", "estimate", *ENDS_OF_EXACT)
-MOST_ROWS = 40  # cells of a table that are drawn
+SHORT = 40  # levels of an axis whose sums are shown too
+PAPER = 60  # rows of a table that is printed as a whole
+FIRST_ROWS = 8  # of a larger one
+MOST_PAPER = 600  # rows of all tables as markup
+FURTHER = (  # columns for analysts
+    ("estimate", "estimate (unbiased)"),
+    ("sd", "standard deviation"),
+    ("drawn", "as drawn"),
+    ("m_people", "people"),
+    ("m_mean", "mean"),
+    ("m_low", "mean: from"),
+    ("m_high", "to"),
+)
 MOST_FIGURES = 4  # that the first sentence names
 MOST_MARGINS = 3  # axes of one table whose sums are shown too
 COVER = f"{LEVEL:.0%}"
@@ -82,10 +97,14 @@ def render(release: TablesRelease | PartedRelease, promise: str) -> str:
     """The report as one HTML document.
 
     `promise` is the paragraph printed at release time, with what has been spent of the budget.
-    Every text that a person wrote is escaped; large tables are cut at 200 rows and refer to the
-    bundle's files. Of a nation by parts it shows the tables above the parts.
+    Every text that a person wrote is escaped. All rows are in the page, of the smallest tables
+    first, up to `page_data.MOST_ROWS`; larger tables are named. Of a nation by parts it shows the
+    tables above the parts.
     """
     several = len(release.tables) * len(release.description.measures) > 1
+    shown = release.above if isinstance(release, PartedRelease) else release
+    tables, named = _tables_of(shown)
+    leading = (one.largest(release.schema) for one in tables)
     return release_page(
         "tables.html",
         release,
@@ -96,13 +115,60 @@ def render(release: TablesRelease | PartedRelease, promise: str) -> str:
         beside=[one.magnitude for one in release.description.beside],
         whose=whose_number(of_persons(release.guarantee)),
         loss=_loss_words(release),
-        picture=worst_errors(_worst(release)) if several else None,
+        headlines=list(islice(filter(None, leading), 3)),
+        data_block=_page_rows(shown, tables) if tables else None,
+        tables=_on_paper(release.schema, tables),
+        named=named,
+        downloads=_downloads(release),
         measured=_measured(release) if several else None,
         level=COVER,
         records=_records_words(release),
         **(_of_nation(release) if isinstance(release, PartedRelease) else _of_tables(release)),
         **_promise(release),
     )
+
+
+def _tables_of(release: TablesRelease) -> tuple[list[TableNumbers], list[Document]]:
+    """Tables whose rows the page carries, and those it only names."""
+    tables = [(one, names) for one in release.measures for names in _shown_tables(one)]
+    sizes = [release.schema.size(names) for _, names in tables]
+    within = within_room(sizes)
+    named = [
+        {"words": table_words(one.schema, names), "file": _file(one, names), "cells": size}
+        for at, ((one, names), size) in enumerate(zip(tables, sizes, strict=True))
+        if at not in within
+    ]
+    return [TableNumbers.of(*tables[at]) for at in sorted(within)], named
+
+
+def _on_paper(schema: Schema, shown: Sequence[TableNumbers]) -> list[Document]:
+    """Rows as markup: of the first tables, as many as a few pages hold; the others are named."""
+    found, left = [], MOST_PAPER
+    for one in shown:
+        rows = one.rows(schema) if left > 0 else None
+        left -= 0 if rows is None else len(rows.rows)
+        found.append({"name": one.words, "rows": rows, "file": one.file, "printed": one.printed})
+    return found
+
+
+def _downloads(release: TablesRelease | PartedRelease) -> list[Document]:
+    """The files of every table."""
+    if isinstance(release, TablesRelease):
+        return [
+            {
+                "name": _words(one, names),
+                "cells": one.schema.size(names),
+                "files": [_file(one, names), _file(one, names, "parquet")],
+            }
+            for one in release.measures
+            for names in release.tables
+        ]
+    found = []
+    for at, names in enumerate(release.tables):
+        name, words = file_name(release.tables, at), table_words(release.schema, names)
+        files = [f"{name}/"] if at in release.worst else [f"{name}.csv", f"{name}.parquet"]
+        found.append({"name": words, "cells": release.schema.size(names), "files": files})
+    return found
 
 
 def _of_tables(release: TablesRelease) -> Document:
@@ -113,11 +179,6 @@ def _of_tables(release: TablesRelease) -> Document:
         "fit": _fit(release),
         "how_counted": release.counts_words,
         "rests": _rests(release),
-        "tables": [
-            shown
-            for one in release.measures
-            for shown in (*_margins(one), *(_shown_table(one, names) for names in release.tables))
-        ],
         "law": _law(release, _fit(release)),
         "parameters": _parameters(release) if only else [],
         "code": _code(release),
@@ -137,7 +198,6 @@ def _of_nation(release: PartedRelease) -> Document:
         "how_counted": "",
         "whole": True,
         "cut": {"by": release.schema.shown(by), "many": many, "folders": folders},
-        "tables": [_shown_table(release.above, one) for one in release.above.tables],
         "law": [*_law(release), ("Parts", f"{many}, by {by}")],
     }
 
@@ -182,35 +242,223 @@ def _rests(release: TablesRelease) -> str:
     return f"The coverage of the intervals is exact: {EXACT_LAW.removeprefix('exact: ')}."
 
 
-def _margins(release: TablesRelease) -> list[Document]:
-    """Sums of a single table by each of its short axes."""
-    if len(release.tables) > 1 or len(release.tables[0]) < 2:
-        return []
-    axes = release.schema.axes(release.tables[0])
-    short = [axis.name for axis in axes if 2 <= axis.size <= MOST_ROWS][:MOST_MARGINS]
-    return [_shown_table(release, (name,)) for name in short]
+def _shown_tables(release: TablesRelease) -> list[tuple[str, ...]]:
+    """The printed tables, the smallest first; before a single one its sums by each short axis."""
+    names = sorted(release.tables, key=release.schema.size)
+    if len(names) > 1 or len(names[0]) < 2:
+        return names
+    axes = release.schema.axes(names[0])
+    short = [axis.name for axis in axes if 2 <= axis.size <= SHORT][:MOST_MARGINS]
+    return [*((name,) for name in short), *names]
 
 
-def _shown_table(release: TablesRelease, names: tuple[str, ...]) -> Document:
-    """A table, or sums of one: its picture if it is small, maps, and its numbers."""
-    numbers = _numbers(release, names)
-    beside = release.counted is not None or bool(release.description.beside)
-    of = f", {_nouns(release.description)}" if beside or release.file_end else ""
+@dataclass(frozen=True)
+class TableNumbers:
+    """A table, or sums of one: the number to quote of every cell, and what else is known of it.
+
+    `of`: people, or the column that is summed. `base`: printed counts, or estimates where there are
+    none; `low` and `high` None: no interval is known. `flags`: how reliable each cell is, as in the
+    CSV file, or "" where that is not known. `more`: further columns, for analysts.
+    """
+
+    names: tuple[str, ...]
+    words: str
+    of: str
+    summed: bool
+    file: str
+    base: Any
+    printed: bool
+    low: Any
+    high: Any
+    flags: Any
+    more: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, release: TablesRelease, names: tuple[str, ...]) -> TableNumbers:
+        """Those of a table of a release."""
+        numbers = _numbers(release, names)
+        base = numbers["count"] if numbers["count"] is not None else numbers["estimate"]
+        further = _for_analysts(release, names, numbers)
+        flags = np.full(base.shape, "", dtype=object)
+        if further.deviations is not None:
+            flags = np.reshape(reliability(base, further.deviations), base.shape)
+        elif numbers["low"] is not None:
+            flags[numbers["exact"]] = "exact"
+        told = release.description
+        return cls(
+            names,
+            _words(release, names),
+            "units" if told.units and told.magnitude is None else told.of,
+            told.magnitude is not None,
+            _file(release, names),
+            base,
+            numbers["count"] is not None,
+            numbers["low"],
+            numbers["high"],
+            flags,
+            further.columns,
+        )
+
+    @property
+    def exact(self) -> Any:
+        """Which cells carry no noise."""
+        return self.flags == "exact"
+
+    @property
+    def noun(self) -> str:
+        """What is counted or summed."""
+        return f"sum of {self.of}" if self.summed else self.of
+
+    @property
+    def heading(self) -> str:
+        """The heading of the number to quote."""
+        return "estimate" if not self.printed else "sum" if self.summed else "count"
+
+    def plain(self) -> Document:
+        """As plain data for the page."""
+        return {
+            "axes": list(self.names),
+            "words": self.words,
+            "of": self.of,
+            "noun": self.noun,
+            "heading": self.heading,
+            "whole": np.issubdtype(self.base.dtype, np.integer),
+            "file": self.file,
+            "columns": columns(self.base, low=self.low, high=self.high, **self.more),
+            "flags": marks(self.flags),
+        }
+
+    def rows(self, schema: Schema) -> PageTable:
+        """Its rows where they are few, or the first of them: for paper, and without a script."""
+        levels = [schema.shown_levels(name) for name in self.names]
+        size = self.base.size
+        rows = [
+            [
+                *(shown[i] for shown, i in zip(levels, cell, strict=True)),
+                _amount(self.base[cell]),
+                *([] if self.low is None else [self._between(cell)]),
+            ]
+            for cell in islice(np.ndindex(*self.base.shape), PAPER if size <= PAPER else FIRST_ROWS)
+        ]
+        titles = [
+            *(PageColumn(schema.shown(name)) for name in self.names),
+            PageColumn(self.heading, number=True),
+            *([] if self.low is None else [PageColumn(f"{COVER} interval", number=True)]),
+        ]
+        shown = table(titles, rows)
+        return PageTable(shown.columns, shown.rows, of=size, file=self.file)
+
+    def _between(self, cell: tuple[int, ...]) -> str:
+        low, high, value = self.low[cell], self.high[cell], self.base[cell]
+        if self.exact[cell]:
+            return "exact"
+        if value == 0 and low >= 0 and isinstance(value, np.integer):
+            return f"probably fewer than {_amount(high + 1)}"
+        return f"{_amount(low)} to {_amount(high)}"
+
+    def largest(self, schema: Schema) -> Headline | None:
+        """Its largest number that is not exact."""
+        open_cells = np.flatnonzero(~np.reshape(self.exact, -1))
+        if not open_cells.size:
+            return None
+        flat = np.reshape(self.base, -1)
+        at = np.unravel_index(open_cells[np.argmax(flat[open_cells])], self.base.shape)
+        levels = [schema.shown_levels(name)[i] for name, i in zip(self.names, at, strict=True)]
+        where = zip(map(schema.shown, self.names), levels, strict=True)
+        label = ", ".join(f"{name} {level}" for name, level in where) or self.noun
+        label = f"{label} ({self.noun})" if self.summed and self.names else label
+        reach = "" if self.low is None else f"{COVER} interval {self._between(at)}"
+        return Headline(label, _amount(self.base[at]), reach)
+
+
+def _words(release: TablesRelease, names: tuple[str, ...]) -> str:
+    """A table in words, with what it is of where the release has several measures."""
+    beside = release.counted is not None or release.description.beside or release.file_end
+    of = f", {_nouns(release.description)}" if beside else ""
+    return f"{table_words(release.schema, names)}{of}"
+
+
+@dataclass(frozen=True)
+class FurtherColumns:
+    """Columns for analysts, and standard deviations with all digits; None where they depend on the
+    data.
+    """
+
+    columns: Document
+    deviations: Any
+
+
+def _for_analysts(
+    release: TablesRelease, names: tuple[str, ...], numbers: Document
+) -> FurtherColumns:
+    """Further columns, with as many digits as the CSV file has."""
+    import pyarrow as pa
+
+    found: Document = {}
+    deviations = None
+    if numbers["estimate"] is not None:
+        deviations = release.in_units(release.estimator.deviations(names).values)
+        pair = {"estimate": numbers["estimate"].reshape(-1), "sd": np.reshape(deviations, -1)}
+        short = rounded(pa.table(pair), "estimate")
+        found = {name: short[name].to_numpy() for name in pair}
+    drawn = zip(release.description.measured, release.drawn, strict=True)
+    values = next((v for law, v in drawn if law.table == names), None)
+    if values is not None and len(release.drawn) > 1:
+        found["drawn"] = release.in_units(values)
+    if release.description.magnitude is not None:
+        with suppress(InferenceError):  # people are not known, or too few beside their noise
+            means = release.means(names, LEVEL).to_pydict()
+            found |= {f"m_{key}": np.array(means[key], dtype=float) for key in MEANS}
+    return FurtherColumns(found, deviations)
+
+
+def _page_rows(release: TablesRelease, shown: Sequence[TableNumbers]) -> str:
+    """The data block of the page."""
+    schema = release.schema
+    names = dict.fromkeys(name for one in shown for name in one.names)
+    return packed(
+        {
+            "release": release.name,
+            "cite": cite(release),
+            "level": COVER,
+            "columns": [{"key": key, "title": title} for key, title in FURTHER],
+            "axes": {name: _axis(schema, name) for name in names},
+            "map": _outlines(schema) if schema.about.map else None,
+            "tables": [one.plain() for one in shown],
+        }
+    )
+
+
+def _axis(schema: Schema, name: str) -> Document:
+    """An axis: its name and levels for readers; `codes` where the data have others."""
+    axis, levels = schema.axis(name), schema.shown_levels(name)
+    attribute = schema.attribute(axis.base)
+    own = attribute.kind != "categorical" and axis.name == axis.base
+    widths = {high - low for low, high in attribute.intervals if None not in (low, high)}
     return {
-        "name": f"{table_words(release.schema, names)}{of}",
-        "printed": numbers["count"] is not None,
-        "picture": _picture(release, names, numbers),
-        "maps": _maps(release, names, numbers),
-        "numbers": table_rows(
-            release.schema, names, numbers, _file(release, names), _summed_columns(release, names)
-        ),
+        "title": schema.shown(name),
+        "levels": list(levels),
+        **({} if levels == axis.levels else {"codes": list(axis.levels)}),
+        "ordered": own,
+        "uneven": own and len(widths) > 1,
     }
 
 
-def _file(release: TablesRelease, names: tuple[str, ...]) -> str:
+def _outlines(schema: Schema) -> Document:
+    """The map of the plan as paths."""
+    shapes = schema.about.map
+    assert shapes is not None
+    paths = {
+        level: "".join("M" + "L".join(f"{x} {y}" for x, y in ring) + "Z" for ring in rings)
+        for level, rings in shapes.rings.items()
+    }
+    return {"axis": shapes.axis, "width": WIDTH, "height": shapes.height, "paths": paths}
+
+
+def _file(release: TablesRelease, names: tuple[str, ...], ending: str = "csv") -> str:
     tables = release.description.tables
     at = tables.index(names) if names in tables else 0
-    return f"{file_name(tables, at)}{release.file_end}.csv"
+    return f"{file_name(tables, at)}{release.file_end}.{ending}"
 
 
 def _numbers(release: TablesRelease, names: tuple[str, ...]) -> Document:
@@ -229,140 +477,14 @@ def _numbers(release: TablesRelease, names: tuple[str, ...]) -> Document:
     return found
 
 
-def _picture(release: TablesRelease, names: tuple[str, ...], numbers: Document) -> Picture | None:
-    """Values of a small table with their intervals; none where all are exact."""
-    values = numbers["estimate"] if numbers["count"] is None else numbers["count"]
-    known = numbers["low"] is not None
-    exact = numbers["exact"] if known else np.zeros(values.shape, dtype=bool)
-    if values.size > MOST_ROWS or exact.all():
-        return None
-    ends: list[Any] = [numbers[end] if known else values for end in ENDS]
-    low, high = (np.where(exact, values, end) for end in ends)
-    levels = [release.schema.shown_levels(name) for name in names]
-    rows = [
-        IntervalRow(
-            ", ".join(shown[i] for shown, i in zip(levels, cell, strict=True)) or "total",
-            float(values[cell]),
-            float(low[cell]),
-            float(high[cell]),
-            bool(exact[cell]),
-        )
-        for cell in np.ndindex(*values.shape)
-    ]
-    number = release.description.magnitude
-    printed, unit = ("counts", " people") if number is None else ("sums", "")
-    what = "estimates" if numbers["count"] is None else f"printed {printed}"
-    widest = f"{np.max(high - low):,.0f}"
-    bars = f", bars {COVER} intervals; the widest is {widest}{unit} wide" if known else ""
-    marked = " Hollow diamonds are exact: they follow from published figures."
-    return Picture(
-        interval_rows(rows),
-        f"Values of {table_words(release.schema, names)}"
-        f"{f' with {COVER} intervals' if known else ''}, {len(rows)} cells; the numbers are in the "
-        "table below.",
-        f"{'People' if number is None else number.column}: points are {what}{bars}."
-        f"{marked if exact.any() else ''} The axis need not start at zero.",
-    )
-
-
-def _maps(release: TablesRelease, names: tuple[str, ...], numbers: Document) -> tuple[Picture, ...]:
-    """Maps of a table, where the plan names outlines of its areas."""
-    if release.schema.about.map is None:
-        return ()
-    from congenial.report.map_section import maps_of
-
-    values = numbers["estimate"] if numbers["count"] is None else numbers["count"]
-    if numbers["low"] is None:
-        return maps_of(release.schema, names, values, None, None, COVER)
-    low, high = (np.where(numbers["exact"], values, numbers[end]) for end in ENDS)
-    return maps_of(release.schema, names, values, low, high, COVER)
-
-
-def _summed_columns(release: TablesRelease, names: tuple[str, ...]) -> list[list[str]]:
-    """Of sums: the heading of printed ones, and people and means where figures tell people."""
-    if release.description.magnitude is None:
-        return [["count"]]
-    exact = release.people(*names) is not None
-    if not exact and release.counted is None:
-        return [["sum"]]
-    try:
-        found = release.means(names, LEVEL).to_pydict()
-    except InferenceError:  # all counts are too small beside their noise
-        return [["sum"]]
-    rows = zip(*(found[name] for name in MEANS), strict=True)
-    told = [
-        [
-            _amount(n),
-            *(
-                ["-", "-"]
-                if low is None or isinf(low) or not n
-                else [f"{mean:,.2f}", f"{low:,.2f} to {high:,.2f}"]
-            ),
-        ]
-        for n, mean, low, high in rows
-    ]
-    people = f"people{' (exact)' if exact else ''}"
-    return [["sum", people, "mean", f"{COVER} interval of the mean"], *told]
-
-
-def table_rows(
-    schema: Schema,
-    names: Sequence[str],
-    numbers: Mapping[str, Any],
-    file: str,
-    summed: Sequence[Sequence[str]] = (("count",),),
-) -> PageTable:
-    """One row per cell: labels, printed count if there is one, estimate and interval if known.
-
-    `summed`: the heading of printed counts and those of further columns, and their rows.
-    """
-    levels = [schema.shown_levels(name) for name in names]
-    counts, estimates, low, high, exact = (numbers[key] for key in COLUMNS)
-    rows = []
-    shape = np.shape(counts if estimates is None else estimates)
-    for at, cell in enumerate(islice(np.ndindex(*shape), LARGEST_TABLE)):
-        labels = [shown[i] for shown, i in zip(levels, cell, strict=True)]
-        printed = [] if counts is None else [_amount(counts[cell])]
-        estimate = [] if estimates is None else [_estimate(estimates[cell])]
-        interval = []
-        if low is not None:
-            ends = f"{_amount(low[cell])} to {_amount(high[cell])}"
-            interval = ["exact" if exact[cell] else ends]
-        further = summed[1 + at] if len(summed) > 1 else []
-        rows.append([*labels, *printed, *estimate, *interval, *further])
-    columns = [
-        *(PageColumn(schema.shown(name)) for name in names),
-        *([] if counts is None else [PageColumn(summed[0][0], number=True)]),
-        *([] if estimates is None else [PageColumn("estimate", number=True)]),
-        *([] if low is None else [PageColumn(f"{COVER} interval", number=True)]),
-        *(PageColumn(heading, number=True) for heading in summed[0][1:]),
-    ]
-    return folded_table(columns, rows, schema.size(tuple(names)), file)
-
-
 def _amount(value: Any) -> str:
-    """A printed count or sum: whole, or with two decimals where steps are not whole."""
+    """A printed number: whole, or with two decimals where steps are not whole."""
     return f"{value:,.2f}" if isinstance(value, np.floating) else f"{int(value):,}"
-
-
-def _estimate(value: Any) -> str:
-    """Whole numbers as they are, others with one decimal."""
-    return f"{value:,}" if isinstance(value, np.integer) else f"{value:,.1f}"
 
 
 def table_words(schema: Schema, names: Sequence[str]) -> str:
     """A table in words: the labels of its columns, or their names where they have none."""
     return " × ".join(map(schema.shown, names)) or "total"
-
-
-def worst_errors(worst: Sequence[tuple[str, float]]) -> Picture:
-    """The standard deviation of the worst cell of each table."""
-    return Picture(
-        error_bars(worst),
-        "Standard deviation of each table",
-        "Standard deviation of the estimates of each table (its worst cell), on a logarithmic "
-        "scale.",
-    )
 
 
 def _measured(release: TablesRelease | PartedRelease) -> PageTable:

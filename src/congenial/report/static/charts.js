@@ -3,17 +3,17 @@
 //
 // spec: { kind: "dots" | "lines" | "pyramid" | "map", title, words (for who cannot see it), across (what labels are),
 //         unit, labels: [text], at (the label that is marked), series: [{ name, points: [{ value, low, high, exact }] }],
-//         shapes: { width, height, paths: { level: d } }, levels: [level of each label] }   the last two for maps
+//         for maps: shapes: { width, height, paths: { level: d } }, levels: [level of each label], shade: "value" | "margin" }
 // Scales are linear; bars and dots begin at 0. Letters are 12 pixels.
 "use strict";
 const Charts = (() => {
   const LETTER = 6.8, ROW = 22, FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif";
   const LIGHT = { ink: "#1c2530", soft: "#4d5864", line: "#dfe4e9", paper: "#ffffff", mark: "#fdf0d2",
     hues: ["#0072b2", "#c04e00", "#007a5a", "#a2478b", "#6b5d00"],
-    steps: ["#e3eef7", "#b3d0e8", "#74abd6", "#3a7fb8", "#0b4a80"], none: "#c9ced4" };
+    steps: ["#e3eef7", "#b3d0e8", "#74abd6", "#3a7fb8", "#0b4a80"], warm: ["#ffffff", "#fdeedd", "#fbd0a2", "#f29f55", "#b8560f"], none: "#c9ced4" };
   const DARK = { ink: "#e6eaee", soft: "#a7b1bc", line: "#333d47", paper: "#12171c", mark: "#3d3413",
     hues: ["#6cb8ea", "#f0944d", "#3fc79a", "#dd9fce", "#d9c94f"],
-    steps: ["#16324a", "#1f4f78", "#2f74a8", "#5ba3d4", "#a9d4f2"], none: "#3a444f" };
+    steps: ["#16324a", "#1f4f78", "#2f74a8", "#5ba3d4", "#a9d4f2"], warm: ["#12171c", "#4a3420", "#7a5025", "#b8742f", "#f2a65a"], none: "#3a444f" };
 
   const text = (value) => value.toLocaleString("en", { maximumFractionDigits: 2 });
   const short = (said, pixels) => {
@@ -164,23 +164,27 @@ const Charts = (() => {
 
   // Areas in at most five classes, each with about as many areas.
   function map(spec, width, ink) {
-    const points = spec.series[0].points, at = new Map(spec.levels.map((level, k) => [level, k]));
+    const points = spec.series[0].points, at = new Map(spec.levels.map((level, k) => [level, k])), margins = spec.shade === "margin";
+    const share = ({ value, low, high, exact }) => exact ? 0 : Math.max(high - value, value - low) / Math.max(value, 1e-9);
     const there = spec.levels.map((level, k) => k).filter((k) => spec.levels[k] in spec.shapes.paths);
     const ordered = there.map((k) => points[k].value).sort((a, b) => a - b);
-    const cuts = [...new Set([1, 2, 3, 4, 5].map((part) => ordered[Math.ceil(ordered.length * part / 5) - 1]))];
-    const hue = (c) => ink.steps[cuts.length === 1 ? 2 : Math.round(c * 4 / (cuts.length - 1))];
+    const cuts = margins ? [0, 0.05, 0.1, 0.3, Infinity] : [...new Set([1, 2, 3, 4, 5].map((part) => ordered[Math.ceil(ordered.length * part / 5) - 1]))];
+    const hue = (c) => margins ? ink.warm[c] : ink.steps[cuts.length === 1 ? 2 : Math.round(c * 4 / (cuts.length - 1))];
+    const grade = (point) => cuts.findIndex((cut) => (margins ? share(point) : point.value) <= cut);
+    const said = (c) => margins ? ["exact", "off by up to 5%", "up to 10%", "up to 30%", "more than 30%"][c]
+      : c ? `more than ${text(cuts[c - 1])}, up to ${text(cuts[c])}` : `up to ${text(cuts[c])}`;
     const side = Math.min(width, 520), scale = side / spec.shapes.width, top = 26, bottom = top + spec.shapes.height * scale;
     const svg = start(spec, width, bottom + 20 * cuts.length + 20, ink);
     const drawn = node(svg, "g", { transform: `translate(0 ${top}) scale(${scale.toFixed(5)})`, "stroke-linejoin": "round", "fill-rule": "evenodd" });
     const order = Object.keys(spec.shapes.paths).sort((a, b) => (at.get(a) === spec.at) - (at.get(b) === spec.at));
     for (const level of order) {
       const k = at.get(level), chosen = k !== undefined && k === spec.at;
-      const area = node(drawn, "path", { d: spec.shapes.paths[level], fill: k === undefined ? ink.none : hue(cuts.findIndex((cut) => points[k].value <= cut)),
+      const area = node(drawn, "path", { d: spec.shapes.paths[level], fill: k === undefined ? ink.none : hue(grade(points[k])),
         stroke: chosen ? ink.hues[1] : ink.soft, class: "area", "data-level": level });
       area.setAttribute("stroke-width", ((chosen ? 2.4 : 0.7) / scale).toFixed(2));
       node(area, "title", {}, k === undefined ? level : told(spec.labels[k], points[k]));
     }
-    cuts.forEach((cut, c) => legend(svg, [[hue(c), c ? `more than ${text(cuts[c - 1])}, up to ${text(cut)}` : `up to ${text(cut)}`]], bottom + 20 + 20 * c, ink));
+    cuts.forEach((_, c) => legend(svg, [[hue(c), said(c)]], bottom + 20 + 20 * c, ink));
     return svg;
   }
 
