@@ -21,6 +21,7 @@ from congenial.privacy.composition import joint_loss
 from congenial.sampling.randomness import SeededRandomness
 from tests.commands import refused, run, write_plan
 from tests.kinds.several_tables_plan import failed, forged
+from tests.publication.reading import cells_of
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
@@ -184,8 +185,11 @@ def test_words_and_files_for_others_are_in_units_of_the_number(bundle, tmp_path)
     assert "sum" in exported.read_text().split("\n")[0]
     report = (bundle / "report.html").read_text()
     assert "sums of cost" in report
-    assert "interval of the mean" in report
-    assert "people wide" not in report
+    shown = cells_of(report, "ward", "sex")
+    table = congenial.read(bundle).to_pandas("ward", "sex")
+    assert [one["value"] for one in shown] == table["sum"].tolist()
+    wards = cells_of(report, "ward")  # whose people are published
+    assert all(one["m_low"] <= one["m_mean"] <= one["m_high"] for one in wards)
 
 
 def test_what_is_changed_in_a_bundle_is_noticed(tmp_path):

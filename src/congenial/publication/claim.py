@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from congenial.ledger.ledger import Ledger
     from congenial.publication.plan import Plan
 
-TEXTS = 2**20  # bytes for a report with its pictures, README and citation
+TEXTS = 2**20  # bytes for a report without its rows, README and citation
 RUNS = "runs"  # the folder beside a plan for what is CONFIDENTIAL until a release by parts is out
-NUMBERS = 36  # bytes of one number of a cell: CSV and Parquet
+NUMBERS = 48  # bytes of one number of a cell: CSV, Parquet and the rows in the report
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def _tables_of(release: TablesRelease) -> tuple[list[TableNumbers], list[Documen
         for at, ((one, names), size) in enumerate(zip(tables, sizes, strict=True))
         if at not in within
     ]
-    return [TableNumbers.of(*tables[at]) for at in sorted(within)], named
+    return [TableNumbers.from_release(*tables[at]) for at in sorted(within)], named
 
 
 def _on_paper(schema: Schema, shown: Sequence[TableNumbers]) -> list[Document]:
@@ -274,7 +274,7 @@ class TableNumbers:
     more: Mapping[str, Any]
 
     @classmethod
-    def of(cls, release: TablesRelease, names: tuple[str, ...]) -> TableNumbers:
+    def from_release(cls, release: TablesRelease, names: tuple[str, ...]) -> TableNumbers:
         """Those of a table of a release."""
         numbers = _numbers(release, names)
         base = numbers["count"] if numbers["count"] is not None else numbers["estimate"]
@@ -434,7 +434,8 @@ def _axis(schema: Schema, name: str) -> Document:
     axis, levels = schema.axis(name), schema.shown_levels(name)
     attribute = schema.attribute(axis.base)
     own = attribute.kind != "categorical" and axis.name == axis.base
-    widths = {high - low for low, high in attribute.intervals if None not in (low, high)}
+    ends = attribute.intervals
+    widths = {high - low for low, high in ends if low is not None and high is not None}
     return {
         "title": schema.shown(name),
         "levels": list(levels),

@@ -41,7 +41,7 @@ const Charts = (() => {
 
   const ends = (point) => [point.value, point.low ?? point.value, point.high ?? point.value];
   const all = (spec) => spec.series.flatMap((one) => one.points.flatMap(ends));
-  const told = (label, point) => `${label}: ${text(point.value)}` + (point.exact ? ", exact"
+  const caption = (label, point) => `${label}: ${text(point.value)}` + (point.exact ? ", exact"
     : point.low === undefined ? "" : `, ${text(point.low)} to ${text(point.high)}`);
 
   function start(spec, width, height, ink) {
@@ -86,7 +86,7 @@ const Charts = (() => {
     const place = across(svg, marks, left, width - edge, top, bottom, ink);
     points.forEach((point, k) => {
       const y = top + ROW * k + ROW / 2, group = node(svg, "g", { class: "point", "data-at": k });
-      node(group, "title", {}, told(spec.labels[k], point));
+      node(group, "title", {}, caption(spec.labels[k], point));
       if (k === spec.at) node(group, "rect", { x: 0, y: y - ROW / 2, width, height: ROW, fill: ink.mark });
       node(group, "text", { x: left - 8, y: y + 4, "text-anchor": "end" }, short(spec.labels[k], left - 10));
       if (point.low !== undefined && !point.exact) {
@@ -128,7 +128,7 @@ const Charts = (() => {
       node(svg, "path", { d: `M${path("value")}`, fill: "none", stroke: hue, "stroke-width": 2, class: "line" });
       one.points.forEach((point, k) => {
         const circle = node(svg, "circle", { cx: x(k), cy: y(point.value), r: k === spec.at ? 4.5 : 3, fill: point.exact ? ink.paper : hue, stroke: hue, class: "point" });
-        node(circle, "title", {}, told(`${named ? one.name + ", " : ""}${spec.labels[k]}`, point));
+        node(circle, "title", {}, caption(`${named ? one.name + ", " : ""}${spec.labels[k]}`, point));
       });
     });
     if (named) legend(svg, spec.series.map((one, at) => [ink.hues[at % ink.hues.length], one.name]), bottom + foot + 24, ink);
@@ -152,7 +152,7 @@ const Charts = (() => {
       [one, other].forEach((side, s) => {
         const point = side.points[k], zero = sides[s](0), end = sides[s](Math.max(0, point.value));
         const bar = node(svg, "rect", { x: Math.min(zero, end), y: y + 2, width: Math.abs(end - zero), height: row - 4, fill: ink.hues[s], class: `bar side-${s}` });
-        node(bar, "title", {}, told(`${side.name}, ${label}`, point));
+        node(bar, "title", {}, caption(`${side.name}, ${label}`, point));
         if (point.low === undefined || point.exact) return;
         const [low, high] = [sides[s](Math.max(0, point.low)).toFixed(1), sides[s](point.high).toFixed(1)], mid = y + row / 2;
         node(svg, "path", { d: `M${low} ${mid}H${high}M${low} ${mid - 3}v6M${high} ${mid - 3}v6`, stroke: ink.ink, "stroke-width": 1.2, class: "interval" });
@@ -182,7 +182,7 @@ const Charts = (() => {
       const area = node(drawn, "path", { d: spec.shapes.paths[level], fill: k === undefined ? ink.none : hue(grade(points[k])),
         stroke: chosen ? ink.hues[1] : ink.soft, class: "area", "data-level": level });
       area.setAttribute("stroke-width", ((chosen ? 2.4 : 0.7) / scale).toFixed(2));
-      node(area, "title", {}, k === undefined ? level : told(spec.labels[k], points[k]));
+      node(area, "title", {}, k === undefined ? level : caption(spec.labels[k], points[k]));
     }
     cuts.forEach((_, c) => legend(svg, [[hue(c), said(c)]], bottom + 20 + 20 * c, ink));
     return svg;
