@@ -185,12 +185,6 @@ def test_tests_are_carried_out_on_a_table_that_shows_their_columns():
 # ---- intervals under pure epsilon ----------------------------------------------------------------
 
 DRAWS = 20_000
-NORMAL = pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="intervals of several tables take errors to be normal, and sums of double geometric "
-    "noise have longer tails; they will be replaced by the simulated law that `estimate` uses",
-)
 
 
 @lru_cache
@@ -210,9 +204,7 @@ def under_pure_epsilon():
     return release, errors
 
 
-@pytest.mark.parametrize(
-    "level", [0.9, pytest.param(0.99, marks=NORMAL), pytest.param(0.999, marks=NORMAL)]
-)
+@pytest.mark.parametrize("level", [0.9, 0.99, 0.999])
 def test_intervals_under_pure_epsilon_keep_their_level(level):
     release, errors = under_pure_epsilon()
     found = release.interval("a = 'p' and b = 'x'", level)
@@ -222,7 +214,6 @@ def test_intervals_under_pure_epsilon_keep_their_level(level):
     assert errors.std() == pytest.approx(release.deviation("a = 'p' and b = 'x'"), rel=0.05)
 
 
-@NORMAL
 @pytest.mark.parametrize("level", [0.9, 0.99])
 def test_interval_and_estimate_agree_under_pure_epsilon(level):
     release, _ = under_pure_epsilon()

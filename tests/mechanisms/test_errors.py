@@ -118,7 +118,7 @@ def test_errors_in_a_file_are_worked_out_again_to_the_last_unit(monkeypatch):
 def test_the_upper_rank_is_the_one_of_the_binomial_law():
     from scipy import stats
 
-    from congenial.mechanisms.error_laws import FALSE_ALARM, upper_rank
+    from congenial.tables.simulated_errors import FALSE_ALARM, upper_rank
 
     for n, level in ((10, 0.5), (400, 0.9), (2000, 0.95), (10_000, 0.998)):
         assert upper_rank(level, n) == int(stats.binom.isf(FALSE_ALARM, n, level)) + 1

@@ -96,7 +96,7 @@ FIGURES = {
     "two equal sums": ({"x": 2, "y": 2}, (margin("x"),), "exact"),
     "two unequal sums": ({"x": 1, "y": 5}, (total(), count("y = 'y0' or y = 'y1'")), "bound"),
     "a sum and loose cells": ({"x": 1, "y": 3}, (count("y = 'y0' or y = 'y1'"),), "bound"),
-    "margins": ({"x": 2, "y": 3}, (margin("x"), margin("y")), "bound"),
+    "margins": ({"x": 2, "y": 3}, (margin("x"), margin("y")), "simulated"),
     "weighted": ({"x": 1, "y": 3}, (WEIGHTED,), "bound"),
 }
 
@@ -111,7 +111,10 @@ def test_double_geometric_noise_given_figures(name, eps):
     covariance, lattice = enumerated(rows(schema, statements), lambda x: -float(eps) * np.abs(x))
     found = per_direction(covariance, lattice)
     assert stated.basis == basis
-    assert found.max() <= stated.value * (1 + 1e-6)
+    assert found.max() <= stated.value * (1.04 if basis == "simulated" else 1 + 1e-6)
+    if basis == "simulated":
+        assert found == pytest.approx([stated.value] * len(found), rel=0.04)
+        assert stated.value < 0.8 * mixing_mean(float(eps))  # the bound would be too wide
     if basis == "exact":
         assert found == pytest.approx([stated.value] * len(found), rel=1e-5)
 

@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 from zlib import crc32
 
@@ -25,14 +25,13 @@ from congenial.sampling.conditioned import ConditionedNoise, TiedNoise
 from congenial.sampling.discrete import CellLaw, DoubleGeometric
 from congenial.sampling.randomness import Randomness, SeededRandomness
 from congenial.sampling.sums import Pmf, direction, independent_sum, subset_sum_law, tied_sum_law
+from congenial.tables.simulated_errors import DRAWS, highest_level, upper_rank
 
-DRAWS = 10_000
 CHAIN_STEPS = 500_000  # of a chain, over all draws from it; several microseconds each
 CHAIN_DRAWS = 500  # at least, however long a run is
 TIES = 40_000  # draws of single ties for a sum over several
 BLOCK = 250  # draws of a tie made at once
 FEWEST = 400  # draws of such a sum: enough for a level of 0.96
-FALSE_ALARM = 1e-6
 NUMBERS = 20_000_000  # cells drawn at most when whole tables are simulated
 Draw = Callable[[Randomness, int], Any]
 TIES_AT_ONCE = 65_536  # whose shares of sums are compared
@@ -72,7 +71,7 @@ class SimulatedLaw:
         if k > n:
             raise StructureError(
                 f"a level of {level} needs more than {n:,} simulated draws.",
-                remedy=f"Ask for at most {_highest(n)}.",
+                remedy=f"Ask for at most {highest_level(n)}.",
             )
         return int(self._sizes[k - 1])
 
@@ -85,30 +84,6 @@ class SimulatedLaw:
     def probs(self) -> Any:
         """Relative frequency from `lo` upwards."""
         return np.bincount(self.draws - self.lo) / len(self.draws)
-
-
-@lru_cache(maxsize=64)
-def upper_rank(level: float, n: int) -> int:
-    """k such that the k-th smallest of n draws is above the level quantile, but for false alarms.
-
-    More than n where n draws are too few.
-
-    >>> upper_rank(0.95, 10_000), upper_rank(0.95, 100)
-    (9601, 101)
-    """
-    if level >= 1:
-        return n + 1
-    # It is above unless k or more fell below the quantile: P(at least k of n) at most the alarm.
-    k = np.arange(1, n + 1)
-    ratios = np.log((n - k + 1) / k) + math.log(level / (1 - level))  # of P(k of n) to P(k - 1)
-    chances = np.exp(n * math.log1p(-level) + np.cumsum(ratios))
-    at_least = np.cumsum(chances[::-1])[::-1]
-    return int(np.argmax(np.append(at_least <= FALSE_ALARM, True))) + 1
-
-
-def _highest(n: int) -> float:
-    """The highest level, in thousandths, that n draws bound: level^n is at most the false alarm."""
-    return int(1000 * FALSE_ALARM ** (1 / n)) / 1000
 
 
 def sums_alike(start: Any, met: Any, loose: Any) -> list[Any]:

@@ -13,7 +13,7 @@ fitted is in steps of the number; what methods return and files hold is in its o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import nan
@@ -363,9 +363,10 @@ class TablesRelease(Released):
         """Interval for the true number of people who meet a condition, around the estimate.
 
         Its basis says what it rests on: the exact law of the noise where one table was measured,
-        so that it covers with at least `level`; errors of several combined draws are taken to be
-        normal. The ends are cut to what the published figures allow, and reach at least to the
-        printed count where the sum has one. A figure that is published exactly has no width.
+        so that it covers with at least `level`; errors of several combined draws are simulated
+        under pure epsilon where tables are small, and otherwise taken to be normal. The ends are
+        cut to what the published figures allow, and reach at least to the printed count where the
+        sum has one. A figure that is published exactly has no width.
         """
         check_level(level)
         names, cells = self._where(condition)
@@ -645,7 +646,15 @@ def estimator_of(
     if description.only_law is not None:
         workload = Workload.of(description.support.schema, description.tables)
         return OneTable(mechanisms[0], workload, description.keep, description.whole)
-    return joint_estimator(description)
+    together = joint_estimator(description)
+    if description.family != "double_geometric":
+        return together
+    laws = [getattr(one, "conditioned", None) for one in mechanisms]
+    if any(law is not None and law.is_slow for law in laws):
+        return together
+    draws = {one.description.table: one.noise for one in mechanisms}
+    noise = tuple(draws[names] for names in description.tables if names in draws)
+    return replace(together, noise=noise)
 
 
 def joint_estimator(description: TablesDescription) -> JointEstimator:

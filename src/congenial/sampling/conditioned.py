@@ -36,6 +36,8 @@ from congenial.sampling.proposed_noise import ProposedNoise
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.tree_of_sums import BoundedSum, TreeOfSums, log_weight, nested_sums
 
+PROPOSED = 10_000  # cells proposed for one draw, from which thousands of draws take long
+
 
 class TiedNoise(IntegerLaw):
     """Noise on the cells of one tie, given that its equations hold; cells in the tie's own order.
@@ -75,6 +77,11 @@ class TiedNoise(IntegerLaw):
     def grid(self) -> bool:
         """Whether exactly the margins of a table of groups are fixed."""
         return self._tie.features is not None
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """Levels of each feature, where margins of a table of groups are fixed."""
+        return self._tie.shape
 
     @property
     def equations(self) -> Ints:
@@ -196,6 +203,11 @@ class ConditionedNoise(IntegerLaw):
         for noise, places in self._ties:
             logs = logs + np.sum(noise.log_density(u[..., places]), axis=-1)
         return logs
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether one draw takes a chain, or very many proposals."""
+        return any(tie.steps or tie.cells_proposed > PROPOSED for tie, _ in self._ties)
 
     def ties(self) -> Iterator[tuple[TiedNoise, Ints]]:
         """Samplers of ties of one make, with the places (ties x cells) they serve."""

@@ -19,7 +19,7 @@ import numpy as np
 from congenial.data.workload import Margin, Workload
 from congenial.errors import StructureError
 from congenial.figures.figures import Figures
-from congenial.figures.support import Support, support
+from congenial.figures.support import support
 from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.inverse import Inverse
 from congenial.tables.linear_estimates import choose_inverse, in_order
@@ -56,11 +56,10 @@ class Covariance:
     @cached_property
     def basis(self) -> Basis:
         """What the covariance M^+ is for integer noise of this family."""
-        bases = {variance_basis(self.family, self._support(b)) for b in self.measurements.measured}
-        return "bound" if "bound" in bases else "exact"
-
-    def _support(self, b: int) -> Support:
-        return support(self.measurements.figures, self.measurements.workload.tables[b])
+        work = self.measurements
+        tables = [work.workload.tables[b] for b in work.measured]
+        bases = {variance_basis(self.family, support(work.figures, names)) for names in tables}
+        return "bound" if "bound" in bases else "simulated" if "simulated" in bases else "exact"
 
     # ---- tables ------------------------------------------------------------------------------
 
@@ -110,12 +109,13 @@ class Covariance:
         `weights`: shaped (combinations, *axes as named).
         """
         margin = self.measurements.margin(names)
-        rows = self._by_attribute(np.asarray(weights, dtype=float), names, margin)
+        rows = self.by_attribute(np.asarray(weights, dtype=float), names, margin)
         solved = self.inverse.apply([(margin, rows)]).totals(margin)
         covariance = rows.reshape(len(rows), -1) @ solved.reshape(len(rows), -1).T
         return np.asarray((covariance + covariance.T) / 2)
 
-    def _by_attribute(self, weights: Floats, names: Sequence[str], margin: Margin) -> Floats:
+    def by_attribute(self, weights: Floats, names: Sequence[str], margin: Margin) -> Floats:
+        """Rows of weights by the axes of a table as named, by attributes of the cells instead."""
         schema = self.measurements.workload.schema
         shape = tuple(schema.axis(name).size for name in names)
         if weights.ndim != 1 + len(shape) or weights.shape[1:] != shape:

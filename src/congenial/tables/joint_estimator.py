@@ -26,6 +26,7 @@ from congenial.tables.linear_estimates import Estimates, estimate, finest, in_or
 from congenial.tables.measurements import Floats, Measurements
 from congenial.tables.node_order import NodeOrder
 from congenial.tables.noise_variance import Family, noise_variance
+from congenial.tables.simulated_errors import Noise, SimulatedErrors
 from congenial.tables.sparse_tables import sparse_tables
 from congenial.tables.whole_counts import FitMethod, WholeCounts, fit_whole_counts, rehearse
 
@@ -36,7 +37,10 @@ BASES = {
     "exact": "standard deviation exact, shape taken to be normal",
     "bound": "standard deviation a proved bound, shape taken to be normal",
     "approximation": "an approximation: standard deviation and normal shape",
+    "simulated": "simulated standard deviation, shape taken to be normal",
 }
+SIMULATED = "half-widths are upper confidence bounds from draws of the public noise law"
+KINDS = 200  # of cells whose errors are simulated
 
 
 class FittedTables(Protocol):
@@ -70,6 +74,7 @@ class JointEstimator:
     keep: tuple[str, ...] = ()
     printed: bool = True  # whether whole counts are
     counted: bool = True  # whether tables count; otherwise they sum a number
+    noise: tuple[Noise, ...] = ()  # of each measured table, where intervals are simulated
 
     @cached_property
     def measurements(self) -> Measurements:
@@ -108,16 +113,47 @@ class JointEstimator:
         return 0.0 if variance < NOISELESS**2 else float(np.sqrt(variance))
 
     def reach(self, names: Sequence[str], level: float) -> Floats:
-        """Half the width of an interval for every cell of a table, as if errors were normal."""
-        return np.asarray(half_width(level) * self.deviations(names).values)
+        """Half the width of an interval for every cell of a table: from simulated errors, one cell
+        for all that have its standard deviation, or else as if errors were normal.
+        """
+        deviations = self.deviations(names).values
+        flat = deviations.reshape(-1)
+        kinds, first, number = np.unique(
+            np.round(flat / max(flat.max(initial=0.0), NOISELESS), 9),
+            return_index=True,
+            return_inverse=True,
+        )
+        if self._simulated is None or len(kinds) > KINDS:
+            return np.asarray(half_width(level) * deviations)
+        units = np.zeros((len(kinds), flat.size))
+        units[np.arange(len(kinds)), first] = 1
+        reach = self._reach(names, units.reshape(-1, *deviations.shape), level)[number.reshape(-1)]
+        return np.where(flat > 0, reach, 0.0).reshape(deviations.shape)
 
     def reach_of_sum(self, names: Sequence[str], cells: Any, level: float) -> float:
         """The same for the sum over some cells of a table."""
-        return half_width(level) * self.deviation_of_sum(names, cells)
+        deviation = self.deviation_of_sum(names, cells)
+        if self._simulated is None or deviation == 0:
+            return half_width(level) * deviation
+        return float(self._reach(names, np.asarray(cells, dtype=float)[None], level)[0])
+
+    def _reach(self, names: Sequence[str], weights: Floats, level: float) -> Floats:
+        assert self._simulated is not None
+        margin = self.measurements.margin(names)
+        rows = self.covariance.by_attribute(weights, names, margin)
+        return self._simulated.reach(margin, rows, level)
+
+    @cached_property
+    def _simulated(self) -> SimulatedErrors | None:
+        """Errors from draws; None where they are taken to be normal."""
+        if not self.noise:
+            return None
+        found = SimulatedErrors(self.measurements, self.covariance.inverse, self.noise)
+        return found if found.serves else None
 
     def basis_of_sum(self, names: Sequence[str], cells: Any) -> str:  # noqa: ARG002
         """What the interval of a sum rests on."""
-        return BASES[self.covariance.basis]
+        return BASES[self.covariance.basis] if self._simulated is None else SIMULATED
 
     @property
     def size(self) -> int:

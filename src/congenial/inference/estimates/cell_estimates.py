@@ -33,12 +33,10 @@ from congenial.mechanisms.kernel_gaussian import KernelGaussian, KernelProjectio
 from congenial.mechanisms.mechanism import ErrorLaw, Mechanism
 from congenial.mechanisms.plain import PlainContinuous
 from congenial.sampling.randomness import SeededRandomness
+from congenial.tables.simulated_errors import BLOCK, DRAWS, SEED
 
 Floats = NDArray[np.float64]
 Weights = Any  # scipy.sparse.csr_array
-
-DRAWS = 10_000  # of the noise, for every interval by simulation
-SEED = 20260101  # public: everybody gets the same intervals
 
 
 @dataclass(frozen=True)
@@ -219,7 +217,6 @@ def possible_sums(source: CellEstimates, weights: Weights) -> SumRanges:
 
 
 REMEMBERED = 20_000_000  # numbers of simulated noise that are kept
-BLOCK = 4_000_000  # numbers of simulated noise drawn at a time
 PASS = 250_000  # numbers of it that are multiplied at a time: they stay in the cache
 NOTHING = 1e-9  # a weight this small, after projection on what is free, is none
 FILLED = 1 / 8  # share of weights other than zero from which they are multiplied as a full matrix

@@ -24,7 +24,6 @@ from congenial.errors import InferenceError
 from congenial.figures.figures import Figures
 from congenial.figures.restricted_figures import summed_out
 from congenial.inference.estimates.cell_estimates import (
-    DRAWS,
     CellEstimates,
     Floats,
     IndependentTables,
@@ -42,6 +41,7 @@ from congenial.tables.inverse import Inverse
 from congenial.tables.joint_estimator import JointEstimator
 from congenial.tables.linear_estimates import choose_inverse, estimate
 from congenial.tables.measurements import Measurements
+from congenial.tables.simulated_errors import DRAWS
 from congenial.tables.tree_inverse import TreeInverse
 
 SAMPLED = 200  # cells of a table whose variance stands for all

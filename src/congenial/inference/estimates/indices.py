@@ -27,7 +27,6 @@ import scipy.sparse as sp
 from congenial.errors import InferenceError
 from congenial.figures.limits import SumRanges
 from congenial.inference.estimates.cell_estimates import (
-    DRAWS,
     CellEstimates,
     Floats,
     Weights,
@@ -42,6 +41,7 @@ from congenial.inference.estimates.quantities import (
     IntervalCover,
     Quantity,
 )
+from congenial.tables.simulated_errors import DRAWS
 
 METHOD = "bootstrap with the public noise, bias-corrected, widened until its check held"
 TOO_SMALL = f"{NOT_DETERMINED}: the group is too small beside the noise"

@@ -37,14 +37,13 @@ import scipy.sparse as sp
 from congenial.errors import InferenceError
 from congenial.figures.limits import SumRanges
 from congenial.inference.estimates.cell_estimates import (
-    DRAWS,
     CellEstimates,
     Floats,
     ScaledLaw,
     Weights,
     possible_sums,
 )
-from congenial.mechanisms.error_laws import upper_rank
+from congenial.tables.simulated_errors import DRAWS, upper_rank
 
 FORGONE = 0.1  # of what the level leaves, where draws are selected (see `quantities`)
 

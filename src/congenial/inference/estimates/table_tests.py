@@ -24,7 +24,6 @@ import scipy.sparse as sp
 from congenial.data.arguments import TEXT, takes
 from congenial.errors import InferenceError
 from congenial.inference.estimates.cell_estimates import (
-    SEED,
     CellEstimates,
     Floats,
     Weights,
@@ -41,6 +40,7 @@ from congenial.inference.estimates.cell_groups import (
 )
 from congenial.inference.estimates.combined_estimates import cell_estimates
 from congenial.inference.estimates.expression_language import QuestionTokens
+from congenial.tables.simulated_errors import SEED
 
 TABLES = 1_999  # simulated under the null hypothesis
 
