@@ -159,7 +159,8 @@ def _kernels_for(place: Path, mutant: Mutant) -> Iterator[dict[str, str]]:
     Numba does not see that a kernel of another file has changed: callers that are compiled already
     would run without the mutant, and those compiled now would keep it.
     """
-    if "njit" not in (place / "congenial" / mutant.file).read_text():
+    text = (place / "congenial" / mutant.file).read_text()
+    if "njit" not in text and "@loop" not in text:
         yield {}
         return
     with tempfile.TemporaryDirectory() as folder:

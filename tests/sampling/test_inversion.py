@@ -18,7 +18,6 @@ from congenial.sampling import (
     RecordedRandomness,
     SeededRandomness,
     inversion,
-    word_kernels,
 )
 from congenial.sampling.exact_decisions import working_precision
 from congenial.sampling.grouped_noise import SharedTotal
@@ -105,15 +104,13 @@ def test_table_and_search_agree_on_every_word(law):
     size = (1 << 16) - 3  # not a multiple of four
     by_table, by_search = np.empty(size, np.int64), np.empty(size, np.int64)
     answers = inversion._answers(law, 64)
-    open_table = word_kernels.look_up(words, answers, by_table)
-    open_search = word_kernels.search_lanes(
-        words, bounds.lower, bounds.upper, bounds.guide, by_search
-    )
+    open_table = inversion.look_up(words, answers, by_table)
+    open_search = inversion.search_lanes(words, bounds.lower, bounds.upper, bounds.guide, by_search)
     assert np.array_equal(by_table, by_search)
     assert np.array_equal(open_table, open_search)
     assert np.array_equal(open_table, np.flatnonzero(by_table < 0))
     assert answers.dtype == (np.int32 if law is BROADEST else np.int16)
-    assert not np.any(by_table == word_kernels.UNSURE) or law is BROADEST
+    assert not np.any(by_table == inversion.UNSURE) or law is BROADEST
 
 
 def test_chunks_follow_each_other(monkeypatch):

@@ -35,7 +35,8 @@ from congenial.tables.design import Design
 from congenial.tables.intervals import ends_within, half_width
 from congenial.tables.joint_estimator import Answer
 
-DRAWS = 3  # of made-up people, to see what becomes of printed counts
+DRAWS, ENOUGH = 3, 10_000  # of made-up people at most, and cells that are enough, to see what
+# becomes of printed counts
 LARGEST = 2_000_000  # cells of which that is quick
 UNSTATED = 10  # times the least standard deviation asked for: what other tables are held to
 
@@ -213,7 +214,8 @@ def try_printed(made: MeasuredTables) -> PrintedTrial | None:
         return None
     tables = made.description.tables
     squares, inside = np.zeros((2, len(tables))), np.zeros(len(tables))
-    for draw in range(DRAWS):
+    draws = min(DRAWS, -(-ENOUGH // made.estimator.size))
+    for draw in range(draws):
         answered = _drawn(made, people, SeededRandomness(draw + 1))
         for at, names in enumerate(tables):
             counts, truth = answered.counts[at], people.table(names)
@@ -223,8 +225,8 @@ def try_printed(made: MeasuredTables) -> PrintedTrial | None:
             reach = made.estimator.reach(names, LEVEL)
             low, high = ends_within(answered.estimates[at], reach)
             pair = (counts, answered.estimates[at])
-            squares[:, at] += [float(np.mean((values - truth) ** 2)) / DRAWS for values in pair]
-            inside[at] += float(np.mean((low <= counts) & (counts <= high))) / DRAWS
+            squares[:, at] += [float(np.mean((values - truth) ** 2)) / draws for values in pair]
+            inside[at] += float(np.mean((low <= counts) & (counts <= high))) / draws
     errors = (_printed_error(made, names, *squares[:, at]) for at, names in enumerate(tables))
     return PrintedTrial(tuple(errors), tuple(inside.tolist()))
 

@@ -39,6 +39,7 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb
 
+from congenial.data.loops import loop
 from congenial.errors import GuaranteeError, RandomnessError
 from congenial.sampling.exact_decisions import all_below, ball, exp_ball, working_precision
 from congenial.sampling.randomness import Randomness
@@ -49,6 +50,9 @@ _TAIL_BITS = 80  # a ball table leaves out at most 2^-80 of its own resolution
 _U = 2.0**-53  # unit round-off of a double
 _LEAST = 2.0**-70  # a word table leaves out weights below this (the mode has weight 1)
 _TOP = np.uint64(2**64 - 1)
+UNDECIDED = -1  # certain: no x is decided by these bits
+UNSURE = -2  # the bounds are not sharp enough to say
+_SHIFTS = np.arange(0, 64, 16, dtype=np.uint64)  # of the four draws that share a word
 _GUIDE_BITS = 12  # at most this many leading bits of a word narrow the search
 
 
@@ -275,13 +279,105 @@ class ExactLaw(ABC):
 # --- inversion -----------------------------------------------------------------------------------
 
 
+@loop
+def _answer(low: Any, high: Any, lower: Any, upper: Any, guide: Any, shift: Any) -> Any:
+    """What is decided by U 2^64 in [low, high + 1]: the index i of x, UNDECIDED or UNSURE.
+
+    lower[i] <= F(x) 2^64 <= upper[i + 1] and F(x - 1) 2^64 <= upper[i] for x = first + i.
+    """
+    i = np.int64(guide[low >> shift])
+    while i < lower.size and lower[i] <= low:
+        i += 1
+    if i < lower.size:
+        if upper[i] <= low and lower[i] > high:
+            return i
+        if upper[i + 1] <= high:  # low < F(x) 2^64 < high + 1: a boundary is strictly inside
+            return UNDECIDED
+    return UNSURE
+
+
+@loop
+def _shift(guide: Any) -> Any:
+    """64 - g for a guide of length 2^g."""
+    g = 0
+    while (1 << g) < guide.size:
+        g += 1
+    return np.uint64(64 - g)
+
+
+@loop
+def _answer_lane(lane: Any, lower: Any, upper: Any, guide: Any, shift: Any) -> Any:
+    low = np.uint64(lane) << np.uint64(48)
+    return _answer(low, low | np.uint64((1 << 48) - 1), lower, upper, guide, shift)
+
+
+@loop
+def _lane(words: Any, j: int) -> Any:
+    """The 16 bits of draw j: four draws share a word, the first takes the lowest bits."""
+    return (words[j >> 2] >> np.uint64((j & 3) << 4)) & np.uint64(0xFFFF)
+
+
+@loop
+def search_lanes(words: Any, lower: Any, upper: Any, guide: Any, out: Any) -> Any:
+    """Round 0 by search: answers into out; returns the places without an x."""
+    places = np.empty(out.size, np.int64)
+    count = 0
+    shift = _shift(guide)
+    for j in range(out.size):
+        out[j] = _answer_lane(_lane(words, j), lower, upper, guide, shift)
+        if out[j] < 0:
+            places[count] = j
+            count += 1
+    return places[:count]
+
+
+@loop
+def look_up(words: Any, answers: Any, out: Any) -> Any:
+    """Round 0 from the table of all answers: the same as `search_lanes`."""
+    places = np.empty(out.size, np.int64)
+    count = 0
+    mask = np.uint64(0xFFFF)
+    whole = out.size >> 2
+    for i in range(whole):  # a word at a time; four answers share one branch
+        word = words[i]
+        a = answers[word & mask]
+        b = answers[(word >> np.uint64(16)) & mask]
+        c = answers[(word >> np.uint64(32)) & mask]
+        d = answers[word >> np.uint64(48)]
+        j = i << 2
+        out[j], out[j + 1], out[j + 2], out[j + 3] = a, b, c, d
+        if (a | b | c | d) < 0:
+            for t in range(j, j + 4):
+                places[count] = t
+                count += out[t] < 0
+    for j in range(whole << 2, out.size):
+        out[j] = answers[_lane(words, j)]
+        if out[j] < 0:
+            places[count] = j
+            count += 1
+    return places[:count]
+
+
+@loop
+def search_words(
+    lanes: Any, fresh: Any, lower: Any, upper: Any, guide: Any, places: Any, out: Any
+) -> None:
+    """Round 1: 80 bits of U are known, of which the first 64 are looked at."""
+    shift = _shift(guide)
+    for i in range(places.size):
+        word = (lanes[i] << np.uint64(48)) | (fresh[i] >> np.uint64(16))
+        out[places[i]] = _answer(word, word, lower, upper, guide, shift)
+
+
 @lru_cache(maxsize=64)
 def _answers(law: ExactLaw, bits: int) -> npt.NDArray[Any]:
-    """What 16 bits decide, for each of their 65,536 values (coded as `word_kernels` does)."""
-    from congenial.sampling import word_kernels
-
-    bounds = word_bounds(law, bits)
-    table: npt.NDArray[Any] = word_kernels.all_answers(bounds.lower, bounds.upper, bounds.guide)
+    """What 16 bits decide, for each of their 65,536 values UNDECIDED and UNSURE included."""
+    bounds, lanes = word_bounds(law, bits), np.arange(1 << 16, dtype=np.uint64)
+    words, table = (
+        np.bitwise_or.reduce(lanes.reshape(-1, 4) << _SHIFTS, axis=1),
+        np.empty(1 << 16, np.int32),
+    )
+    search_lanes(words, bounds.lower, bounds.upper, bounds.guide, table)
     return table.astype(np.int16) if table.max() < 1 << 15 else table
 
 
@@ -298,24 +394,22 @@ def _fill(law: ExactLaw, randomness: Randomness, out: Ints, bits: int) -> None:
 
     Until the last line `out` holds x - first, or a negative code where x is not known yet.
     """
-    from congenial.sampling import word_kernels  # numba only when something is drawn
-
     bounds = word_bounds(law, bits)
     search = bounds.lower, bounds.upper, bounds.guide
     words = randomness.words(-(-out.size // 4))
     if out.size >= _ENOUGH:
-        places = word_kernels.look_up(words, _answers(law, bits), out)
+        places = look_up(words, _answers(law, bits), out)
     else:
-        places = word_kernels.search_lanes(words, *search, out)
-    lanes = word_kernels.lanes_at(words, places)
-    for j in np.flatnonzero(out[places] == word_kernels.UNSURE):
+        places = search_lanes(words, *search, out)
+    lanes = (words[places >> 2] >> _SHIFTS[places & 3]) & np.uint64(0xFFFF)
+    for j in np.flatnonzero(out[places] == UNSURE):
         x = boundaries(law, 0).locate(int(lanes[j]))
-        out[places[j]] = word_kernels.UNDECIDED if x is None else x - bounds.first
+        out[places[j]] = UNDECIDED if x is None else x - bounds.first
     undecided = out[places] < 0
     places, lanes = places[undecided], lanes[undecided]
     if places.size:
         fresh = randomness.words(places.size)
-        word_kernels.search_words(lanes, fresh, *search, places, out)
+        search_words(lanes, fresh, *search, places, out)
         slow = np.flatnonzero(out[places] < 0)
         prefixes = [(int(lanes[j]) << 64) | int(fresh[j]) for j in slow]
         found = _refine(law, prefixes, randomness)

@@ -8,15 +8,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 
+from congenial.data.loops import loop
 from congenial.sampling.inversion import Floats, Ints
 
 DONE, MORE, OPEN, ACCEPT, WIDE = range(5)  # why the loop stopped
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def _numerator(z: Any, i: int, j: int, rows: Any, columns: Any) -> Any:
     """m = D c_ij."""
     p, dp, q, dq = rows[i, 0], rows[i, 1], columns[j, 0], columns[j, 1]
@@ -31,7 +31,7 @@ def _numerator(z: Any, i: int, j: int, rows: Any, columns: Any) -> Any:
     return m
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def _one_minus_ratio(s2: float, c: float) -> float:
     """1 - rho(Z - c)/rho(Z), relative error below 1e-13 where s2 >= 1/4, absolute otherwise."""
     top, bottom = 0.0, 1.0
@@ -49,7 +49,7 @@ def _one_minus_ratio(s2: float, c: float) -> float:
     return 1 - top / bottom
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def log_acceptance(z: Any, rows: Any, columns: Any, inverse: Any) -> float:
     """log A(u) in doubles, or -inf where a ratio (hence A) is below 2e-6 and not known well."""
     total = 0.0
@@ -64,7 +64,7 @@ def log_acceptance(z: Any, rows: Any, columns: Any, inverse: Any) -> float:
     return total
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def _decide(low: float, high: float, p: float, slack: float) -> int:
     """1 if U < p is certain, 0 if U > p is, -1 if open; U lies in [low, high]."""
     if p < 1e-290:  # too small for a relative error, far below the least positive U
@@ -76,7 +76,7 @@ def _decide(low: float, high: float, p: float, slack: float) -> int:
     return -1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def klein(
     z: Any, task: int, pos: int, blocks: Any, words: Any, at: int, rows: Any, columns: Any,
     inverse: Any, inverse0: float, shift: int, sure: Any, slack: float, largest: int,
@@ -135,7 +135,7 @@ def klein(
     return DONE, task, pos, at
 
 
-@numba.njit(cache=True)
+@loop
 def run_chain(u: Ints, moves: Ints, rate: float, l1: bool, uniform: Floats) -> None:
     """Sweeps over all moves: the step along a move is redrawn given everything else."""
     count, cells = moves.shape

@@ -20,15 +20,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from congenial.data.loops import loop
 from congenial.sampling.tree_messages import DONE, OUT_OF_WORDS, RARE, WHOLE
 
 _BYTE = WHOLE - 8
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def modes(left: Any, right: Any, lo: int, n: int) -> Any:
     """For x = lo .. lo + n - 1 (counted from the sum of both window starts): the index y into
     `left` near which left[y] right[x - y] is largest. Climbs, since it moves right with x.
@@ -45,29 +45,7 @@ def modes(left: Any, right: Any, lo: int, n: int) -> Any:
     return out
 
 
-@numba.njit(cache=True, error_model="numpy")
-def exponential_sum(m: Any, lo: int, tails: Any, t: float) -> Any:
-    """(sum, maximum) over all integers of m(x) e^(t x); tails = (c_lo, t_lo, c_hi, t_hi), with
-    -t_lo < t < t_hi.
-    """
-    c_lo, t_lo, c_hi, t_hi = tails
-    total, top = 0.0, 0.0
-    for i in range(m.size):
-        w = m[i] * np.exp(t * (lo + i))
-        total += w
-        top = max(top, w)
-    if c_hi > 0:
-        edge = c_hi * np.exp(t * (lo + m.size - 1))
-        total += edge / np.expm1(t_hi - t)
-        top = max(top, edge * np.exp(t - t_hi))
-    if c_lo > 0:
-        edge = c_lo * np.exp(t * lo)
-        total += edge / np.expm1(t_lo + t)
-        top = max(top, edge * np.exp(-t - t_lo))
-    return total, top
-
-
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def scan(p: Any, q: Any, bounds: Any, start: int, index: Any, factor: float, r: Any) -> Any:
     """Walk outcomes away from `start` (start, -1, +1, -2, ...) until r falls in the weight of one.
 
@@ -77,7 +55,7 @@ def scan(p: Any, q: Any, bounds: Any, start: int, index: Any, factor: float, r: 
     return scan_beside(p, q, bounds, (start, start), index, factor, r)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def scan_beside(p: Any, q: Any, bounds: Any, gap: Any, index: Any, factor: float, r: Any) -> Any:
     """`scan` through the outcomes outside gap[0] <= y < gap[1], nearest first."""
     first, last = bounds
@@ -101,7 +79,7 @@ def scan_beside(p: Any, q: Any, bounds: Any, gap: Any, index: Any, factor: float
         before += n
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def guide_row(p: Any, q: Any, bounds: Any, start: int, index: Any, factor: float, row: Any) -> None:
     """row[b] = y - start + 127 if every r with leading byte b gives y in `scan`, else 255."""
     first, last = bounds
@@ -126,7 +104,7 @@ def guide_row(p: Any, q: Any, bounds: Any, start: int, index: Any, factor: float
         before = after
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def build_program(roots: Any, nodes: Any, slots: Any, spare: int, depth: int) -> Any:
     """Splits in the order of drawing (a node, its left part, its right part), as rows (node, slot
     of its sum, slots of its parts), and the slots of the roots. A leaf's slot is given by `slots`,
@@ -174,7 +152,7 @@ FIRST, ROWS, BITS, AT_ROW, AT_ENTRY = range(5)
 BASE, WIDTH, LEFT_OVER = range(3)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def frequent(m: Any, bounds: Any, start: int, x: int, factor: float) -> Any:
     """(first, number) of the outcomes y round `start` that get a code: n(y) >= FREQUENT.
 
@@ -199,7 +177,7 @@ def frequent(m: Any, bounds: Any, start: int, x: int, factor: float) -> Any:
     return down, up - down + 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def find_codes(nodes: Any, m: Any, s: Any, mode: Any, tables: Any, of_row: Any) -> None:
     """Fill base (y of code 0) and width (number of codes) of every row, and the bits per node."""
     whole = 2.0**WHOLE * (1 + 2.0**-48)
@@ -222,7 +200,7 @@ def find_codes(nodes: Any, m: Any, s: Any, mode: Any, tables: Any, of_row: Any) 
         tables[t, BITS] = bits
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def fill_columns(
     weights: Any, codes: Any, columns: int, entries: Any, exact: Any, here: int
 ) -> None:
@@ -258,7 +236,7 @@ def fill_columns(
         exact[here + i] = weights[i]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def build_aliases(
     nodes: Any, m: Any, s: Any, tables: Any, of_row: Any, entries: Any, exact: Any
 ) -> None:
@@ -285,7 +263,7 @@ def build_aliases(
             fill_columns(weights, codes, columns, entries, exact, here)
 
 
-@numba.njit(cache=True, error_model="numpy", inline="always")  # a call would copy all arrays' heads
+@loop(inline="always")  # a call would copy all arrays' heads
 def resolve(
     nodes: Any, m: Any, s: Any, mode: Any, tables: Any, of_row: Any, entries: Any, exact: Any,
     t: Any, x: Any, lane: Any, words: Any, at: Any,
@@ -335,7 +313,7 @@ def resolve(
     return _FOUND, at, y - shift + nodes[a, LO], n
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def draw_down(
     out: Any, sums: Any, plan: Any, tree: Any, alias: Any, numbers: Any,
     words: Any, lanes: Any, task: int, flags: Any, saved: Any,
@@ -440,7 +418,7 @@ def draw_down(
 # (fixed c')/scale where `is_fixed`.
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def options(step: Any, state: Any) -> Any:
     """(first, last, base, slope): totals (as indices into the atom's window) that a state allows,
     and where the message before is read: base + slope x index. first > last: none.
@@ -480,7 +458,7 @@ def options(step: Any, state: Any) -> Any:
     return first, last, base, slope
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def eliminate(step: Any, lo: Any, size: Any, before: Any, weights: Any, s: Any, mode: Any) -> None:
     """s[c'] = sum over totals of weights x before; mode = where a term is largest."""
     dims = step[0]
@@ -501,7 +479,7 @@ def eliminate(step: Any, lo: Any, size: Any, before: Any, weights: Any, s: Any, 
         mode[flat] = where
 
 
-@numba.njit(cache=True, error_model="numpy")
+@loop
 def draw_states(
     steps: Any, boxes: Any, tables: Any, numbers: Any, out: Any, columns: Any,
     words: Any, task: int, flags: Any,

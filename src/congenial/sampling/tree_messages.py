@@ -247,8 +247,6 @@ def _chernoff(a: Node, b: Node, step: int, past: int, slope: float) -> tuple[flo
     The edge lies -past inside the sum of the children's edges; the slope of log S there is the best
     t where the children's tails allow it.
     """
-    from congenial.sampling import tree_kernels
-
     sides = [
         (n.m, 1 - len(n.m), (n.c_lo, n.t_lo, n.c_hi, n.t_hi))
         if step > 0
@@ -259,8 +257,8 @@ def _chernoff(a: Node, b: Node, step: int, past: int, slope: float) -> tuple[flo
     best = (math.inf, math.inf, 0.0)
     tried = [slope * f for f in (1.1, 1.0, 0.9, 0.7) if slope * f < 0.99 * steepest]
     for t in [*tried, *(steepest * share for share in _SLOPES)]:
-        total, _ = tree_kernels.exponential_sum(*sides[0], t)
-        _, top = tree_kernels.exponential_sum(*sides[1], t)
+        total, _ = _exponential_sum(*sides[0], t)
+        _, top = _exponential_sum(*sides[1], t)
         exponent = -t * past
         if exponent > 600 or not math.isfinite(total * top):
             continue
@@ -269,6 +267,22 @@ def _chernoff(a: Node, b: Node, step: int, past: int, slope: float) -> tuple[flo
         c = total * top * math.exp(exponent) * rounding
         best = min(best, (c / steep(t), c, t))
     return best[1], best[2]
+
+
+def _exponential_sum(m: Floats, lo: int, tails: Any, t: float) -> tuple[float, float]:
+    """(sum, maximum) over all integers of m(x) e^(t x); tails = (c_lo, t_lo, c_hi, t_hi), with
+    -t_lo < t < t_hi.
+    """
+    c_lo, t_lo, c_hi, t_hi = tails
+    with np.errstate(over="ignore"):
+        weights = m * np.exp(t * np.arange(lo, lo + len(m)))
+        total, top = float(weights.sum()), float(weights.max())
+        for c, fall, edge in ((c_hi, t_hi - t, lo + len(m) - 1), (c_lo, t_lo + t, lo)):
+            if c > 0:
+                last = c * float(np.exp(t * edge))
+                total += last / steep(fall)
+                top = max(top, last * math.exp(-fall))
+    return total, top
 
 
 def _join(a: Node, b: Node, left: int, right: int, eps: Fraction) -> Node:

@@ -185,13 +185,28 @@ class JointEstimator:
 
         Raises FigureError where no whole counts have the figures at all.
         """
-        return self.rehearsal if isinstance(self.rehearsal, str) else ""
+        method = self._method
+        if isinstance(method, NodeOrder):  # sums that nest can always be attained
+            return ""
+        rehearsal = method if isinstance(method, str) else self.rehearsal
+        return rehearsal if isinstance(rehearsal, str) else ""
 
     @cached_property
     def rehearsal(self) -> WholeCounts | str:
         """Whole counts of made-up people, spread as evenly as the figures allow, fitted to tables
         without noise; or why there are none.
         """
+        if isinstance(self._method, str):
+            return self._method
+        try:
+            evenly = estimate(self.measurements, self.made_up, self.covariance.inverse)
+            return fit_whole_counts(evenly, self.keep, self._method)
+        except StructureError as reason:
+            return reason.what.rstrip(".")
+
+    @cached_property
+    def _method(self) -> FitMethod | str:
+        """How whole counts are fitted: worked out once, before a draw; or why there are none."""
         if self.measurements.size > LARGEST_WHOLE:
             return (
                 f"the cells that all tables have in common are {self.measurements.size:,}, and "
@@ -200,16 +215,9 @@ class JointEstimator:
         if self.figures.equalities and self.figures.values is None:
             return NOT_YET
         try:
-            method = self._fit_method
-            evenly = estimate(self.measurements, self.made_up, self.covariance.inverse)
-            return fit_whole_counts(evenly, self.keep, method)
+            return rehearse(self.measurements, self.keep)
         except StructureError as reason:
             return reason.what.rstrip(".")
-
-    @cached_property
-    def _fit_method(self) -> FitMethod:
-        """How whole counts are fitted: worked out once, before a draw."""
-        return rehearse(self.measurements, self.keep)
 
     @property
     def made_up(self) -> list[Floats]:
@@ -225,9 +233,9 @@ class JointEstimator:
         """Tables that cut across the order of the fit: sums of whole counts keep a bias there, so
         their estimates are printed, unless `keep` asks that whole counts follow them.
         """
-        if self.why_no_counts or not isinstance(self._fit_method, NodeOrder):
+        if self.why_no_counts or not isinstance(self._method, NodeOrder):
             return ()
-        sums = (names for names, role in self._fit_method.roles().items() if role == "sum")
+        sums = (names for names, role in self._method.roles().items() if role == "sum")
         return tuple(names for names in sums if not set(names) & set(self.keep))
 
     def fitted(self, drawn: Sequence[Any]) -> Estimates:
@@ -254,12 +262,13 @@ class JointEstimator:
         """Whole counts near the estimates; None where none are printed."""
         if not self.has_counts:
             return None
-        return fit_whole_counts(fitted, self.keep, self._fit_method, self.sparse)
+        assert not isinstance(self._method, str)  # else there are no counts
+        return fit_whole_counts(fitted, self.keep, self._method, self.sparse)
 
     @cached_property
     def sparse(self) -> dict[tuple[str, ...], Floats]:
         """Standard deviations of all tables where printed counts of some are posterior means."""
-        if not (self.counted and self.has_counts and isinstance(self._fit_method, NodeOrder)):
+        if not (self.counted and self.has_counts and isinstance(self._method, NodeOrder)):
             return {}
         return sparse_tables(
             self.measurements, self.workload.tables, lambda names: self.deviations(names).values
@@ -274,7 +283,7 @@ class JointEstimator:
         work = self.measurements
         finest_tables = [b for b, margin in enumerate(work.margins) if margin == finest(work)]
         cells = counts[finest_tables[0]] if finest_tables else None
-        if cells is None or not self.has_counts or isinstance(self._fit_method, NodeOrder):
+        if cells is None or not self.has_counts or isinstance(self._method, NodeOrder):
             return False
         bases = [
             work.workload.schema.axis(name).base for name in work.workload.tables[finest_tables[0]]

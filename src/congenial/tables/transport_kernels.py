@@ -21,7 +21,7 @@ gain = (R W R')^-1 R W leaves the Schur complement W - W R' gain for the columns
 Steps are halved until the dual does not fall (semismooth Newton; Qi and Sun 1993).
 
 **Whole numbers** (`nearest_whole`). Without columns, floors and the largest fractions up are the
-nearest (`_apportion`). Columns are then made right by one unit after the other, each along the
+nearest (`apportion_rows`). Columns are then made right by one unit after the other, each along the
 cheapest chain of exchanges from a column with too many to one with too few: for separable convex
 costs, successive shortest paths keep the flow optimal among those with the sums reached so far
 (Ahuja, Magnanti and Orlin 1993, section 9.7 and chapter 14). So the result is the nearest.
@@ -29,11 +29,11 @@ costs, successive shortest paths keep the flow optimal among those with the sums
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
+
+from congenial.data.loops import loop
 
 
 class TransportProblem(NamedTuple):
@@ -55,7 +55,7 @@ class KnownSums(NamedTuple):
     has_columns: bool
 
 
-@numba.njit(cache=True)
+@loop
 def _cells(t: Any, allowed: Any, p: float, q: float, g: Any, starts: Any, x: Any) -> float:
     """The cells of one unit given multipliers g, and the Lagrangian's value without constants."""
     value = 0.0
@@ -79,12 +79,12 @@ def _cells(t: Any, allowed: Any, p: float, q: float, g: Any, starts: Any, x: Any
         for v in range(lo, hi):
             x[v] = max(0.0, t[v] + g[v] / p - q / p * shift) if allowed[v] else 0.0
             moved += x[v] - t[v]
-            value += 0.5 * p * (x[v] - t[v]) ** 2 - g[v] * x[v]
+            value += 0.5 * p * (x[v] - t[v]) * (x[v] - t[v]) - g[v] * x[v]
         value += 0.5 * q * moved * moved
     return value
 
 
-@numba.njit(cache=True)
+@loop
 def _evaluate(problem, sums, along, across, x):  # type: ignore[no-untyped-def]
     """Cells given multipliers of rows (along) and columns (across), and the dual's value."""
     (units, cells), blocks = problem.targets.shape, problem.blocks
@@ -106,7 +106,7 @@ def _evaluate(problem, sums, along, across, x):  # type: ignore[no-untyped-def]
     return value
 
 
-@numba.njit(cache=True)
+@loop
 def _shortfalls(problem, sums, x, short, lack):  # type: ignore[no-untyped-def]
     """What rows and columns lack, filled in, and the largest of it."""
     blocks, columns_fixed = problem.blocks, sums.rows.shape[1]
@@ -128,7 +128,7 @@ def _shortfalls(problem, sums, x, short, lack):  # type: ignore[no-untyped-def]
     return worst
 
 
-@numba.njit(cache=True)
+@loop
 def _unit_jacobian(x, p, q, starts, W):  # type: ignore[no-untyped-def]
     """Derivative of one unit's cells by their multipliers: zero between groups."""
     W[:] = 0.0
@@ -146,7 +146,7 @@ def _unit_jacobian(x, p, q, starts, W):  # type: ignore[no-untyped-def]
                         W[v, w] -= less / p
 
 
-@numba.njit(cache=True)
+@loop
 def _solve(matrix, right):  # type: ignore[no-untyped-def]
     """Put matrix^-1 right in the place of `right`; uses up the matrix, which is positive definite.
 
@@ -168,7 +168,7 @@ def _solve(matrix, right):  # type: ignore[no-untyped-def]
             right[i, j] /= matrix[i, i]
 
 
-@numba.njit(cache=True)
+@loop
 def _unit_gains(W, blocks, ridge, seen, inverse, gain):  # type: ignore[no-untyped-def]
     """One unit's rows eliminated: (R W R')^-1, with gain = (R W R')^-1 R W, and seen = R W."""
     (count, cells), RWR = seen.shape, np.zeros((seen.shape[0], seen.shape[0]))
@@ -194,7 +194,7 @@ def _unit_gains(W, blocks, ridge, seen, inverse, gain):  # type: ignore[no-untyp
                     gain[b, v] += inverse[b, a] * seen[a, v]
 
 
-@numba.njit(cache=True)
+@loop
 def _newton(problem, has_columns, x, short, lack, along, across):  # type: ignore[no-untyped-def]
     """The Newton step of the multipliers, filled in: rows are eliminated unit by unit, columns
     solved for, with a little added where nothing settles them.
@@ -235,7 +235,7 @@ def _newton(problem, has_columns, x, short, lack, along, across):  # type: ignor
                 along[d, b] -= gains[d, b, v] * across[v, 0]
 
 
-@numba.njit(cache=True)
+@loop
 def _moved(at, step, size, found):  # type: ignore[no-untyped-def]
     """Fill in at + size * step, for multipliers of rows or columns."""
     for d in range(at.shape[0]):
@@ -243,7 +243,7 @@ def _moved(at, step, size, found):  # type: ignore[no-untyped-def]
             found[d, b] = at[d, b] + size * step[d, b]
 
 
-@numba.njit(cache=True)
+@loop
 def fit(problem, sums, steps, goal):  # type: ignore[no-untyped-def]
     """Real cells, and the largest violation of a row or column that is left."""
     t, rows = problem.targets, sums.rows
@@ -274,29 +274,7 @@ def fit(problem, sums, steps, goal):  # type: ignore[no-untyped-def]
     return x, worst
 
 
-@numba.njit(cache=True)
-def _apportion(x, allowed, total, z):  # type: ignore[no-untyped-def]
-    """Whole z >= 0 nearest x with a given sum: floors, and the largest fractions up.
-
-    A first unit up from the floor costs less than any second one or any unit down, so this is the
-    nearest where it can be. Elsewhere the cheapest unit up or down, one at a time.
-    """
-    fraction = np.empty(x.size)  # with its sign turned
-    have, free = 0, 0
-    for i in range(x.size):
-        z[i] = max(0, math.floor(x[i])) if allowed[i] else 0
-        fraction[i] = z[i] - x[i] if allowed[i] else 1.0
-        have += z[i]
-        free += allowed[i]
-    ups = min(max(0, total - have), free)
-    if ups > 0:
-        order = np.argsort(fraction)
-        for i in range(ups):
-            z[order[i]] += 1
-    return _unit_by_unit(x, allowed, total, z, have + ups)
-
-
-@numba.njit(cache=True)
+@loop
 def _unit_by_unit(x, allowed, total, z, have):  # type: ignore[no-untyped-def]
     """The cheapest unit up or down until the sum is right; whether it can be."""
     while have != total:
@@ -320,12 +298,20 @@ def _unit_by_unit(x, allowed, total, z, have):  # type: ignore[no-untyped-def]
     return True
 
 
-@numba.njit(cache=True)
-def apportion_rows(x, allowed, rows):  # type: ignore[no-untyped-def]
-    """Whole z >= 0 nearest x with these row sums, and whether they exist."""
-    z = np.zeros(x.shape, np.int64)
-    for d in range(x.shape[0]):
-        if not _apportion(x[d], allowed[d], rows[d], z[d]):
+def apportion_rows(x: Any, allowed: Any, rows: Any) -> Any:
+    """Whole z >= 0 nearest x with these row sums, and whether they exist.
+
+    Floors, and the largest fractions up: a first unit up from the floor costs less than any second
+    one or any unit down. Where that does not do, the cheapest unit up or down, one at a time.
+    """
+    z = np.where(allowed, np.maximum(np.floor(x), 0.0), 0.0).astype(np.int64)
+    order = np.argsort(np.where(allowed, z - x, 1.0), axis=1)
+    ups = np.minimum(rows - z.sum(axis=1), allowed.sum(axis=1))
+    up = np.arange(x.shape[1]) < ups[:, None]
+    np.put_along_axis(z, order, np.take_along_axis(z, order, axis=1) + up, axis=1)
+    have = z.sum(axis=1)
+    for d in np.flatnonzero(have != rows):
+        if not _unit_by_unit(x[d], allowed[d], rows[d], z[d], have[d]):
             return z, False
     return z, True
 
@@ -339,7 +325,7 @@ class Rounding(NamedTuple):
     weight: Any
 
 
-@numba.njit(cache=True)
+@loop
 def _exchange(state, i, j, cost, who):  # type: ignore[no-untyped-def]
     """The cheapest unit that moves one from column i to column j."""
     x, z, allowed, weight = state.x, state.z, state.allowed, state.weight
@@ -352,7 +338,7 @@ def _exchange(state, i, j, cost, who):  # type: ignore[no-untyped-def]
                 who[i, j] = d
 
 
-@numba.njit(cache=True)
+@loop
 def _passes(before, last, column):  # type: ignore[no-untyped-def]
     """Whether the path to `last` passes a column."""
     while last >= 0:
@@ -362,7 +348,7 @@ def _passes(before, last, column):  # type: ignore[no-untyped-def]
     return False
 
 
-@numba.njit(cache=True)
+@loop
 def _shortest(cost, have, columns, before):  # type: ignore[no-untyped-def]
     """Distances from columns with too many; `before` is the column a shortest path comes from.
 
@@ -388,7 +374,7 @@ def _shortest(cost, have, columns, before):  # type: ignore[no-untyped-def]
     return distance
 
 
-@numba.njit(cache=True)
+@loop
 def _move_along(z, before, who, last, touched):  # type: ignore[no-untyped-def]
     """Move one unit along the path that ends at a column; the column it starts from."""
     touched[:] = False
@@ -402,20 +388,10 @@ def _move_along(z, before, who, last, touched):  # type: ignore[no-untyped-def]
     return j
 
 
-@numba.njit(cache=True)
-def nearest_whole(x, allowed, weight, rows, columns):  # type: ignore[no-untyped-def]
-    """Whole z >= 0 with these row and column sums and the least sum of weight (z - x)^2."""
-    cells = x.shape[1]
-    z, fine = apportion_rows(x, allowed, rows)
-    have, state, left = np.zeros(cells, np.int64), Rounding(x, z, allowed, weight), 0
-    for d in range(x.shape[0]):
-        left += rows[d]
-        for v in range(cells):
-            have[v] += z[d, v]
-    for v in range(cells):
-        left -= columns[v]
-    if not fine or left != 0:
-        return z, False
+@loop
+def _reach_columns(state, have, columns):  # type: ignore[no-untyped-def]
+    """Move units along cheapest chains until the columns sum up, in place; whether they can."""
+    z, cells = state.z, have.size
     cost, who = np.empty((cells, cells)), np.zeros((cells, cells), np.int64)
     before, touched = np.empty(cells, np.int64), np.ones(cells, np.bool_)
     while True:
@@ -429,11 +405,19 @@ def nearest_whole(x, allowed, weight, rows, columns):  # type: ignore[no-untyped
             if have[v] < columns[v] and (last < 0 or distance[v] < distance[last]):
                 last = v
         if last < 0:
-            return z, True
+            return True
         if distance[last] == np.inf:
-            return z, False
+            return False
         have[_move_along(z, before, who, last, touched)] -= 1
         have[last] += 1
+
+
+def nearest_whole(x: Any, allowed: Any, weight: Any, rows: Any, columns: Any) -> Any:
+    """Whole z >= 0 with these row and column sums and the least sum of weight (z - x)^2."""
+    z, fine = apportion_rows(x, allowed, rows)
+    if not fine or rows.sum() != columns.sum():
+        return z, False
+    return z, _reach_columns(Rounding(x, z, allowed, weight), z.sum(axis=0), columns)
 
 
 # ---- people who move between cells of tables that cross ------------------------------------------
@@ -453,7 +437,7 @@ class CellIndex(NamedTuple):
     free: Any
 
 
-@numba.njit(cache=True)
+@loop
 def move_people(z, pull, index, moves):  # type: ignore[no-untyped-def]
     """Move people one at a time, `z` in place, where the sum of squared distances falls most.
 
@@ -476,7 +460,7 @@ def move_people(z, pull, index, moves):  # type: ignore[no-untyped-def]
             z[down] -= 1
 
 
-@numba.njit(cache=True)
+@loop
 def _pulled(pull, index, up, down):  # type: ignore[no-untyped-def]
     """The pulls after one person more in a cell and one less in another; -1 for none."""
     for b in range(index.numbers.shape[0]):
@@ -492,7 +476,7 @@ def _pulled(pull, index, up, down):  # type: ignore[no-untyped-def]
                 pull[index.members[b, k]] -= 1.0
 
 
-@numba.njit(cache=True)
+@loop
 def _best_alone(z, pull, index):  # type: ignore[no-untyped-def]
     """The best move in or out of a cell that no figure counts: gain, cell entered, cell left."""
     enter, leave, tables = -1, -1, index.numbers.shape[0]
@@ -508,7 +492,7 @@ def _best_alone(z, pull, index):  # type: ignore[no-untyped-def]
     return 2.0 * pull[enter] + tables, enter, -1
 
 
-@numba.njit(cache=True)
+@loop
 def _best_exchange(z, pull, index):  # type: ignore[no-untyped-def]
     """The best move between two cells that no figure tells apart: gain, cell entered, cell left.
 
