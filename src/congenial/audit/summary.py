@@ -202,9 +202,11 @@ def gaussian_statistics(epsilon: float, delta: float) -> ExactAudit:
     d = np.subtract(*means)
     total = np.array(covariance) + mechanism.noise.total_covariance
     mu = math.sqrt(float(d @ np.linalg.solve(total, d)))
-    found = Gaussian(mu).delta(epsilon)
+    delta_there = Gaussian(mu).delta(epsilon)
     promised = mechanism.guarantee.tradeoff
-    return ExactAudit(promised, "delta", found, math.inf, 2, 0, True, (epsilon,), (found,))
+    return ExactAudit(
+        promised, "delta", delta_there, math.inf, 2, 0, True, (epsilon,), (delta_there,)
+    )
 
 
 # ---- the list ------------------------------------------------------------------------------------

@@ -134,10 +134,10 @@ def _log_sum_law(family: Family, scale: Fraction, terms: int) -> Floats:
         return np.log(iid_sum_law(terms, DoubleGeometric(scale)).probs)
     rate = float(scale)
     half = math.ceil(_WIDE * math.sqrt(rate)) + 2
-    one = np.exp(-(np.arange(-half, half + 1) ** 2) / (2 * rate))
+    single = np.exp(-(np.arange(-half, half + 1) ** 2) / (2 * rate))
     law = np.ones(1)
     for _ in range(terms):
-        law = np.convolve(law, one)
+        law = np.convolve(law, single)
         cut = len(law) // 2 - math.ceil(_WIDE * math.sqrt(rate * terms)) - 2
         law = law[max(cut, 0) : len(law) - max(cut, 0)]
         law /= law.sum()
@@ -166,9 +166,9 @@ class LevelNoise:
         """The measured tables of a release as sums of the cells of a finer one."""
         gaussian = release.description.family == "discrete_gaussian"
         tables = []
-        for one, drawn in zip(release.description.measured, release.drawn, strict=True):
-            rate = 1 / (2 * float(one.scale)) if gaussian else float(one.scale)
-            index = _below(release.schema, cells, one.table)
+        for law, drawn in zip(release.description.measured, release.drawn, strict=True):
+            rate = 1 / (2 * float(law.scale)) if gaussian else float(law.scale)
+            index = _below(release.schema, cells, law.table)
             tables.append((index, rate, np.asarray(drawn, dtype=np.int64).reshape(-1)))
         return cls._of_tables(tables, squared=gaussian)
 
@@ -185,10 +185,10 @@ class LevelNoise:
     def gaps(self, x: Any) -> Ints:
         """Value minus sum of every node, for whole tables of shape (n, cells)."""
         whole = np.asarray(x).astype(np.int64)
-        found = np.zeros((len(self.rates), len(whole)), dtype=np.int64)
+        sums = np.zeros((len(self.rates), len(whole)), dtype=np.int64)
         for column in self.above.T:
-            np.add.at(found, column, whole.T)
-        return np.ascontiguousarray(self.values - found.T)
+            np.add.at(sums, column, whole.T)
+        return np.ascontiguousarray(self.values - sums.T)
 
     def log_weight(self, x: Any) -> Floats:
         """Log weight of what was drawn given each row of tables."""

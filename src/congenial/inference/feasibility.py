@@ -72,12 +72,12 @@ class Outlook:
 def outlook(mechanism: Mechanism) -> Outlook:
     """Whether and how releases of this mechanism can be inferred from."""
     description = mechanism.description
-    known = support(mechanism.adjacency.figures, description.table)
-    model = "poisson" if known.loose else "multinomial"
-    if unproved_ties(known):
+    structure = support(mechanism.adjacency.figures, description.table)
+    model = "poisson" if structure.loose else "multinomial"
+    if unproved_ties(structure):
         return Outlook(
             "none",
-            f"{UNPROVED} ({known.structure})",
+            f"{UNPROVED} ({structure.structure})",
             "Release a table on which the figures are totals or margins, or a coarser one.",
         )
     if isinstance(mechanism, IntegerNoise | PlainContinuous):
@@ -89,26 +89,26 @@ def outlook(mechanism: Mechanism) -> Outlook:
 
 
 def _of_counts(mechanism: CongenialCounts, model: str) -> Outlook:
-    description, known, bounds = mechanism.description, mechanism.support, mechanism.limits
-    if not (known.ties or known.loose or bounds.boxed or bounds.sums):
+    description, structure, bounds = mechanism.description, mechanism.support, mechanism.limits
+    if not (structure.ties or structure.loose or bounds.boxed or bounds.sums):
         return Outlook("counts", model=model)
     if conforming_tables(description.support, description.table) is not None:
         return Outlook("listed", model=model)
     if not _connected(mechanism):
-        told = known.totals is not None or not known.groups
+        determined = structure.totals is not None or not structure.groups
         return Outlook(
             "none",
             "the published bounds leave tables that no sampler is proved to reach"
-            + (", and too many to be listed" if told else NOT_YET),
+            + (", and too many to be listed" if determined else NOT_YET),
             PROJECT,
         )
-    given = [
-        *(["figures that cross"] if known.ties else []),
+    beyond = [
+        *(["figures that cross"] if structure.ties else []),
         *(["public bounds"] if bounds.boxed or bounds.sums else []),
-        *(["cells in no published sum"] if known.loose else []),
+        *(["cells in no published sum"] if structure.loose else []),
     ]
     why = (
-        f"counts given that none is negative, together with {' and '.join(given)}, have a "
+        f"counts given that none is negative, together with {' and '.join(beyond)}, have a "
         "normaliser that is worked out one table at a time"
     )
     return Outlook("density", why, PROJECT, model)
@@ -129,9 +129,9 @@ def outlook_of_tables(description: TablesDescription) -> Outlook:
 def sampler_of_cells(mechanism: Mechanism) -> Sampler:
     """How a conjugate model is drawn where each cell has noise of its own (way "cells")."""
     description = mechanism.description
-    known = support(mechanism.adjacency.figures, description.table)
-    ones = np.ones(int(np.count_nonzero(known.labels >= 0)), dtype=np.int64)
-    if not isinstance(mechanism, IntegerNoise | PlainContinuous) or not _two_by_two(known):
+    structure = support(mechanism.adjacency.figures, description.table)
+    ones = np.ones(int(np.count_nonzero(structure.labels >= 0)), dtype=np.int64)
+    if not isinstance(mechanism, IntegerNoise | PlainContinuous) or not _two_by_two(structure):
         return "lines"
     noise = Noise.of_family(description.family, description.scale, ones)
     return "independent" if not len(ones) or noise.convolution_work <= MOST_WORK else "lines"
@@ -151,8 +151,8 @@ def sampler_of_tables(description: TablesDescription) -> Sampler:
 def _finest(description: TablesDescription) -> tuple[str, ...]:
     """The attributes that measured tables tell apart."""
     schema = description.support.schema
-    seen = {axis.base for one in description.measured for axis in schema.axes(one.table)}
-    return tuple(name for name in schema.names if name in seen)
+    bases = {axis.base for law in description.measured for axis in schema.axes(law.table)}
+    return tuple(name for name in schema.names if name in bases)
 
 
 def _two_by_two(known: Support) -> bool:
@@ -204,9 +204,9 @@ def _connected(mechanism: CongenialCounts) -> bool:
     bounded sums: these are the bases of a generalised polymatroid, which have the exchange
     property.
     """
-    known, bounds = mechanism.support, mechanism.limits
-    others = bounds.sums > len(nested_sums(bounds, known)[0])
-    return not (others or (known.ties and (bounds.boxed or bounds.sums)))
+    structure, bounds = mechanism.support, mechanism.limits
+    others = bounds.sums > len(nested_sums(bounds, structure)[0])
+    return not (others or (structure.ties and (bounds.boxed or bounds.sums)))
 
 
 def expected_minutes(mechanism: Mechanism) -> float | None:
@@ -214,14 +214,14 @@ def expected_minutes(mechanism: Mechanism) -> float | None:
 
     Made-up tables that agree with everything published are used. None before figures are published.
     """
-    known = support(mechanism.adjacency.figures, mechanism.description.table)
-    if known.groups and known.totals is None:
+    structure = support(mechanism.adjacency.figures, mechanism.description.table)
+    if structure.groups and structure.totals is None:
         return None
-    if isinstance(mechanism, CongenialCounts) and known.totals is not None:
+    if isinstance(mechanism, CongenialCounts) and structure.totals is not None:
         near, other = (made_up(mechanism) * 2)[:2]
     else:
-        nothing = np.zeros(known.labels.size)
-        near = other = LatentTables.of_support(known).start(nothing, nothing + np.inf)
+        nothing = np.zeros(structure.labels.size)
+        near = other = LatentTables.of_support(structure).start(nothing, nothing + np.inf)
     names, schema = mechanism.description.table, mechanism.adjacency.schema
     seconds = 0.0
     for x in (near, other):  # the first one may have to wait for code to be compiled
@@ -229,4 +229,4 @@ def expected_minutes(mechanism: Mechanism) -> float | None:
         begun = time.perf_counter()
         mechanism.log_density(counts, Table(schema, names, counts))
         seconds = time.perf_counter() - begun
-    return seconds * max(LEAST_MOVES, known.labels.size) * CHAINS * STEPS / 60
+    return seconds * max(LEAST_MOVES, structure.labels.size) * CHAINS * STEPS / 60

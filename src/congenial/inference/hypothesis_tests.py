@@ -136,10 +136,10 @@ def power(
     tails = tails[::-1] if alternative == "greater" else tails
     rejected = values[tails <= level]
     there = joint(family.law(at), noise)
-    found = np.arange(there.lo, there.hi + 1)
+    counts = np.arange(there.lo, there.hi + 1)
     if not len(rejected):
         return 0.0
-    inside = found >= rejected[0] if alternative == "greater" else found <= rejected[-1]
+    inside = counts >= rejected[0] if alternative == "greater" else counts <= rejected[-1]
     return float(there.probs[inside].sum())
 
 

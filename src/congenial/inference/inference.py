@@ -179,12 +179,12 @@ def _required(exact: ExactDraws | None) -> ExactDraws:
 
 def _independent(bound: BoundModel, theta: Floats, x: Any) -> Posterior:
     """Independent draws as one chain."""
-    dims, found = dict(bound.dims), bound.report(theta)
+    dims, reported = dict(bound.dims), bound.report(theta)
     if x is not None:
-        found["count"] = x.reshape(-1, *bound.observation.shape).astype(float)
+        reported["count"] = x.reshape(-1, *bound.observation.shape).astype(float)
         dims["count"] = bound.observation.dims
     return Posterior(
-        {name: values[None] for name, values in found.items()},
+        {name: values[None] for name, values in reported.items()},
         dims,
         "exact",
         independent=True,
@@ -232,10 +232,12 @@ def _chains(sampler: ChainSampler, draws: int, counts: bool, chain: Chain) -> Po
                 tables.append(np.array(sampler.x))
             planned = chain.warmup + -(-len(thetas) // length) * length
             clock.tell(chain.warmup + len(thetas), planned)
-        found = _collect(sampler, thetas, tables, len(thetas) // length)
-        enough = found.least_effective >= LEAST_EFFECTIVE and found.worst_r_hat <= WORST_R_HAT
+        posterior = _collect(sampler, thetas, tables, len(thetas) // length)
+        enough = (
+            posterior.least_effective >= LEAST_EFFECTIVE and posterior.worst_r_hat <= WORST_R_HAT
+        )
         if enough or len(thetas) >= MOST_ROUNDS * length:
-            return refuse_unconverged(found) if chain.check else found
+            return refuse_unconverged(posterior) if chain.check else posterior
 
 
 class _Clock:

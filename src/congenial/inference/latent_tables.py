@@ -59,12 +59,12 @@ class LatentTables:
     def of_groups(cls, labels: Any, totals: Any) -> LatentTables:
         """Groups 0, 1, ... of known total (labels: FREE for a cell in none of them)."""
         labels, totals = np.array(labels, dtype=np.int64), np.asarray(totals, dtype=np.int64)
-        known = np.zeros(len(labels), dtype=np.int64)
+        counts = np.zeros(len(labels), dtype=np.int64)
         sizes = np.bincount(labels[labels >= 0], minlength=len(totals))
         alone = np.flatnonzero(np.isin(labels, np.flatnonzero(sizes == 1)))
-        known[alone] = totals[labels[alone]]
+        counts[alone] = totals[labels[alone]]
         labels[alone] = FIXED
-        return cls(labels, known, totals)
+        return cls(labels, counts, totals)
 
     @classmethod
     def of_support(cls, support: Support) -> LatentTables:
@@ -125,9 +125,9 @@ class LatentTables:
         fixed = self.labels == FIXED
         good = np.all(x[..., fixed] == self.known[fixed], axis=-1)
         if len(self.totals):
-            sums, told = self.sums(x), self.totals >= 0
-            told &= np.array([len(cells) > 0 for cells in self.members])
-            good &= np.all(sums[..., told] == self.totals[told], axis=-1)
+            sums, checked = self.sums(x), self.totals >= 0
+            checked &= np.array([len(cells) > 0 for cells in self.members])
+            good &= np.all(sums[..., checked] == self.totals[checked], axis=-1)
             for tie in self.ties:
                 right = np.moveaxis(sums[..., tie.groups] @ tie.equations.T - tie.values, -1, 0)
                 good &= ~np.any(right, axis=0)
@@ -168,12 +168,12 @@ class LatentTables:
         they change nothing about which tables are reached, only how fast.
         """
         free = np.flatnonzero(self.labels == FREE)
-        found = [_columns(free)]
+        columns = [_columns(free)]
         if parts is not None:
-            found += [_pairs(rng, free[parts[free] == part]) for part in np.unique(parts[free])]
-        found += [_pairs(rng, cells) for cells in self.members]
-        found += [self._swaps(rng, tie) for tie in self.ties]
-        return np.concatenate(found)
+            columns += [_pairs(rng, free[parts[free] == part]) for part in np.unique(parts[free])]
+        columns += [_pairs(rng, cells) for cells in self.members]
+        columns += [self._swaps(rng, tie) for tie in self.ties]
+        return np.concatenate(columns)
 
     def _swaps(self, rng: np.random.Generator, tie: Tie) -> Ints:
         """Exchanges of some features between two people, as many as the tie has cells."""
@@ -183,8 +183,11 @@ class LatentTables:
         count = len(members)
         left, right = rng.integers(len(tie.groups), size=(2, count))
         chosen = rng.random((count, len(levels))) < 0.5
-        one, two = tie.features[left], tie.features[right]
-        up = np.where(chosen, two, one), np.where(chosen, one, two)
+        from_left, from_right = tie.features[left], tie.features[right]
+        up = (
+            np.where(chosen, from_right, from_left),
+            np.where(chosen, from_left, from_right),
+        )
         out = [place[np.ravel_multi_index(levels_of.T, levels)] for levels_of in up]
         groups = np.stack([*out, left, right], axis=1)
         real = ~np.any((groups[:, :2, None] == groups[:, None, 2:]), axis=(1, 2))
@@ -193,8 +196,8 @@ class LatentTables:
         first = np.cumsum(sizes) - sizes
         chosen = groups[real]
         at = first[chosen] + (rng.random(chosen.shape) * sizes[chosen]).astype(np.int64)
-        found: Ints = members[at]
-        return found
+        cells: Ints = members[at]
+        return cells
 
     def _places(self, tie: Tie) -> tuple[Ints, Ints, Ints]:
         """The group at each combination of features; the cells of all groups, and their numbers."""
@@ -275,7 +278,7 @@ def _some_totals(tie: Tie, near: Any, room: Floats) -> Ints:
     size = float(np.abs(near).max(initial=1.0)) + 1
     # |T - near| <= d, least sum of d
     eye = np.eye(groups)
-    found = milp(
+    solution = milp(
         np.concatenate([np.zeros(groups), np.ones(groups)]),
         constraints=[
             LinearConstraint(np.hstack([tie.equations, 0 * tie.equations]), tie.values, tie.values),
@@ -286,9 +289,9 @@ def _some_totals(tie: Tie, near: Any, room: Floats) -> Ints:
         bounds=Bounds(0, np.concatenate([room, np.full(groups, np.inf)])),
         options={"mip_rel_gap": 1 / size},
     )
-    if found.x is None:
+    if solution.x is None:
         raise no_mass("no table of counts has the published margins.")
-    totals: Ints = np.rint(found.x[:groups]).astype(np.int64)
+    totals: Ints = np.rint(solution.x[:groups]).astype(np.int64)
     return totals
 
 

@@ -40,20 +40,22 @@ def naive(
     Values below zero are taken as zero, values that are not whole are rounded; sums that are
     published are kept.
     """
-    found = infer(_declared_known(bind(release, model)), model, draws=draws, seed=seed, chain=chain)
-    return replace(found, notes=(TOLD, *found.notes))
+    posterior = infer(
+        _declared_known(bind(release, model)), model, draws=draws, seed=seed, chain=chain
+    )
+    return replace(posterior, notes=(TOLD, *posterior.notes))
 
 
 def _declared_known(bound: BoundModel) -> Observation:
     """The same cells with every count fixed at the released value, made possible."""
-    seen = bound.observation
-    if not seen.whole:
+    observation = bound.observation
+    if not observation.whole:
         raise InferenceError("real-valued noise cannot be ignored in a model of counts.")
-    x = seen.conforming.start(seen.y, bound.most)
+    x = observation.conforming.start(observation.y, bound.most)
     labels = np.full(len(x), FIXED, dtype=np.int64)
     fixed = LatentTables(labels, x, np.zeros(0, dtype=np.int64))
-    noise = seen.noise or Observation.of_values(seen.y, "double_geometric", 1).noise
-    alone = replace(seen, conforming=fixed, noise=noise, normaliser=None, density=None)
+    noise = observation.noise or Observation.of_values(observation.y, "double_geometric", 1).noise
+    alone = replace(observation, conforming=fixed, noise=noise, normaliser=None, density=None)
     return replace(alone, levels=None, listed=None, finer=None)
 
 
@@ -147,32 +149,32 @@ def _parameters(bound: BoundModel, rng: np.random.Generator, given: Any) -> Floa
         )
     name = next(iter(given.draws))
     draws = given[name]
-    one: Floats = draws[rng.integers(len(draws))].reshape(1, -1)
-    return one
+    draw: Floats = draws[rng.integers(len(draws))].reshape(1, -1)
+    return draw
 
 
 def _data(bound: BoundModel, rng: np.random.Generator, theta: Floats, given: bool) -> Any:
     """A table of the model that agrees with the published figures."""
-    x, known = bound.draw_data(rng, theta)[0], bound.observation.conforming
+    x, conforming = bound.draw_data(rng, theta)[0], bound.observation.conforming
     if bound.observation.bounded:
         raise InferenceError(
             "the model does not draw tables that keep the public bounds.",
             remedy="Compare the two posteriors; coverage is for releases without bounds.",
         )
-    if np.all(known.holds(x)):
+    if np.all(conforming.holds(x)):
         return x
     cells = bound.given(theta)
     poisson = cells is not None and not np.any(cells[..., 1]) and np.all(cells[..., 2] < 0)
-    if not (given and poisson) or known.ties or np.any(known.labels == FREE):
+    if not (given and poisson) or conforming.ties or np.any(conforming.labels == FREE):
         raise InferenceError(
             "the model does not draw tables that agree with the published figures.",
             remedy="Use a model given the totals (multinomial, binomial), a release without "
             "published sums, or parameters that are given.",
         )
     assert cells is not None
-    x = known.known.copy()  # Poisson counts given their sum are multinomial
-    for group, total in enumerate(known.totals.tolist()):
-        inside = np.flatnonzero(known.labels == group)
+    x = conforming.known.copy()  # Poisson counts given their sum are multinomial
+    for group, total in enumerate(conforming.totals.tolist()):
+        inside = np.flatnonzero(conforming.labels == group)
         mean = cells[0, inside, 0]
         x[inside] = rng.multinomial(total, mean / mean.sum())
     return x
@@ -196,8 +198,8 @@ def _again(
 
 
 def _covers(posterior: Posterior, truth: dict[str, Floats], level: float) -> Any:
-    found = []
+    covered = []
     for name, value in truth.items():
         low, high = posterior.interval(name, level)
-        found.append(np.ravel((low <= value[0]) & (value[0] <= high)))
-    return np.concatenate(found)
+        covered.append(np.ravel((low <= value[0]) & (value[0] <= high)))
+    return np.concatenate(covered)

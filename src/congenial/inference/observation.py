@@ -145,10 +145,10 @@ class Observation:
         x = np.asarray(x)
         if not self.whole:
             return self._log_density(x)
-        found = np.full(len(x), -np.inf)
+        logs = np.full(len(x), -np.inf)
         possible = self.conforming.holds(x) & np.all(x >= 0, axis=-1)
-        found[possible] = self._log_density(x[possible])
-        return found
+        logs[possible] = self._log_density(x[possible])
+        return logs
 
     def _log_density(self, x: Any) -> Floats:
         if self.density is not None:
@@ -156,12 +156,12 @@ class Observation:
         assert self.noise is not None
         moving = self.conforming.moving
         weights = self.noise.at(moving).log_weight(self.y[moving] - x[:, moving])
-        found = np.asarray(weights.sum(axis=-1))
+        logs = np.asarray(weights.sum(axis=-1))
         if self.normaliser is not None:
-            found += self.normaliser.log_base - self.normaliser.log(x)
+            logs += self.normaliser.log_base - self.normaliser.log(x)
         if self.levels is not None:
-            found += self.levels.log_weight(x)
-        return found
+            logs += self.levels.log_weight(x)
+        return logs
 
     @property
     def unrelated(self) -> bool:
@@ -173,10 +173,10 @@ class Observation:
         """The same with totals of parts known from elsewhere, such as the number of people."""
         if self.conforming.open and np.all(self.conforming.labels == LOOSE):
             return replace(self, conforming=LatentTables.of_groups(labels, totals))
-        known = self.conforming
-        if not known.ties and np.all(known.labels[known.moving] >= 0):
+        conforming = self.conforming
+        if not conforming.ties and np.all(conforming.labels[conforming.moving] >= 0):
             sums = np.zeros(len(totals), dtype=np.int64)
-            np.add.at(sums, labels, known.start(self.y, np.full(self.cells, np.inf)))
+            np.add.at(sums, labels, conforming.start(self.y, np.full(self.cells, np.inf)))
             if np.array_equal(sums, totals):
                 return self
         raise InferenceError(
@@ -233,12 +233,12 @@ def observe(
             remedy="Leave out public=False.",
         )
     axes = release.schema.axes(names)
-    known = release.published if public else Figures(release.schema)
+    figures = release.published if public else Figures(release.schema)
     common: dict[str, Any] = {
         "axes": axes,
         "published": release.published,
         "notes": _notes(release),
-        "conforming": LatentTables.of_support(support(known, names)),
+        "conforming": LatentTables.of_support(support(figures, names)),
     }
     if not (plain or isinstance(mechanism, IntegerNoise)):
         return _of_mechanism(release, names, common)
@@ -262,8 +262,8 @@ def _through_finer(
     owner = np.ascontiguousarray(index.reshape(-1), dtype=np.int64)
     y = np.zeros(math.prod(axis.size for axis in common["axes"]))
     np.add.at(y, owner, fine.y)
-    told = {**common, "notes": (*common["notes"], AS_ONE)}
-    return Observation(y, finer=(fine, owner), **told)
+    shared = {**common, "notes": (*common["notes"], AS_ONE)}
+    return Observation(y, finer=(fine, owner), **shared)
 
 
 def _of_tables(release: TablesRelease, by: str | Sequence[str] | None, public: bool) -> Observation:
@@ -276,9 +276,9 @@ def _of_tables(release: TablesRelease, by: str | Sequence[str] | None, public: b
         )
     cells = finest_cells(release, by)
     names = cells if by is None else texts(by, "by", InferenceError)
-    found = outlook_of_tables(release.description)
-    if not found.works:
-        raise InferenceError(f"{found.why}.", remedy=found.remedy)
+    outlook = outlook_of_tables(release.description)
+    if not outlook.works:
+        raise InferenceError(f"{outlook.why}.", remedy=outlook.remedy)
     common: dict[str, Any] = {"published": release.published, "notes": _notes(release)}
     fine = Observation(
         _even(release, cells),
@@ -299,11 +299,11 @@ def _of_tables(release: TablesRelease, by: str | Sequence[str] | None, public: b
 
 def finest_cells(release: TablesRelease, by: str | Sequence[str] | None) -> tuple[str, ...]:
     """A table that every measured table and the model's are sums of: a printed one, or all axes."""
-    wanted = [one.table for one in release.description.measured]
+    wanted = [law.table for law in release.description.measured]
     if by is not None:
         wanted.append(texts(by, "by", InferenceError))
     for names in sorted(release.tables, key=release.schema.size):
-        if all(_is_sum(release.schema, names, one) for one in wanted):
+        if all(_is_sum(release.schema, names, law) for law in wanted):
             return names
     bases = {axis.base for names in wanted for axis in release.schema.axes(names)}
     return tuple(name for name in release.schema.names if name in bases)
@@ -340,9 +340,9 @@ def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: b
             f"the law of '{release.description.mechanism}' is known for the released table, given "
             "the published figures.",
         )
-    found = outlook_of_values(release.loss, release.base)
-    if not found.works:
-        raise InferenceError(f"{found.why}.", remedy=found.remedy)
+    outlook = outlook_of_values(release.loss, release.base)
+    if not outlook.works:
+        raise InferenceError(f"{outlook.why}.", remedy=outlook.remedy)
     if not release.density_known:
         raise InferenceError(
             "the sums in the law of this release are not those that published figures fix.",
@@ -357,7 +357,7 @@ def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: b
         "conforming": _conforming_values(release, public),
         "largest_change": change,
     }
-    if release.loss == "l1" and found.way != "density":
+    if release.loss == "l1" and outlook.way != "density":
         ones = np.ones(len(y), dtype=np.int64)
         noise = Noise.of_family("double_geometric", release.rate, ones)
         varies = not release.base.translation_invariant
@@ -370,8 +370,8 @@ def _of_values(release: ValuesRelease, by: str | Sequence[str] | None, public: b
 def _conforming_values(release: ValuesRelease, public: bool) -> LatentTables:
     """Tables that the figures leave; without a table, counts with the sums of the base measure."""
     if release.table:
-        known = release.published if public else Figures(release.schema)
-        return LatentTables.of_support(support(known, release.table))
+        figures = release.published if public else Figures(release.schema)
+        return LatentTables.of_support(support(figures, release.table))
     labels = np.full(release.base.cells, LOOSE, dtype=np.int64)
     for number, (group, _) in enumerate(release.base.totals):
         labels[list(group)] = number
@@ -394,16 +394,16 @@ def _density_of_values(release: ValuesRelease, y: Ints) -> Callable[[Any], Float
 
 def _notes(release: DrawnTable | ValuesRelease | TablesRelease) -> tuple[str, ...]:
     """What a reader of the posterior should know about the release."""
-    found = []
+    notes = []
     if release.guarantee.basis == "uncertified chain":
-        found.append("the release was drawn by a Markov chain; its limiting distribution is used")
+        notes.append("the release was drawn by a Markov chain; its limiting distribution is used")
     if release.published.bounds and not getattr(release.description, "nonnegative", False):
-        found.append("published bounds are not used")
+        notes.append("published bounds are not used")
     if isinstance(release, ValuesRelease) and not release.table:
-        found.append(
+        notes.append(
             "the released values are not counts of a possible table; they are treated as counts"
         )
-    return tuple(found)
+    return tuple(notes)
 
 
 def _no_density() -> InferenceError:
@@ -424,27 +424,27 @@ def _of_mechanism(
             f"not for sums over {', '.join(n for n in release.table if n not in names) or 'it'}.",
         )
     mechanism, shape = release.mechanism, release.values.shape
-    found = outlook(mechanism)
-    if not found.works:
-        raise InferenceError(f"{found.why}.", remedy=found.remedy)
-    if found.way == "counts":
+    prospect = outlook(mechanism)
+    if not prospect.works:
+        raise InferenceError(f"{prospect.why}.", remedy=prospect.remedy)
+    if prospect.way == "counts":
         return _of_counts(release, common)
-    if found.way == "listed":
+    if prospect.way == "listed":
         common["listed"] = _listed(release)
     drawn = np.asarray(release.values)
-    known: dict[bytes, float] = {}  # chains come back to the same tables, and a density is slow
+    computed: dict[bytes, float] = {}  # chains come back to the same tables, and a density is slow
 
     def density(x: Any) -> Floats:
-        found = np.empty(len(x))
+        logs = np.empty(len(x))
         for i, counts in enumerate(np.asarray(x, dtype=np.int64).reshape(-1, *shape)):
             key = counts.tobytes()
-            if key not in known:
-                if len(known) >= MOST_KEPT:
-                    known.clear()
+            if key not in computed:
+                if len(computed) >= MOST_KEPT:
+                    computed.clear()
                 table = Table(release.schema, release.table, counts)
-                known[key] = float(mechanism.log_density(drawn, table))
-            found[i] = known[key]
-        return found
+                computed[key] = float(mechanism.log_density(drawn, table))
+            logs[i] = computed[key]
+        return logs
 
     return Observation(
         drawn.astype(float).reshape(-1),
@@ -498,14 +498,14 @@ def _noisy_terms(release: DrawnTable, index: Ints, cells: int, plain: bool) -> I
     """
     if plain:
         return np.bincount(index, minlength=cells)
-    known = support(release.description.support, release.table)
-    labels = known.labels.reshape(-1)
-    groups = max(known.groups, 1)
+    structure = support(release.description.support, release.table)
+    labels = structure.labels.reshape(-1)
+    groups = max(structure.groups, 1)
     inside = labels >= 0
     pair, met = np.unique(index[inside] * groups + labels[inside], return_counts=True)
     cell, group = pair // groups, pair % groups
-    split = met < known.sizes[group]
-    split |= known.tied[group] if known.ties else False
+    split = met < structure.sizes[group]
+    split |= structure.tied[group] if structure.ties else False
     partial = np.bincount(cell[split], minlength=cells)
     loose = np.bincount(index[labels == LOOSE], minlength=cells)
     if np.any(partial > 1) or np.any((partial == 1) & (loose > 0)):

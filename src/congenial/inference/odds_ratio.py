@@ -70,8 +70,8 @@ class OddsRatioTest:
     def __post_init__(self) -> None:
         for name in ("rows", "columns"):
             expect(getattr(self, name), (tuple, list), name, "Give two totals.", FigureError)
-            for one in getattr(self, name):
-                expect(one, WHOLE, "a total", "Give whole numbers.", FigureError)
+            for item in getattr(self, name):
+                expect(item, WHOLE, "a total", "Give whole numbers.", FigureError)
         if not hasattr(self.noise, "cdf"):
             raise GuaranteeError(
                 "the noise has no distribution.", remedy="Give for example Tulap(1)."
@@ -191,8 +191,8 @@ class OddsRatioTest:
             return mirrored.power(alpha, 1 / _ratios(at), math.exp(-_log_ratio(w)))
         phi = self.rejection(alpha, w)
         points = np.atleast_1d(_ratios(at))
-        found = np.array([self.law(float(point)) @ phi for point in points])
-        return found.reshape(np.shape(at))[()]
+        powers = np.array([self.law(float(point)) @ phi for point in points])
+        return powers.reshape(np.shape(at))[()]
 
     # ---- the decision alone ----------------------------------------------------------------------
 
@@ -265,9 +265,9 @@ def odds_ratio_test(
     """
     drawn = release.only
     table, law = np.asarray(drawn.values), drawn.description
-    known = support(law.support, drawn.table)
-    one = known.ties[0].shape == (2, 2) if len(known.ties) == 1 else False
-    if table.shape != (2, 2) or not one or law.nonnegative:
+    structure = support(law.support, drawn.table)
+    two_by_two = structure.ties[0].shape == (2, 2) if len(structure.ties) == 1 else False
+    if table.shape != (2, 2) or not two_by_two or law.nonnegative:
         raise StructureError(
             "this release is not a 2 x 2 table with additive noise and both margins published, "
             "all four of them positive.",
@@ -286,7 +286,7 @@ def odds_ratio_test(
         statistic += float(uniform_doubles(randomness, 1)[0]) - 0.5
         noise = Tulap(noise.eps)
     rows, columns = np.rint(table.sum(axis=1)), np.rint(table.sum(axis=0))
-    margins = [(int(one[0]), int(one[1])) for one in (rows, columns)]
+    margins = [(int(two_by_two[0]), int(two_by_two[1])) for two_by_two in (rows, columns)]
     return ObservedOddsRatio(OddsRatioTest(margins[0], margins[1], noise), statistic)
 
 
@@ -365,10 +365,10 @@ def _log_ratio(w: Any) -> float:
 
 
 def _ratios(at: Any) -> Floats:
-    found = numbers(at, "what power is asked at", GuaranteeError)
-    if not np.all((found > 0) & (found < np.inf)):
+    ratios = numbers(at, "what power is asked at", GuaranteeError)
+    if not np.all((ratios > 0) & (ratios < np.inf)):
         raise GuaranteeError("an odds ratio is a positive number.", remedy="Give one such as 2.")
-    return found
+    return ratios
 
 
 def _check_probability(name: str, value: float) -> None:
@@ -405,7 +405,7 @@ class OddsRatioQuestion:
         ratios = tuple(self.power_at)
         for name, value in (
             ("null_value", self.null_value),
-            *(("power_at", one) for one in ratios),
+            *(("power_at", item) for item in ratios),
         ):
             expect(value, NUMBER, name, "Give an odds ratio such as 2.", GuaranteeError)
             if not 1e-100 < value < 1e100:
@@ -440,10 +440,10 @@ class OddsRatioQuestion:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        told = {name: str(getattr(self, name)) for name in ("null_value", "alpha", "level")}
-        return told | {
+        document = {name: str(getattr(self, name)) for name in ("null_value", "alpha", "level")}
+        return document | {
             "alternative": self.alternative,
-            "power_at": [str(one) for one in self.power_at],
+            "power_at": [str(ratio) for ratio in self.power_at],
         }
 
     @classmethod
@@ -454,7 +454,7 @@ class OddsRatioQuestion:
             data["alternative"],
             fraction(data["alpha"]),
             fraction(data["level"]),
-            tuple(fraction(one) for one in data["power_at"]),
+            tuple(fraction(ratio) for ratio in data["power_at"]),
         )
 
 

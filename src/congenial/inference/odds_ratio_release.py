@@ -95,8 +95,8 @@ class OddsRatioMechanism:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised, from public parameters alone."""
-        made = self.counts.guarantee
-        return replace(made, citation=f"{made.citation}; semi-dp, Theorem 37 and Lemma 46")
+        promise = self.counts.guarantee
+        return replace(promise, citation=f"{promise.citation}; semi-dp, Theorem 37 and Lemma 46")
 
     @cached_property
     def test(self) -> OddsRatioTest | None:
@@ -139,8 +139,14 @@ class OddsRatioMechanism:
     ) -> OddsRatioDecision:
         """Draw, and keep the decision only. It spends as much as `release`, which tells more."""
         drawn = self.release(table, randomness, name)
-        kept = (drawn.name, drawn.description, drawn.guarantee, drawn.randomness, drawn.publishable)
-        return OddsRatioDecision(*kept, drawn.question, drawn.rejected)
+        common = (
+            drawn.name,
+            drawn.description,
+            drawn.guarantee,
+            drawn.randomness,
+            drawn.publishable,
+        )
+        return OddsRatioDecision(*common, drawn.question, drawn.rejected)
 
 
 @dataclass(frozen=True)
@@ -191,10 +197,10 @@ class OddsRatioRelease(Released):
     @cached_property
     def test(self) -> OddsRatioTest:
         """The test that the published margins and the law of the noise give."""
-        found = odds_test(self.description)
-        if found is None:
+        test = odds_test(self.description)
+        if test is None:
             raise FigureError("the margins of the table are not published.")
-        return found
+        return test
 
     @property
     def statistic(self) -> float:
@@ -241,8 +247,8 @@ class OddsRatioRelease(Released):
         """The probability of rejecting when the odds ratio is `at`."""
         asked = self.question
         expect(at, NUMBER, "an odds ratio", "Give a number such as 2.", GuaranteeError)
-        found = self.test.power(float(asked.alpha), at, float(asked.null_value), asked.alternative)
-        return float(found)
+        power = self.test.power(float(asked.alpha), at, float(asked.null_value), asked.alternative)
+        return float(power)
 
     # ---- files -------------------------------------------------------------------------------
 
@@ -265,11 +271,13 @@ class OddsRatioRelease(Released):
         import pyarrow as pa
 
         (first, second), *rows = self._rows()  # the first row is the heading
-        return pa.table({first: [one for one, _ in rows], second: [str(one) for _, one in rows]})
+        return pa.table(
+            {first: [label for label, _ in rows], second: [str(label) for _, label in rows]}
+        )
 
     def payload(self) -> dict[str, bytes]:
         """The files of a bundle that hold the test."""
-        told = {
+        document = {
             "odds_ratio": list(self.description.table),
             "compares": compared(self.schema, self.description.table),
             "hypothesis": self.question.hypothesis,
@@ -279,26 +287,26 @@ class OddsRatioRelease(Released):
             "uniform": self.uniform,
             **self.found,
         }
-        text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+        text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
         return {JSON: text.encode(), CSV: rows_csv(self._rows()).encode()}
 
     def _rows(self) -> Iterator[tuple[str, Any]]:
-        asked, found = self.question, self.found
+        asked, outcome = self.question, self.found
         yield "what", "value"
         yield "compares", compared(self.schema, self.description.table)
         yield "hypothesis", asked.hypothesis
         yield "alpha", shown(asked.alpha)
         yield "noisy count", self.count
-        yield "noisy count, sd", found["count_sd"]
-        for which, count in zip(("low", "high"), found["count_interval"], strict=True):
+        yield "noisy count, sd", outcome["count_sd"]
+        for which, count in zip(("low", "high"), outcome["count_interval"], strict=True):
             yield f"noisy count, {which}", count
         yield "uniform", self.uniform
-        yield "p-value", found["p_value"]
-        yield "rejected", "yes" if found["rejected"] else "no"
-        for which, end in zip(("from", "to"), found["interval"], strict=True):
+        yield "p-value", outcome["p_value"]
+        yield "rejected", "yes" if outcome["rejected"] else "no"
+        for which, end in zip(("from", "to"), outcome["interval"], strict=True):
             yield f"interval at {shown(asked.level)}, {which}", "infinite" if end is None else end
-        for one in found["power"]:
-            yield f"power at an odds ratio of {one['odds_ratio']:g}", one["power"]
+        for entry in outcome["power"]:
+            yield f"power at an odds ratio of {entry['odds_ratio']:g}", entry["power"]
 
     @classmethod
     def from_payload(
@@ -306,13 +314,13 @@ class OddsRatioRelease(Released):
     ) -> OddsRatioRelease:
         """Inverse of `payload`; what follows from the draw is worked out again."""
         refuse_other_tables(description.support, description.table)
-        told = json.loads(payload[JSON])
-        count, uniform = told["count"], told["uniform"]
+        document = json.loads(payload[JSON])
+        count, uniform = document["count"], document["uniform"]
         expect(count, WHOLE, f"the count in {JSON}", "Get a fresh copy.", BundleError)
         expect(uniform, float, f"the uniform in {JSON}", "Get a fresh copy.", BundleError)
         if not 0 < uniform < 1:
             raise BundleError(f"{JSON} holds a uniform that is not between 0 and 1.")
-        question = OddsRatioQuestion.from_dict(told["question"])
+        question = OddsRatioQuestion.from_dict(document["question"])
         return cls(
             description=description, question=question, count=count, uniform=uniform, **common
         )
@@ -323,11 +331,11 @@ class OddsRatioRelease(Released):
         pairs = self.guarantee.adjacency
         if not isinstance(pairs, Adjacency):
             return False
-        made = rebuild(self.description, pairs)
+        mechanism = rebuild(self.description, pairs)
         return (
-            isinstance(made, Congenial)
-            and made.priced == self.description
-            and self.guarantee.follows_from(OddsRatioMechanism(made, self.question).guarantee)
+            isinstance(mechanism, Congenial)
+            and mechanism.priced == self.description
+            and self.guarantee.follows_from(OddsRatioMechanism(mechanism, self.question).guarantee)
         )
 
     def checks(self) -> dict[str, bool]:
@@ -353,8 +361,8 @@ def refuse_other_tables(figures: Figures, names: Sequence[str]) -> None:
             "bounds.",
             remedy="Leave out the bound, or release the table instead.",
         )
-    known = support(figures, tuple(names))
-    if len(known.ties) != 1 or known.ties[0].shape != (2, 2):
+    structure = support(figures, tuple(names))
+    if len(structure.ties) != 1 or structure.ties[0].shape != (2, 2):
         raise FigureError(
             f"the test of an odds ratio needs the counts by {names[0]} and by {names[1]} to be "
             "published exactly, all of them positive, and nothing else to be published about the "
@@ -379,8 +387,8 @@ def odds_test(description: Description) -> OddsRatioTest | None:
 def power_of(test: OddsRatioTest, asked: OddsRatioQuestion) -> dict[float, float]:
     """Power at each alternative that a question names."""
     at = np.array(asked.alternatives)
-    found = test.power(float(asked.alpha), at, float(asked.null_value), asked.alternative)
-    return dict(zip(at.tolist(), found.tolist(), strict=True))
+    powers = test.power(float(asked.alpha), at, float(asked.null_value), asked.alternative)
+    return dict(zip(at.tolist(), powers.tolist(), strict=True))
 
 
 def compared(schema: Schema, names: Sequence[str]) -> str:

@@ -62,12 +62,12 @@ def infer_from_options(
     CSV file with one column per axis and a column `value`. covariates: axes separated by commas,
     each perhaps followed by =FILE.csv with its numbers.
     """
-    known = (ValuesRelease, TablesRelease)
-    expect(release, known, "the release", "Give a table, or counts.", InferenceError)
+    releases = (ValuesRelease, TablesRelease)
+    expect(release, releases, "the release", "Give a table, or counts.", InferenceError)
     expect(model, str, "the model", "Give its name.", InferenceError)
     expect(options, Mapping, "the options", "Give texts by name.", InferenceError)
-    for one in (*options, *options.values()):
-        expect(one, str, "an option", "Give text.", InferenceError)
+    for text in (*options, *options.values()):
+        expect(text, str, "an option", "Give text.", InferenceError)
     run = {key: options[key] for key in RUN if key in options}
     rest = {key: value for key, value in options.items() if key not in RUN}
     method = run.get("method", "auto")
@@ -92,10 +92,10 @@ def model_from_options(
     if model not in MODELS:
         raise _unknown("model", model, MODELS)
     kind = MODELS[model]
-    known = [field.name for field in fields(kind)]
+    field_names = [field.name for field in fields(kind)]
     for key in options:
-        if key not in known:
-            raise _unknown(f"option of {model}", key, [*known, *RUN])
+        if key not in field_names:
+            raise _unknown(f"option of {model}", key, [*field_names, *RUN])
     names = _names(options["by"]) if "by" in options else _cells(release)
     axes = release.schema.axes(names)
     outcome = options.get("outcome")
@@ -110,14 +110,14 @@ def model_from_options(
         "people": lambda text: _per_cell("people", text, others),
         "covariates": lambda text: _covariates(text, others),
     }
-    given = {key: read.get(key, str)(value) for key, value in options.items()}
+    values = {key: read.get(key, str)(value) for key, value in options.items()}
     try:
-        return kind(**given)  # type: ignore[no-any-return]
+        return kind(**values)  # type: ignore[no-any-return]
     except TypeError:
-        missing = [f.name for f in fields(kind) if f.name not in given][:1]
+        missing = [f.name for f in fields(kind) if f.name not in values][:1]
         raise InferenceError(
             f"{model} needs {missing[0] if missing else 'other options'}.",
-            remedy=f"Options: {', '.join(known)}.",
+            remedy=f"Options: {', '.join(field_names)}.",
         ) from None
 
 
@@ -150,21 +150,21 @@ def _truth(key: str, text: str) -> bool:
 
 def _prior(text: str) -> Any:
     """gamma(1, 0.01) and the like."""
-    found = re.fullmatch(r"\s*(\w+)\s*\(([^()]*)\)\s*", text)
-    if found is None or found[1].lower() not in PRIORS:
+    match = re.fullmatch(r"\s*(\w+)\s*\(([^()]*)\)\s*", text)
+    if match is None or match[1].lower() not in PRIORS:
         raise InferenceError(
             f"prior '{text}' is not known.",
             remedy="Write for example gamma(1, 0.01), beta(1, 1), gaussian(0, 10), "
             "half_normal(5) or dirichlet(1).",
         )
-    kind = PRIORS[found[1].lower()]
+    kind = PRIORS[match[1].lower()]
     try:
-        numbers = [float(part) for part in found[2].split(",") if part.strip()]
+        numbers = [float(part) for part in match[2].split(",") if part.strip()]
         return kind(*numbers)
     except (TypeError, ValueError):
         raise InferenceError(
             f"prior '{text}' has the wrong numbers.",
-            remedy=f"Write {found[1].lower()}({', '.join(f.name for f in fields(kind))}).",
+            remedy=f"Write {match[1].lower()}({', '.join(f.name for f in fields(kind))}).",
         ) from None
 
 

@@ -49,8 +49,8 @@ class Posterior:
                 f"the model has no parameter '{name}'.",
                 remedy=f"Parameters: {some_of(self.draws)}.",
             )
-        found = self.draws[name]
-        return found.reshape(-1, *found.shape[2:])
+        draws = self.draws[name]
+        return draws.reshape(-1, *draws.shape[2:])
 
     # ---- readings ----------------------------------------------------------------------------
 
@@ -115,15 +115,15 @@ class Posterior:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know before using the draws; empty when all is well."""
-        found = []
+        texts = []
         if self.worst_r_hat > WORST_R_HAT:
-            found.append(f"R-hat reaches {self.worst_r_hat:.3f} (at most {WORST_R_HAT} is good)")
+            texts.append(f"R-hat reaches {self.worst_r_hat:.3f} (at most {WORST_R_HAT} is good)")
         if self.least_effective < LEAST_EFFECTIVE:
-            found.append(
+            texts.append(
                 f"some parameter has {self.least_effective:.0f} effective draws (at least "
                 f"{LEAST_EFFECTIVE} are good)"
             )
-        return tuple(found)
+        return tuple(texts)
 
     # ---- leaving -----------------------------------------------------------------------------
 
@@ -165,8 +165,8 @@ class Posterior:
                 "ArviZ is not installed.", remedy="Install it: pip install arviz."
             ) from None
         draws = dict(self.draws)
-        dims = {name: [dim for dim, _ in found] for name, found in self.dims.items()}
-        coords = {dim: list(levels) for found in self.dims.values() for dim, levels in found}
+        dims = {name: [dim for dim, _ in axes] for name, axes in self.dims.items()}
+        coords = {dim: list(levels) for axes in self.dims.values() for dim, levels in axes}
         if hasattr(arviz, "InferenceData"):
             return arviz.from_dict(posterior=draws, dims=dims, coords=coords)
         return arviz.from_dict({"posterior": draws}, dims=dims, coords=coords)
@@ -184,13 +184,13 @@ class Posterior:
         `beside`: another posterior of the same parameter, such as the naive one, to compare with.
         """
         axes = ", ".join(dim for dim, _ in self.dims[name])
-        shown = {"noise accounted for": self}
+        posteriors = {"noise accounted for": self}
         if beside is not None:
-            shown["noise ignored"] = beside
+            posteriors["noise ignored"] = beside
         table = [
             [label, row["mean"], row["low"], row["high"], kind]
-            for kind, one in shown.items()
-            for label, row in one._labelled(name, level)
+            for kind, posterior in posteriors.items()
+            for label, row in posterior._labelled(name, level)
         ]
         chart: dict[str, Any] = {
             "kind": "points", "x": "component", "y": "mean", "low": "low", "high": "high",
@@ -223,7 +223,7 @@ class Posterior:
     def __repr__(self) -> str:
         total = next(iter(self.draws.values())).shape
         text = f"Posterior({', '.join(self.draws)}; {total[0]} x {total[1]} draws, {self.method})"
-        return text + "".join(f"\n  warning: {one}" for one in self.warnings)
+        return text + "".join(f"\n  warning: {warning}" for warning in self.warnings)
 
     def _repr_html_(self) -> str:
         rows = self.to_dicts()[:40]

@@ -63,8 +63,8 @@ def made_up(mechanism: CongenialCounts) -> list[Ints]:
     if listed is not None:
         chosen = np.linspace(0, len(listed) - 1, _TABLES).round().astype(np.int64)
         return list(listed[np.unique(chosen)])
-    known, bounds = mechanism.support, mechanism.limits
-    exact = ConformingTables.given(known)
+    structure, bounds = mechanism.support, mechanism.limits
+    exact = ConformingTables.given(structure)
     allowed = replace(
         exact.plus(bounds.rows, bounds.least, bounds.most),
         lower=np.maximum(exact.lower, bounds.low),
@@ -81,12 +81,12 @@ def made_up(mechanism: CongenialCounts) -> list[Ints]:
 
 def _typical(mechanism: CongenialCounts) -> Any:
     """Everybody spread evenly over the cells of each group of known total."""
-    known = mechanism.support
-    assert known.totals is not None
-    labels = known.labels.reshape(-1)
-    told = np.where(known.tied, 0, known.totals)
-    for tie in known.ties:
+    structure = mechanism.support
+    assert structure.totals is not None
+    labels = structure.labels.reshape(-1)
+    totals = np.where(structure.tied, 0, structure.totals)
+    for tie in structure.ties:
         people = float(np.max(tie.values, initial=0)) if tie.values is not None else 0.0
-        told[tie.groups] = people / len(tie.groups)
-    each = np.append(told // np.maximum(known.sizes, 1), 0)
+        totals[tie.groups] = people / len(tie.groups)
+    each = np.append(totals // np.maximum(structure.sizes, 1), 0)
     return each[np.maximum(labels, -1)]

@@ -19,14 +19,14 @@ def label_names(axes: Sequence[str], numbers: Collection[str]) -> tuple[str, ...
     >>> label_names(("county", "count"), ("count", "count_as_drawn"))
     ('county', 'count (label)')
     """
-    taken, found = {*axes, *numbers}, []
+    taken, columns = {*axes, *numbers}, []
     for axis in axes:
         name = axis
         while name in numbers or (name != axis and name in taken):
             name += " (label)"
         taken.add(name)
-        found.append(name)
-    return tuple(found)
+        columns.append(name)
+    return tuple(columns)
 
 
 def with_words(table: Any, schema: Schema, names: Sequence[str]) -> Any:
@@ -40,11 +40,11 @@ def with_words(table: Any, schema: Schema, names: Sequence[str]) -> Any:
     at = 0
     for name in names:
         codes = table.column(at)
-        levels, shown = schema.axis(name).levels, schema.shown_levels(name)
-        if shown != levels:
+        levels, labels = schema.axis(name).levels, schema.shown_levels(name)
+        if labels != levels:
             coded = codes.combine_chunks().dictionary_encode()
-            told = dict(zip(levels, shown, strict=True))
-            words = pa.array([told[level] for level in coded.dictionary.to_pylist()], pa.string())
+            word = dict(zip(levels, labels, strict=True))
+            words = pa.array([word[level] for level in coded.dictionary.to_pylist()], pa.string())
             column = pa.DictionaryArray.from_arrays(coded.indices, words).cast(pa.string())
             at += 1
             table = table.add_column(at, _unused(table, schema, name), column)
@@ -70,20 +70,20 @@ def words_name(schema: Schema, name: str) -> str:
     >>> words_name(schema, "sex")
     'sex label'
     """
-    shown = schema.shown(name)
-    found = shown if shown != name else f"{name} label"
+    label = schema.shown(name)
+    column = label if label != name else f"{name} label"
     axes = {*schema.names, *(x for n in schema.names for x in schema.attribute(n).coarser)}
-    while found in axes:
-        found += " (label)"
-    return found
+    while column in axes:
+        column += " (label)"
+    return column
 
 
 def _unused(table: Any, schema: Schema, name: str) -> str:
     """A name for a column of labels that no column has."""
-    found = words_name(schema, name)
-    while found in table.column_names:
-        found += " (label)"
-    return found
+    label = words_name(schema, name)
+    while label in table.column_names:
+        label += " (label)"
+    return label
 
 
 def label_columns(schema: Schema, names: Sequence[str], numbers: Collection[str]) -> dict[str, Any]:

@@ -106,8 +106,8 @@ class IntegerNoise(Conditioned):
         """
         flat, labels = np.asarray(index).reshape(-1), self.support.labels.reshape(-1)
         if self.support.ties:
-            found, of_tied = self._tied_errors.laws(flat, sums)
-            return list(found), of_tied
+            tied_laws, of_tied = self._tied_errors.laws(flat, sums)
+            return list(tied_laws), of_tied
         if sums == flat.size and np.array_equal(flat, np.arange(sums)):
             return self._laws_of_cells()
         loose = np.bincount(flat[(flat >= 0) & (labels == LOOSE)], minlength=sums)
@@ -213,9 +213,9 @@ class CongenialCounts(Conditioned):
         """The largest eps per cell whose two prices together stay within epsilon per person."""
         assert isinstance(target, Pure)
         distance, replaced = int(adjacency.l1(table).value), adjacency.metric == "replace-one"
-        given = Conditions.of(adjacency.figures, table, distance, replaced)
+        conditions = Conditions.of(adjacency.figures, table, distance, replaced)
         on_grid = Fraction(floor(target.eps * 10**9), 10**9)  # as the ledger rounds it
-        return largest_eps_cell(on_grid, given)
+        return largest_eps_cell(on_grid, conditions)
 
     def refuse_unfit(self) -> None:
         """Refuse both margins of a table with four or more rows and columns, by structure alone."""

@@ -88,11 +88,11 @@ class KernelGrid:
 
     def _sums(self, sums: Floats) -> Floats:
         """Whole sums of the groups that satisfy every equation: 0 where a group stands alone."""
-        found = np.zeros_like(sums)
+        out = np.zeros_like(sums)
         for tie, grid in self._ties:
             at = np.searchsorted(self._group, tie.groups)
-            found[..., at] = grid.apply(sums[..., at])
-        return found
+            out[..., at] = grid.apply(sums[..., at])
+        return out
 
 
 class TieGrid:

@@ -163,12 +163,12 @@ class KNorm(Conditioned):
         the row plus one of the column.
         """
         flat = np.asarray(index).reshape(-1)
-        found: list[ErrorLaw] = []
+        laws: list[ErrorLaw] = []
         for i in range(sums):
             cells = flat == i
             fixed = all(not np.any(_interaction(cells[places])) for _, places in self._parts)
-            found.append(SimulatedLaw(self._draws[:, cells].sum(axis=1), fixed))
-        return found
+            laws.append(SimulatedLaw(self._draws[:, cells].sum(axis=1), fixed))
+        return laws
 
 
 def _interaction(cells: Any) -> Any:

@@ -74,12 +74,12 @@ class MeasuredTables:
 
         `magnitude`: the number that they sum, in steps of which scales are; None: they count.
         """
-        laws, known = [], noise_given(adjacency.figures, magnitude)
+        laws, noise = [], noise_given(adjacency.figures, magnitude)
         for names, scale in zip(tables, scales, strict=True):
             if scale is not None:
-                told = described(known, tuple(names), family, scale)
-                told = replace(told, units=adjacency.counts_units, magnitude=magnitude)
-                laws.append(_drawable(told, adjacency).priced)
+                law = described(noise, tuple(names), family, scale)
+                law = replace(law, units=adjacency.counts_units, magnitude=magnitude)
+                laws.append(_drawable(law, adjacency).priced)
         told_together = TablesDescription(
             tuple(laws), tuple(tables), tuple(keep), design or {}, whole=whole
         )
@@ -92,15 +92,17 @@ class MeasuredTables:
         """The one table that a mechanism draws; `whole`: whether whole counts are printed."""
         whole = whole and not mechanism.description.continuous
         table = mechanism.description.table
-        told = TablesDescription((mechanism.description,), (table,), tuple(keep), whole=whole)
-        made = cls(mechanism.adjacency, told)
-        vars(made)["mechanisms"] = (mechanism,)  # as the cached property would keep it
-        return made
+        description = TablesDescription(
+            (mechanism.description,), (table,), tuple(keep), whole=whole
+        )
+        measured = cls(mechanism.adjacency, description)
+        vars(measured)["mechanisms"] = (mechanism,)  # as the cached property would keep it
+        return measured
 
     @cached_property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """What draws each measured table."""
-        return tuple(_drawable(one, self.adjacency) for one in self.description.measured)
+        return tuple(_drawable(law, self.adjacency) for law in self.description.measured)
 
     @cached_property
     def beside(self) -> tuple[MeasuredTables, ...]:
@@ -164,7 +166,7 @@ class MeasuredTables:
         expect(source, Randomness, "randomness", "Leave it out.")
         rest, truths = iter(tables), []
         for measure in self.measures:
-            truths.append([one.query(next(rest)) for one in measure.mechanisms])
+            truths.append([mechanism.query(next(rest)) for mechanism in measure.mechanisms])
         return self._around(truths, source, name)
 
     def made_up(self, name: str = "rehearsal") -> TablesRelease:
@@ -183,8 +185,8 @@ class MeasuredTables:
     ) -> TablesRelease:
         drawn = [
             [
-                one.draw(truth, source, 1)[0]
-                for one, truth in zip(measure.mechanisms, of_measure, strict=True)
+                mechanism.draw(truth, source, 1)[0]
+                for mechanism, truth in zip(measure.mechanisms, of_measure, strict=True)
             ]
             for measure, of_measure in zip(self.measures, truths, strict=True)
         ]
@@ -195,9 +197,9 @@ class MeasuredTables:
     ) -> TablesRelease:
         common = (name, self.description, self.guarantee, source.label, source.publishable)
         beside = tuple(map(tuple, drawn[1:]))
-        made = TablesRelease(*common, tuple(drawn[0]), drawn_beside=beside)
-        self.lend(made)
-        return made
+        release = TablesRelease(*common, tuple(drawn[0]), drawn_beside=beside)
+        self.lend(release)
+        return release
 
     def lend(self, release: TablesRelease) -> None:
         """Give a release the estimators that were made ready here, as its properties would."""

@@ -80,15 +80,15 @@ class Mechanism(ABC):
 
         Its promise would be worked out from a law it does not draw from.
         """
-        told, cls = self.description, type(self)
+        law, cls = self.description, type(self)
         if (
-            told.mechanism != cls.name
-            or told.family not in cls.families()
-            or told.nonnegative != cls.nonnegative
-            or (not cls.conditions and (told.support.equalities or told.support.zeros))
+            law.mechanism != cls.name
+            or law.family not in cls.families()
+            or law.nonnegative != cls.nonnegative
+            or (not cls.conditions and (law.support.equalities or law.support.zeros))
         ):
             raise GuaranteeError(
-                f"the description of '{told.mechanism}' contradicts itself: '{cls.name}' does not "
+                f"the description of '{law.mechanism}' contradicts itself: '{cls.name}' does not "
                 "draw the noise that it states.",
                 remedy="Do not use this bundle; get it from its publisher.",
             )
@@ -132,10 +132,10 @@ class Mechanism(ABC):
         parameter = cls.parameter_for(target.tradeoff, adjacency, names)
         support = adjacency.figures if cls.conditions else Figures(adjacency.schema)
         signs = cls.nonnegative
-        told = Description(cls.name, names, cls.family, parameter, support, nonnegative=signs)
-        told = replace(told, units=adjacency.counts_units)
-        made = cls(adjacency, told)
-        return made if made.priced == told else cls(adjacency, made.priced)
+        law = Description(cls.name, names, cls.family, parameter, support, nonnegative=signs)
+        law = replace(law, units=adjacency.counts_units)
+        mechanism = cls(adjacency, law)
+        return mechanism if mechanism.priced == law else cls(adjacency, mechanism.priced)
 
     @classmethod
     def _fitting(cls, target: Guarantee, names: tuple[str, ...]) -> Adjacency:
@@ -172,8 +172,8 @@ class Mechanism(ABC):
     @property
     def priced(self) -> Description:
         """The description with what its sampler costs, where less than that is stated."""
-        told, error = self.description, self.sampler_error
-        return told if error <= told.log_ratio_error else replace(told, log_ratio_error=error)
+        law, error = self.description, self.sampler_error
+        return law if error <= law.log_ratio_error else replace(law, log_ratio_error=error)
 
     @property
     def guarantee(self) -> Guarantee:

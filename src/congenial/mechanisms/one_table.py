@@ -130,15 +130,15 @@ class OneTable:
     def deviations(self, names: Sequence[str]) -> Deviations:
         """Standard deviation of every cell of a table; 0 where figures tell it."""
         laws, _ = self._laws(tuple(names))
-        found = self._shaped(tuple(names), [math.sqrt(float(law.variance)) for law in laws])
+        values = self._shaped(tuple(names), [math.sqrt(float(law.variance)) for law in laws])
         simulated = any(hasattr(law, "basis") for law in laws)
-        return Deviations(np.asarray(found, dtype=float), "simulated" if simulated else "exact")
+        return Deviations(np.asarray(values, dtype=float), "simulated" if simulated else "exact")
 
     def reach(self, names: Sequence[str], level: float) -> Floats:
         """h with P(|error| <= h) >= level, for every cell of a table."""
         laws, _ = self._laws(tuple(names))
-        found = self._shaped(tuple(names), [float(law.interval(level)) for law in laws])
-        return np.asarray(found, dtype=float)
+        values = self._shaped(tuple(names), [float(law.interval(level)) for law in laws])
+        return np.asarray(values, dtype=float)
 
     def error_of_sum(self, names: Sequence[str], cells: Any) -> ErrorLaw:
         """The law of the error of a sum over some cells (a boolean array) of a table."""
@@ -161,7 +161,7 @@ class OneTable:
 
     def fitted(self, drawn: Sequence[Any]) -> TableSums:
         """Estimates of everything: the table as drawn, and its sums."""
-        return TableSums(self.mechanism, next(one for one in drawn if one is not None))
+        return TableSums(self.mechanism, next(values for values in drawn if values is not None))
 
     def answer(self, drawn: Sequence[Any]) -> Answer:
         """Estimates and whole counts of every printed table, from the table as drawn."""
@@ -220,27 +220,27 @@ class OneTable:
         """Whether printed counts differ from a fit by ties only, which other versions of a solver
         may break another way; False where the measured table is not printed itself.
         """
-        values = next(one for one in drawn if one is not None)
+        values = next(table for table in drawn if table is not None)
         tables = self.workload.tables
-        told = counts[tables.index(self.table)] if self.table in tables else None
-        if told is None or not self.has_counts:
+        own = counts[tables.index(self.table)] if self.table in tables else None
+        if own is None or not self.has_counts:
             return False
-        sums = TableSums(self.mechanism, told)
+        sums = TableSums(self.mechanism, own)
         if not all(
-            (one is not None) == self.prints(names)
-            and (one is None or np.array_equal(sums.table(names), one))
-            for names, one in zip(tables, counts, strict=True)
-        ) or not self._keeps_figures(told):
+            (table is not None) == self.prints(names)
+            and (table is None or np.array_equal(sums.table(names), table))
+            for names, table in zip(tables, counts, strict=True)
+        ) or not self._keeps_figures(own):
             return False
         if self.order is not None:
-            return as_near(self.order, self._targets(self.order, values), self._cells(told))
-        return _squares(told - values) == _squares(self.counts(values) - values)
+            return as_near(self.order, self._targets(self.order, values), self._cells(own))
+        return _squares(own - values) == _squares(self.counts(values) - values)
 
     def _keeps_figures(self, counts: Ints) -> bool:
         """Whether counts are nonnegative, with every published sum and bound."""
-        known = support(self.mechanism.description.support, self.table)
+        structure = support(self.mechanism.description.support, self.table)
         bounds = limits(self.figures, self.table)
-        return known.agrees(counts) and bool(bounds.hold(counts.reshape(-1)))
+        return structure.agrees(counts) and bool(bounds.hold(counts.reshape(-1)))
 
     @cached_property
     def order(self) -> NodeOrder | None:
@@ -261,9 +261,11 @@ class OneTable:
         role = "sum" if self.order is None else _role(self.order, names)
         if role == "node" or (listed and role != "sum"):
             return True
-        known = support(self.mechanism.description.support, self.table)
+        structure = support(self.mechanism.description.support, self.table)
         index = sums_index(self.mechanism, tuple(names))
-        return bool(known.fixes(index, self.mechanism.adjacency.schema.size(tuple(names))).all())
+        return bool(
+            structure.fixes(index, self.mechanism.adjacency.schema.size(tuple(names))).all()
+        )
 
     def prints_sum(self, names: Sequence[str], cells: Any) -> bool:
         """The same for the sum over some cells (a boolean array) of a table."""
@@ -397,15 +399,15 @@ def _node_order(
 
 def _coarser_tables(figures: Figures, names: tuple[str, ...]) -> list[tuple[str, ...]]:
     """The table with one axis replaced by a coarser name of it, or left out."""
-    schema, found = figures.schema, []
+    schema, tables = figures.schema, []
     for at, name in enumerate(names):
         axis = schema.axis(name)
-        coarser = [one for one in schema.attribute(axis.base).coarser if one != name]
-        for one in coarser:
-            pairs = {*zip(axis.of_base, schema.axis(one).of_base, strict=True)}
+        coarser = [other for other in schema.attribute(axis.base).coarser if other != name]
+        for other in coarser:
+            pairs = {*zip(axis.of_base, schema.axis(other).of_base, strict=True)}
             if len(pairs) == axis.size:  # every level lies in one level of the coarser name
-                found.append((*names[:at], one, *names[at + 1 :]))
-    return found
+                tables.append((*names[:at], other, *names[at + 1 :]))
+    return tables
 
 
 def _affordable(order: NodeOrder) -> bool:
@@ -467,8 +469,8 @@ def _ties(drawn: Ints) -> Randomness:
 
 def _squares(off: Any) -> int:
     """The sum of squares, exactly."""
-    found, times = np.unique(np.abs(off), return_counts=True)
-    return sum(int(value) ** 2 * int(n) for value, n in zip(found, times, strict=True))
+    sizes, times = np.unique(np.abs(off), return_counts=True)
+    return sum(int(value) ** 2 * int(n) for value, n in zip(sizes, times, strict=True))
 
 
 def made_up_table(mechanism: Mechanism, randomness: Randomness, loose: int | None = None) -> Any:
@@ -484,14 +486,14 @@ def made_up_table(mechanism: Mechanism, randomness: Randomness, loose: int | Non
     table = np.where(labels == LOOSE, loose or 0, 0).astype(np.int64)
     if groups.totals is None:
         return table.reshape(mechanism.shape)
-    told, even = ~groups.tied, np.full(groups.groups, loose is not None)
+    settled, even = ~groups.tied, np.full(groups.groups, loose is not None)
     totals = np.maximum(groups.totals, 0)
     for kind in groups.ties.kinds if loose is None else ():
         if kind.values is not None and kind.pattern.features is not None:
             totals[kind.groups] = totals_with_margins(kind.pattern, kind.values)
-            told[kind.groups] = even[kind.groups] = True
-    known = np.flatnonzero(told & ~even)
-    table[order[start[known]]] = totals[known]
+            settled[kind.groups] = even[kind.groups] = True
+    settled_groups = np.flatnonzero(settled & ~even)
+    table[order[start[settled_groups]]] = totals[settled_groups]
     cells = order[labels[order] >= 0]
     cells = cells[even[labels[cells]]]
     place = np.argsort(order, kind="stable")[cells] - start[labels[cells]]

@@ -114,17 +114,17 @@ class PieceRelease(TablesRelease):
     @cached_property
     def estimates(self) -> tuple[Any, ...]:
         """The estimates as printed."""
-        return tuple(one["estimate"] for one in self.columns.values())
+        return tuple(table["estimate"] for table in self.columns.values())
 
     @cached_property
     def counts(self) -> tuple[Any, ...]:
         """The whole counts as printed."""
-        return tuple(one["count"] for one in self.columns.values())
+        return tuple(table["count"] for table in self.columns.values())
 
     @cached_property
     def deviations(self) -> tuple[Floats, ...]:
         """The standard deviations as printed."""
-        return tuple(one["sd"] for one in self.columns.values())
+        return tuple(table["sd"] for table in self.columns.values())
 
     @property
     def _figures(self) -> Figures:
@@ -187,7 +187,9 @@ class PartedRelease(Released):
     @property
     def largest_sds(self) -> list[float]:
         """The largest standard deviation in each table, in order."""
-        above = {at: float(np.max(one["sd"], initial=0.0)) for at, one in self.upper.items()}
+        above = {
+            at: float(np.max(columns["sd"], initial=0.0)) for at, columns in self.upper.items()
+        }
         largest = above | dict(self.worst)
         return [largest[at] for at in range(len(self.tables))]
 
@@ -234,7 +236,7 @@ class PartedRelease(Released):
 
         Sums of their cells have estimates from the tables drawn there alone (`congenial.estimate`).
         """
-        columns = {self.tables[at]: one for at, one in self.upper.items()}
+        columns = {self.tables[at]: values for at, values in self.upper.items()}
         figures = above_parts(self.description.support, self.parts)
         common = self.name, self.description, self.guarantee, self.randomness, self.publishable
         return PieceRelease(*common, columns, figures)

@@ -128,8 +128,8 @@ class TablesPiece:
 
     def keeps(self, values: Sequence[Any]) -> bool:
         """Whether tables as drawn keep the figures they were drawn given."""
-        known = ((support(self.figures, self.tables[at]), values[at]) for at in self.drawn)
-        return all(one.agrees(drawn) for one, drawn in known)
+        pairs = ((support(self.figures, self.tables[at]), values[at]) for at in self.drawn)
+        return all(structure.agrees(drawn) for structure, drawn in pairs)
 
     # ---- estimates ---------------------------------------------------------------------------
 
@@ -180,10 +180,10 @@ def measurements(
 ) -> Measurements:
     """Tables with the precision of their noise given figures; 0 where nothing is drawn."""
     workload = Workload.of(figures.schema, tables)
-    known = summed_out(figures, workload.axes)
+    summed = summed_out(figures, workload.axes)
     if any(scale is not None for scale in scales):
-        return JointEstimator(workload, family, tuple(scales), known).measurements
-    every = Measurements(workload, (1.0,) * len(tables), known)  # refuses where all are 0
+        return JointEstimator(workload, family, tuple(scales), summed).measurements
+    every = Measurements(workload, (1.0,) * len(tables), summed)  # refuses where all are 0
     return every.over(every.margins, (0.0,) * len(tables))
 
 
@@ -234,19 +234,19 @@ class PartedTables:
     def __post_init__(self) -> None:
         fields = {"adjacency": Adjacency, "description": TablesDescription}
         check_fields(self, StructureError, **fields)
-        self.parts.chain([*self.tables, *(one.by for one in self.figures.equalities)])
+        self.parts.chain([*self.tables, *(statement.by for statement in self.figures.equalities)])
         refuse_across(self.figures, self.parts)
         self._refuse_tables()
 
     def _refuse_tables(self) -> None:
         base = self.parts.attribute.name
         below = [self.tables[at] for at in self.below]
-        shown = {self.schema.axis(name).base for names in self.tables for name in names}
-        whole = [names for names in below if {self.schema.axis(n).base for n in names} == shown]
+        bases = {self.schema.axis(name).base for names in self.tables for name in names}
+        whole = [names for names in below if {self.schema.axis(n).base for n in names} == bases]
         finest = [names for names in whole if base in names]
         if not finest or self.scales[self.tables.index(finest[0])] is None:
             raise StructureError(
-                f"no measured table shows {base!r} with all of {', '.join(sorted(shown))}.",
+                f"no measured table shows {base!r} with all of {', '.join(sorted(bases))}.",
                 remedy="Name it among the tables: parts are drawn and estimated from it down.",
             )
 
@@ -257,7 +257,7 @@ class PartedTables:
         """
         if self.figures.structure in ("none", "laminar"):
             return
-        areas = {self.parts.geographic(one.by) for one in self.figures.equalities}
+        areas = {self.parts.geographic(statement.by) for statement in self.figures.equalities}
         parts = range(1 if len(areas) == 1 else len(self.parts.labels))
         for piece in (*map(self.part, parts), self.upper):
             for at in piece.drawn:
@@ -288,13 +288,13 @@ class PartedTables:
     @cached_property
     def scales(self) -> tuple[Fraction | None, ...]:
         """The scale of each table's noise; None where nothing is drawn."""
-        known = {one.table: one.scale for one in self.description.measured}
-        return tuple(known.get(names) for names in self.tables)
+        scale_of = {law.table: law.scale for law in self.description.measured}
+        return tuple(scale_of.get(names) for names in self.tables)
 
     @cached_property
     def below(self) -> tuple[int, ...]:
         """The tables that show areas finer than the parts."""
-        return tuple(at for at, one in enumerate(self.tables) if self.parts.is_below(one))
+        return tuple(at for at, names in enumerate(self.tables) if self.parts.is_below(names))
 
     @property
     def cells(self) -> int:
@@ -312,7 +312,7 @@ class PartedTables:
 
         Which attributes separate, and which sums are fitted, is a matter of names and conditions.
         """
-        by = [one.by for one in self.figures.equalities]
+        by = [statement.by for statement in self.figures.equalities]
         chain = self.parts.chain([*self.tables, *by])
         areas = range(2 ** len(chain))
         coarser = {
@@ -365,9 +365,9 @@ class PartedTables:
     @property
     def counted(self) -> Names:
         """The attributes over which records are counted, in the order of the schema."""
-        seen = {*self.figures.bases}
-        seen |= {self.schema.axis(name).base for names in self.tables for name in names}
-        return tuple(name for name in self.schema.names if name in seen)
+        bases = {*self.figures.bases}
+        bases |= {self.schema.axis(name).base for names in self.tables for name in names}
+        return tuple(name for name in self.schema.names if name in bases)
 
     def summed(self, names: Names) -> Names:
         """A table below the parts, summed to the parts."""

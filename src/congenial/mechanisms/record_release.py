@@ -58,8 +58,9 @@ class RecordRelease(Released):
     @property
     def follows(self) -> bool:
         """Whether one of them has this description and this promise: for `congenial verify`."""
-        told = _as_written(self.description)
+        description = _as_written(self.description)
         return any(
-            _as_written(made.description) == told and self.guarantee.follows_from(made.guarantee)
-            for made in self.rebuilt()
+            _as_written(mechanism.description) == description
+            and self.guarantee.follows_from(mechanism.guarantee)
+            for mechanism in self.rebuilt()
         )

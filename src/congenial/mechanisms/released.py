@@ -190,8 +190,8 @@ class Released(OfPopulation, ABC):
     def _repr_html_(self) -> str:
         from congenial._notebook import facts  # for notebooks alone
 
-        told, warning = self.guarantee, "" if self.publishable else self.randomness
-        return facts(self._title(), told.summary(), told.explain(), warning)
+        promise, warning = self.guarantee, "" if self.publishable else self.randomness
+        return facts(self._title(), promise.summary(), promise.explain(), warning)
 
     def __dir__(self) -> list[str]:
         return [name for name in object.__dir__(self) if name not in BEHIND]
@@ -284,4 +284,4 @@ def check_level(level: float) -> None:
 
 def axis_names(names: Sequence[str | Sequence[str]]) -> tuple[str, ...]:
     """Axis names, whether they were given one by one or as a list."""
-    return tuple(name for one in names for name in texts(one, "the list of axes", InferenceError))
+    return tuple(name for item in names for name in texts(item, "the list of axes", InferenceError))

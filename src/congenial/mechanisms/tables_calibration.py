@@ -50,8 +50,8 @@ def calibrate_tables(
     asked = TablesProblem(adjacency_of(target, "several tables promise"), tables, measures)
     law, promise = _stated(target.tradeoff)
     aim = aim or Keep()
-    found = design(asked.workload, asked.types, asked.model, promise, aim, law)
-    return asked.mechanism(found, _told(aim), keep)
+    optimum = design(asked.workload, asked.types, asked.model, promise, aim, law)
+    return asked.mechanism(optimum, _told(aim), keep)
 
 
 def _told(aim: Aim) -> str:
@@ -97,15 +97,15 @@ class TablesProblem:
                 "nothing is left to protect: the published figures fix every table.",
                 remedy="Publish the tables exactly, or name a finer one.",
             )
-        given = [noise_given(adjacency.figures, number) for number in self.measures]
-        self.model = model_of(self.workload, given, self.types)
+        noise = [noise_given(adjacency.figures, number) for number in self.measures]
+        self.model = model_of(self.workload, noise, self.types)
 
     def mechanism(
         self, found: Design, aim: str, keep: Sequence[str] = (), whole: bool = True
     ) -> MeasuredTables:
         """What draws a design; `aim` is how error was shared, in words."""
         self._refuse_huge()
-        told, descriptions, size = document(found, self.model, aim), [], len(self.tables)
+        design, descriptions, size = document(found, self.model, aim), [], len(self.tables)
         for at, number in enumerate(self.measures):
             scales = found.scales[at * size : (at + 1) * size]
             if not any(scales):
@@ -113,21 +113,23 @@ class TablesProblem:
                     "nothing is left to protect of the counts: the published figures fix them.",
                     remedy="Leave out counts = true: means divide by the exact counts.",
                 )
-            given = (self.adjacency, self.tables, found.family, scales)
+            parameters = (self.adjacency, self.tables, found.family, scales)
             signed = number is not None and number.lowest < 0  # printed as estimated
-            made = MeasuredTables.of(*given, keep, {} if at else told, whole and not signed, number)
-            descriptions.append(made.description)
+            tables = MeasuredTables.of(
+                *parameters, keep, {} if at else design, whole and not signed, number
+            )
+            descriptions.append(tables.description)
         first, *beside = descriptions
-        made = MeasuredTables(self.adjacency, replace(first, beside=tuple(beside)))
-        self._refuse_more(made.description, found)
-        return made
+        tables = MeasuredTables(self.adjacency, replace(first, beside=tuple(beside)))
+        self._refuse_more(tables.description, found)
+        return tables
 
     def parted(self, found: Design, aim: str, parts: str) -> PartedTables:
         """What draws the same design part by part."""
-        given = (self.adjacency, self.workload.tables, found.family, found.scales)
-        made = PartedTables.of(*given, parts, document(found, self.model, aim))
-        self._refuse_more(made.description, found)
-        return made
+        parameters = (self.adjacency, self.workload.tables, found.family, found.scales)
+        tables = PartedTables.of(*parameters, parts, document(found, self.model, aim))
+        self._refuse_more(tables.description, found)
+        return tables
 
     def _refuse_huge(self) -> None:
         """A table is drawn, estimated and written as a whole: refused before any cell is listed."""

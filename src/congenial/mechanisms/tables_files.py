@@ -92,7 +92,7 @@ class TableFile:
     @classmethod
     def of(cls, schema: Schema, description: TablesDescription, at: int, whole: bool) -> TableFile:
         """A table of a release as its description has it."""
-        only, measured = description.only_law, {one.table for one in description.measured}
+        only, measured = description.only_law, {law.table for law in description.measured}
         return cls(
             schema,
             description.tables,
@@ -164,33 +164,33 @@ class TableFile:
         named = label_columns(self.schema, self.tables[self.at], self.columns)
         for name, values in columns.items():
             if self._named(name) in self.columns:
-                shown = values if self.magnitude is None else self.magnitude.shown(values)
-                named[self._named(name)] = pa.array(np.reshape(shown, -1))
+                printed = values if self.magnitude is None else self.magnitude.shown(values)
+                named[self._named(name)] = pa.array(np.reshape(printed, -1))
         return pa.table(named).select([*named][: len(named) - len(self.columns)] + self.columns)
 
     def written(self, columns: Mapping[str, Any]) -> dict[str, bytes]:
         """Both files."""
         table = self.table(columns)
-        shown = with_words(table, self.schema, self.tables[self.at])
+        labelled = with_words(table, self.schema, self.tables[self.at])
         shortened = ["estimate"] if self.only is None else []  # values as drawn have a density
         return {
             f"{self.name}.parquet": as_parquet(table),
             f"{self.name}.csv": table_csv(
-                with_reliability(rounded(shown, *shortened), self.columns)
+                with_reliability(rounded(labelled, *shortened), self.columns)
             ),
         }
 
     def read(self, payload: Mapping[str, bytes]) -> dict[str, Any]:
         """Its numbers, shaped by its axes; BundleError if the file is another."""
         file = f"{self.name}.parquet"
-        found = self.expected.read(payload[file], self.columns)
-        if any(found[name].null_count for name in self.columns):
+        table = self.expected.read(payload[file], self.columns)
+        if any(table[name].null_count for name in self.columns):
             raise refused(file, "has cells without a number")
-        read = {name: numbers(found[name]).reshape(self.shape) for name in self.columns}
+        read = {name: numbers(table[name]).reshape(self.shape) for name in self.columns}
         if self.magnitude is not None:
             read = self._in_steps(read)
-        told = [read[name] for name in NUMBERS if name in read]
-        if not all((np.abs(one) < LARGEST).all() for one in told):  # so is no NaN
+        printed = [read[name] for name in NUMBERS if name in read]
+        if not all((np.abs(values) < LARGEST).all() for values in printed):  # so is no NaN
             raise refused(file, "has an estimate or a standard deviation that is not possible")
         return read
 
@@ -202,8 +202,8 @@ class TableFile:
         whole = {*ENDS, "sum", "sum_as_drawn", *drawn}
         factor = number.step.denominator / number.step.numerator
         return {
-            name.replace("sum", "count"): number.steps(one) if name in whole else one * factor
-            for name, one in read.items()
+            name.replace("sum", "count"): number.steps(values) if name in whole else values * factor
+            for name, values in read.items()
         }
 
 

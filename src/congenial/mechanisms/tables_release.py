@@ -163,7 +163,7 @@ class TablesRelease(Released):
     @cached_property
     def estimator(self) -> TablesEstimator:
         """What the tables say together, before any draw."""
-        return estimator_of(self.description, [one.mechanism for one in self.measured_tables()])
+        return estimator_of(self.description, [table.mechanism for table in self.measured_tables()])
 
     @cached_property
     def _answer(self) -> Answer:
@@ -173,9 +173,9 @@ class TablesRelease(Released):
     @cached_property
     def fitted(self) -> FittedTables:
         """Estimates of everything, from the tables as drawn."""
-        known = vars(self).get("_answer")  # a release that was read has no need of the rest
+        answer = vars(self).get("_answer")  # a release that was read has no need of the rest
         drawn = by_table(self.description, self.drawn)
-        return self.estimator.fitted(drawn) if known is None else known.fitted
+        return self.estimator.fitted(drawn) if answer is None else answer.fitted
 
     @cached_property
     def estimates(self) -> tuple[Any, ...]:
@@ -202,7 +202,7 @@ class TablesRelease(Released):
     @property
     def largest_sds(self) -> list[float]:
         """The largest standard deviation in each printed table, in order."""
-        return [float(self.in_units(np.max(one, initial=0.0))) for one in self.deviations]
+        return [float(self.in_units(np.max(sds, initial=0.0))) for sds in self.deviations]
 
     @property
     def has_errors(self) -> bool:
@@ -256,8 +256,8 @@ class TablesRelease(Released):
         not. The total is printed if a table of the release or a figure shows it.
         """
         printed = self._printed_sum(*self._where(condition))
-        found = self._estimated(condition)[0] if printed is None else printed
-        return _number(self.in_units(found))
+        value = self._estimated(condition)[0] if printed is None else printed
+        return _number(self.in_units(value))
 
     def _printed_sum(self, names: tuple[str, ...], cells: Any) -> int | None:
         """The printed count of a sum over some cells of a printed table; None if it has none."""
@@ -282,7 +282,7 @@ class TablesRelease(Released):
             return False
         at = self._place(axes)
         counts = self.counts if at is None else self.counts[at : at + 1]
-        return all(one is not None for one in counts)  # a forged bundle may lack some
+        return all(values is not None for values in counts)  # a forged bundle may lack some
 
     def _printed_table(self, axes: tuple[str, ...]) -> Any:
         """The printed counts of a table that has them."""
@@ -328,17 +328,17 @@ class TablesRelease(Released):
         named = len(self.drawn) > 1
         drawn = tuple(
             DrawnTable(
-                f"{self.name}: {said(one.table)}" if named else self.name,
-                one,
+                f"{self.name}: {said(law.table)}" if named else self.name,
+                law,
                 self.guarantee,
                 values,
             )
-            for one, values in pairs
+            for law, values in pairs
             if values is not None  # drawn elsewhere, of a part of a nation
         )
-        known = vars(self).get("estimator")
-        if isinstance(known, OneTable):  # its sampler may have taken long to build
-            vars(drawn[0])["mechanism"] = known.mechanism
+        estimator = vars(self).get("estimator")
+        if isinstance(estimator, OneTable):  # its sampler may have taken long to build
+            vars(drawn[0])["mechanism"] = estimator.mechanism
         return drawn
 
     def estimated_count(self, condition: str) -> float:
@@ -376,7 +376,7 @@ class TablesRelease(Released):
         printed = self._printed_sum(names, cells)
         low, high = ends_within([value], half, printed, self._ranges(people))
         basis = self.estimator.basis_of_sum(names, cells)
-        value, least, most = (_number(self.in_units(one)) for one in (value, low[0], high[0]))
+        value, least, most = (_number(self.in_units(number)) for number in (value, low[0], high[0]))
         return Interval(value, least, most, level, deviation == 0, basis)
 
     def interval_ends(self, at: int, level: float) -> tuple[Ints, Ints]:
@@ -417,8 +417,8 @@ class TablesRelease(Released):
         ranges = self._ranges(table_ranges(self._figures, axes))
         low, high = ends_within(estimates, self.estimator.reach(axes, level), printed, ranges)
         columns = label_columns(self.schema, axes, INTERVAL)
-        found = (*map(self.in_units, (estimates, low, high)), exact)
-        for name, values in zip(INTERVAL, found, strict=True):
+        results = (*map(self.in_units, (estimates, low, high)), exact)
+        for name, values in zip(INTERVAL, results, strict=True):
             columns[name] = pa.array(values.reshape(-1))
         return pa.table(columns)
 
@@ -463,12 +463,12 @@ class TablesRelease(Released):
                 "divided by people whom exact figures, or counts of the same release, count.",
                 remedy="Publish the number of people of each cell exactly, or add counts = true.",
             )
-        found = self.intervals(axes, level)
+        intervals = self.intervals(axes, level)
         of = people.reshape(-1)
         columns = label_columns(self.schema, axes, MEANS)
         columns["people"] = pa.array(of)
         for name, values in zip(MEANS[1:], ("estimate", "low", "high"), strict=True):
-            shares = found[values].to_numpy() / np.maximum(of, 1)
+            shares = intervals[values].to_numpy() / np.maximum(of, 1)
             columns[name] = pa.array(shares, mask=of == 0)
         return pa.table(columns)
 
@@ -565,13 +565,13 @@ class TablesRelease(Released):
             for told, inside in zip(description.measures, files, strict=True)
         ]
         drawn = [
-            tuple(_drawn(told, one.table, columns) for one in told.measured)
+            tuple(_drawn(told, entry.table, columns) for entry in told.measured)
             for told, columns in zip(description.measures, read, strict=True)
         ]
-        made = cls(**common, drawn=drawn[0], drawn_beside=tuple(drawn[1:]))
-        for one, columns in zip(made.measures, read, strict=True):
-            one._as_read(columns)
-        return made
+        release = cls(**common, drawn=drawn[0], drawn_beside=tuple(drawn[1:]))
+        for entry, columns in zip(release.measures, read, strict=True):
+            entry._as_read(columns)
+        return release
 
     def _as_read(self, read: Sequence[Mapping[str, Any]]) -> None:
         """Take over what files state, as the cached properties would keep it."""
@@ -591,8 +591,8 @@ class TablesRelease(Released):
             return named
         named["estimate"] = self.estimates[at]
         named |= dict(zip(ERRORS, self.cell_errors(at), strict=True))
-        for one, values in zip(self.description.measured, self.drawn, strict=True):
-            if one.table == self.tables[at]:
+        for law, values in zip(self.description.measured, self.drawn, strict=True):
+            if law.table == self.tables[at]:
                 named["count_as_drawn"] = values
         return named
 
@@ -602,7 +602,7 @@ class TablesRelease(Released):
     def _place(self, names: Sequence[str]) -> int | None:
         """The printed table over these axes, in any order."""
         wanted = set(names)
-        return next((i for i, one in enumerate(self.tables) if set(one) == wanted), None)
+        return next((i for i, axes in enumerate(self.tables) if set(axes) == wanted), None)
 
 
 def _of_measure(
@@ -622,21 +622,21 @@ def _of_measure(
 def by_table(description: TablesDescription, drawn: Sequence[Any]) -> list[Any]:
     """The drawn values in the order of the printed tables; None for one that is not measured."""
     pairs = zip(description.measured, drawn, strict=True)
-    values = {one.table: array for one, array in pairs}
+    values = {law.table: array for law, array in pairs}
     return [values.get(names) for names in description.tables]
 
 
 def showing(workload: Workload, condition: str) -> tuple[tuple[str, ...], Any]:
     """The table that shows who meets a condition in fewest cells, and these cells of it."""
-    found, refusal = [], None
+    tables, refusal = [], None
     for names in workload.tables:
         try:
-            found.append((names, select(condition, workload.schema, names)))
+            tables.append((names, select(condition, workload.schema, names)))
         except PredicateError as reason:
             refusal = reason
-    if not found and refusal is not None:
+    if not tables and refusal is not None:
         raise refusal
-    return min(found, key=lambda seen: int(np.count_nonzero(seen[1])))
+    return min(tables, key=lambda seen: int(np.count_nonzero(seen[1])))
 
 
 def estimator_of(
@@ -660,7 +660,7 @@ def estimator_of(
 def joint_estimator(description: TablesDescription) -> JointEstimator:
     """The same by least squares."""
     workload = Workload.of(description.support.schema, description.tables)
-    scales = {one.table: one.scale for one in description.measured}
+    scales = {law.table: law.scale for law in description.measured}
     family = description.family
     if (
         family not in ("discrete_gaussian", "double_geometric")

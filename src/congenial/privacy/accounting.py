@@ -140,17 +140,17 @@ class Composition:
     @cached_property
     def _concentrated(self) -> tuple[Number, float] | None:
         """All parts as one rho, and the deltas of (epsilon, delta) parts that are paid on top."""
-        rho, kept = add_up(self._rho, gdp_to_zcdp(self._mu)), Fraction(1)
+        rho, unbroken = add_up(self._rho, gdp_to_zcdp(self._mu)), Fraction(1)
         for part in self.parts:
             if isinstance(part, Approximate):
-                kept *= 1 - Fraction(part.dlt)
+                unbroken *= 1 - Fraction(part.dlt)
                 rho = add_up(rho, pure_to_zcdp(part.eps))
             elif isinstance(part, DiscreteTradeoff):
                 worst = part.eps if isinstance(part, Pure) else part.epsilon(0.0)
                 if math.isinf(worst):
                     return None
                 rho = add_up(rho, pure_to_zcdp(worst))
-        return rho, above(1 - kept)
+        return rho, above(1 - unbroken)
 
     def _concentrated_delta(self, eps: float) -> float:
         """delta_0 + (1 - delta_0) delta_rho(epsilon): revealed outright, or else zCDP."""
@@ -161,13 +161,13 @@ class Composition:
 
     def _basic_delta(self, eps: float) -> float:
         """Sum of epsilons: the only finite route to delta = 0 when the product is too large."""
-        total, kept = Fraction(0), Fraction(1)
+        total, unbroken = Fraction(0), Fraction(1)
         for part in self.parts:
             if not isinstance(part, Pure | Approximate):
                 return 1.0
             total += Fraction(part.eps)
-            kept *= 1 - (Fraction(part.dlt) if isinstance(part, Approximate) else 0)
-        return above(1 - kept) if total <= Fraction(eps) else 1.0
+            unbroken *= 1 - (Fraction(part.dlt) if isinstance(part, Approximate) else 0)
+        return above(1 - unbroken) if total <= Fraction(eps) else 1.0
 
     def _grid_delta(self, eps: float) -> float:
         # ln and the division by INTERVAL may fall short of a grid point by rounding.

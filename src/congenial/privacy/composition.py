@@ -113,9 +113,9 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
         return _rows_and_units(apart, same, other, adjacency)
     laws = [law for d in descriptions for law in d.laws]
     for law in laws:
-        known = adjacency.figures.statements
+        stated = adjacency.figures.statements
         for statement in law.support.statements:
-            if statement not in known:
+            if statement not in stated:
                 raise GuaranteeError(
                     f"a release was drawn to agree with '{statement.label}', which is not "
                     "published.",
@@ -134,7 +134,7 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
     return Loss(
         epsilon=(pure.value if pure else ZERO)
         + numerics
-        + sum((one.value for one in others), ZERO)
+        + sum((loss.value for loss in others), ZERO)
         + sum((epsilon for epsilon, _ in each), ZERO),
         rho=(square.value / 2 if square else ZERO) + sum((rho for _, rho in each), ZERO),
         discrete=any(d.family == "discrete_gaussian" for d in tables) or any(r for _, r in each),
@@ -181,8 +181,8 @@ def _joint_norm(adjacency: Adjacency, tables: Sequence[Measured], *, square: boo
 def _refuse_figures_of_number(description: Description, adjacency: Adjacency) -> None:
     """GuaranteeError where exact figures count people by the number that a table sums."""
     number = description.magnitude
-    told = [] if number is None else adjacency.everything.bases
-    if number is not None and number.column in told:
+    bases = [] if number is None else adjacency.everything.bases
+    if number is not None and number.column in bases:
         raise GuaranteeError(
             f"exact figures count people by '{number.column}', whose sums are protected: no cost "
             "is proved for both together.",
@@ -205,8 +205,8 @@ def _for_units(adjacency: Adjacency) -> Adjacency:
             "tables do not.",
             remedy="Use SeveralRows, which handles tables of rows and of units.",
         )
-    found: Adjacency = adjacency.tables_of_units  # type: ignore[attr-defined]
-    return found
+    of_units: Adjacency = adjacency.tables_of_units  # type: ignore[attr-defined]
+    return of_units
 
 
 def _rows_and_units(
@@ -241,11 +241,11 @@ def _rows_and_units(
 def added(losses: Sequence[Loss]) -> Loss:
     """Losses added up part by part: at least what the releases lose together."""
     return Loss(
-        epsilon=sum((one.epsilon for one in losses), ZERO),
-        rho=sum((one.rho for one in losses), ZERO),
-        discrete=any(one.discrete for one in losses),
-        exact=all(one.exact for one in losses),
-        silent=sum(one.silent for one in losses),
+        epsilon=sum((loss.epsilon for loss in losses), ZERO),
+        rho=sum((loss.rho for loss in losses), ZERO),
+        discrete=any(loss.discrete for loss in losses),
+        exact=all(loss.exact for loss in losses),
+        silent=sum(loss.silent for loss in losses),
     )
 
 
@@ -260,8 +260,8 @@ def largest_change(description: Description, adjacency: Adjacency) -> Supremum:
         return largest_gauge(adjacency, names, HULLS[description.family])
     if description.norm == "linf":
         return adjacency.linf(names)
-    one = (names, Fraction(1), description.magnitude)
-    return _joint_norm(adjacency, [one], square=description.norm != "l1")
+    measured = (names, Fraction(1), description.magnitude)
+    return _joint_norm(adjacency, [measured], square=description.norm != "l1")
 
 
 def _other_norm(description: Description, adjacency: Adjacency) -> Supremum:
@@ -345,8 +345,8 @@ def _pure(tables: Sequence[Description], adjacency: Adjacency) -> Supremum | Non
     plain = [(*term, d.magnitude) for d in l1 if not d.nonnegative for term in d.terms]
     apart = _joint_norm(adjacency, plain, square=False).value if plain else ZERO
     value = min(
-        together.value + sum((given.normaliser(d.rate) for d, given in signed), ZERO),
-        apart + sum((given.loss(d.rate) for d, given in signed), ZERO),
+        together.value + sum((sign.normaliser(d.rate) for d, sign in signed), ZERO),
+        apart + sum((sign.loss(d.rate) for d, sign in signed), ZERO),
     )
     # On a grid of 10^-9, upwards: the promise is a number people can read.
     rounded = Fraction(ceil(value * 10**9), 10**9)

@@ -210,18 +210,18 @@ class Description:
         >>> Description("m", ("a",), "double_geometric", Fraction(1, 10), none).law
         'p(u) ~ exp(-eps_cell * ||u||_1) on the integers'
         """
-        law, told = LAWS[self.family], ""
+        law, grid = LAWS[self.family], ""
         if self.grid:
-            told = f"; then values are rounded to multiples of 2^{math.frexp(self.grid)[1] - 1}"
+            grid = f"; then values are rounded to multiples of 2^{math.frexp(self.grid)[1] - 1}"
         if self.magnitude is not None:
-            told = f", u in steps of {written(self.magnitude.step)}"
-        return law + told + (f", given that {self.conditions}" if self.nonnegative else "")
+            grid = f", u in steps of {written(self.magnitude.step)}"
+        return law + grid + (f", given that {self.conditions}" if self.nonnegative else "")
 
     @property
     def bounded(self) -> bool:
         """Whether the table can show some public bound."""
-        known = limits(self.support, self.table)
-        return known.boxed or known.sums > 0
+        bounds = limits(self.support, self.table)
+        return bounds.boxed or bounds.sums > 0
 
     @property
     def conditions(self) -> str:

@@ -145,25 +145,25 @@ class TablesDescription:
     columns: ClassVar[int] = 6  # numbers of a cell: count, estimate, sd, low, high, as drawn
 
     def __post_init__(self) -> None:
-        laws = {(one.family, one.nonnegative) for one in self.measured}
+        laws = {(law.family, law.nonnegative) for law in self.measured}
         several = len(laws) != 1 or bool(laws - set(product(_WHOLE, (False,))))
         if not laws or (several and self.only_law is None):
             raise GuaranteeError(
                 "several tables need the same family of whole-number noise.",
                 remedy="Use double geometric or discrete Gaussian noise for all of them.",
             )
-        named = [one.table for one in self.measured]
+        named = [law.table for law in self.measured]
         if len(set(named)) < len(named) or not set(named) <= set(self.tables):
             raise GuaranteeError("a table is measured twice, or measured but not printed.")
         if self.whole and self.measured[0].continuous:
             raise GuaranteeError("real-valued noise cannot be printed as whole counts.")
-        if any(one.support != self.support for one in self.measured):
+        if any(law.support != self.support for law in self.measured):
             raise GuaranteeError("tables measured together must have the same exact figures.")
-        if any(one.units != self.units for one in self.measured):
+        if any(law.units != self.units for law in self.measured):
             raise GuaranteeError(
                 "tables measured together must all count rows, or all count units."
             )
-        if any(one.magnitude != self.magnitude for one in self.measured):
+        if any(law.magnitude != self.magnitude for law in self.measured):
             raise GuaranteeError("tables measured together must all sum the same number.")
         if self.parts and (self.keep or not self.whole or self.magnitude is not None):
             raise GuaranteeError(
@@ -253,8 +253,8 @@ class TablesDescription:
             "whole": self.whole,
             "keep": list(self.keep),
             "measured": [
-                {key: value for key, value in one.to_dict().items() if key not in common}
-                for one in self.measured
+                {key: value for key, value in law.to_dict().items() if key not in common}
+                for law in self.measured
             ],
             "support": self.support.to_dict(),
             "design": dict(self.design),
@@ -268,7 +268,7 @@ class TablesDescription:
         check_version(data)
         common = {key: data[key] for key in ("version", "support")}
         return cls(
-            tuple(Description.from_dict(schema, {**one, **common}) for one in data["measured"]),
+            tuple(Description.from_dict(schema, {**law, **common}) for law in data["measured"]),
             tuple(tuple(names) for names in data["tables"]),
             tuple(data["keep"]),
             data["design"],

@@ -200,10 +200,10 @@ class Guarantee:
         'The number of people. It has no noise and is not protected.'
         """
         exact = self._exact_figures_by
-        told = "; ".join(exact) or "nothing"
+        text = "; ".join(exact) or "nothing"
         if exact:
             has = "They have no noise and are" if len(exact) > 1 else "It has no noise and is"
-            told = f"{told}. {has} not protected"
+            text = f"{text}. {has} not protected"
         bounds = self._bounds_clause()
         protected = self._guess_clause() or (
             f"The protection compares {self.adjacency.words}. {self.likelihood_clause()}"
@@ -211,7 +211,7 @@ class Guarantee:
         if self.basis != "theorem":
             protected += f" Basis: {self.basis} ({BASIS_WORDS[self.basis]})."
         return {
-            "Exact": f"{_capital(told)}.{bounds}",
+            "Exact": f"{_capital(text)}.{bounds}",
             "Protected": protected,
             "Not covered": f"{_capital('; '.join(self.left_open))}.",
         }
@@ -249,7 +249,7 @@ class Guarantee:
     @property
     def assumed(self) -> str:
         """What the promise rests on, as a list; an assumption that is a sentence loses its stop."""
-        return "; ".join(one.removesuffix(".") for one in self.assumptions)
+        return "; ".join(text.removesuffix(".") for text in self.assumptions)
 
     @property
     def left_open(self) -> tuple[str, ...]:
@@ -257,9 +257,13 @@ class Guarantee:
         own = dict.fromkeys((*self.adjacency.not_covered, *self.not_covered))
         if self.adjacency.side != "dataset":
             return tuple(own)
-        public = [one for one in self.adjacency.everything.told if one.relation != "zero"]
-        told = self._counts_people or bool(public)
-        return (*((EXACT_IS_OPEN,) if told else ()), self._groups_are_open, *own)
+        public = [
+            statement
+            for statement in self.adjacency.everything.told
+            if statement.relation != "zero"
+        ]
+        known_sums = self._counts_people or bool(public)
+        return (*((EXACT_IS_OPEN,) if known_sums else ()), self._groups_are_open, *own)
 
     @property
     def _groups_are_open(self) -> str:
@@ -294,8 +298,8 @@ class Guarantee:
     def _exact_figures_by(self) -> list[str]:
         """The same with the groups for which each is known: "Population (by county, statute)"."""
         figures = [s for s in self.adjacency.everything.told if s.relation == "="]
-        shown = self.adjacency.schema.shown
-        by = [f"by {', '.join(map(shown, s.by))}" if s.by else "" for s in figures]
+        label = self.adjacency.schema.shown
+        by = [f"by {', '.join(map(label, s.by))}" if s.by else "" for s in figures]
         notes = [", ".join(filter(None, (b, s.because))) for s, b in zip(figures, by, strict=True)]
         named = [f"{s.label} ({n})" if n else s.label for s, n in zip(figures, notes, strict=True)]
         return [*named, *self._exact_figures[len(figures) :]]
@@ -347,7 +351,7 @@ class Guarantee:
         from congenial._notebook import curve_picture  # for notebooks alone
 
         wrong = [i / 240 for i in range(241)]
-        missed = self.tradeoff([1 - one for one in wrong])
+        missed = self.tradeoff([1 - share for share in wrong])
         return curve_picture(
             "lowest rate of false negatives at each rate of false positives, for anybody who "
             "tries to distinguish the two datasets; dashed: guessing",

@@ -126,13 +126,13 @@ def enumerate_pairs(figures: Figures, table: tuple[str, ...], replaced: bool) ->
     around, kind = np.unique(counts, axis=0, return_inverse=True)
     kind = kind.reshape(-1)
     people = listed.sum(axis=1)
-    found = set()
+    met = set()
     for i, row in enumerate(apart):
         alike = (people == people[i]) if replaced else np.ones(len(listed), dtype=bool)
         alike[i] = False
         codes = np.unique(kind[alike] * widest + row[alike])
-        found |= {(int(kind[i]), code) for code in codes.tolist()}
-    pairs = np.array([(k, code // widest, code % widest) for k, code in sorted(found)])
+        met |= {(int(kind[i]), code) for code in codes.tolist()}
+    pairs = np.array([(k, code // widest, code % widest) for k, code in sorted(met)])
     return Enumerated(len(listed), _seen(figures, table), around, pairs.reshape(-1, 3))
 
 
@@ -150,8 +150,8 @@ def _seen(figures: Figures, table: tuple[str, ...]) -> bool:
     Then every listed table is that of some conforming database, and tables at distance 2 d are
     those of databases d records apart.
     """
-    shown = {axis.base for axis in figures.schema.axes(table) if axis.name == axis.base}
-    return set(figures.bases) <= shown
+    bases = {axis.base for axis in figures.schema.axes(table) if axis.name == axis.base}
+    return set(figures.bases) <= bases
 
 
 # ---- Normaliser ratios ----
@@ -221,16 +221,16 @@ def _weights(r: Decimal, cells: int, people: int) -> Decimal:
     Each step of the recursion may lose as many digits as 1 / (1 - r) has, so they are added first.
     """
     if people <= MOST_TERMS:
-        term, found = ONE, ONE
+        term, total = ONE, ONE
         for j in range(1, people + 1):
             term *= r * (j + cells - 2) / j
-            found += term
-        return found
+            total += term
+        return total
     with localcontext(prec=getcontext().prec + cells * (2 - (1 - r).adjusted())):
-        found = (1 - r ** (people + 1)) / (1 - r)
+        total = (1 - r ** (people + 1)) / (1 - r)
         for k in range(1, cells - 1):
-            found = (found - comb(people + k, k) * r ** (people + 1)) / (1 - r)
-    return +found
+            total = (total - comb(people + k, k) * r ** (people + 1)) / (1 - r)
+    return +total
 
 
 ZERO = Fraction(0)
@@ -340,8 +340,8 @@ def normaliser_price(eps_cell: Fraction, given: Conditions) -> Price:
 
 
 def _for_sums(eps_cell: Fraction, given: Conditions) -> Price:
-    told = f"{FACTOR_TWO}: no better factor is proved for bounds on sums"
-    return Price(given.distance * eps_cell, told)
+    basis = f"{FACTOR_TWO}: no better factor is proved for bounds on sums"
+    return Price(given.distance * eps_cell, basis)
 
 
 def _rounded(eps_cell: Fraction, given: Conditions, found: tuple[Decimal, str]) -> Price:
@@ -383,12 +383,12 @@ def largest_eps_cell(epsilon: Fraction, given: Conditions) -> Fraction:
 
 def _line(eps_cell: Fraction, given: Conditions) -> tuple[Decimal, str] | None:
     """The price where conforming tables differ in one direction only."""
-    known = given.support
-    if known.degrees_of_freedom != 1 or known.loose:
+    structure = given.support
+    if structure.degrees_of_freedom != 1 or structure.loose:
         return None
     norm = 2
-    if known.ties:
-        norm = int(abs(rational_kernel(sp.csr_matrix(known.ties[0].equations))).sum())
+    if structure.ties:
+        norm = int(abs(rational_kernel(sp.csr_matrix(structure.ties[0].equations))).sum())
     return line_steps(eps_cell, norm, given.distance // norm), ON_A_LINE
 
 
@@ -403,38 +403,38 @@ def _walk(given: Conditions, prices: dict[int, Decimal], basis: str) -> tuple[De
 
 def _steps(eps_cell: Fraction, given: Conditions) -> tuple[dict[int, Decimal], str]:
     """The price of the dearest step of each norm, and what is known of these prices."""
-    known, basis = given.support, SHARP
-    if not all(_two_rows(tie, known) for tie in known.ties):
+    structure, basis = given.support, SHARP
+    if not all(_two_rows(tie, structure) for tie in structure.ties):
         return _by_norm(eps_cell, given), A_BOUND
     prices = _into_loose(eps_cell, given)
     inside = _inside_groups(eps_cell, given)
     if inside is not None:
         prices[2], basis = max(inside, prices.get(2, inside)), IN_A_GROUP
-    if known.ties:
-        widths = {len(tie.groups) // 2 for tie in known.ties}
+    if structure.ties:
+        widths = {len(tie.groups) // 2 for tie in structure.ties}
         prices[4], basis = max(bounded_sum(eps_cell, c, times=2) for c in widths), TWO_ROWS
     return prices, basis
 
 
 def _by_norm(eps_cell: Fraction, given: Conditions) -> dict[int, Decimal]:
     """The same from the norms of steps alone."""
-    known = given.support
-    if known.ties:
-        balanced = all(tie.pattern.balanced for tie in known.ties) and not known.loose
+    structure = given.support
+    if structure.ties:
+        balanced = all(tie.pattern.balanced for tie in structure.ties) and not structure.loose
         norms = range(1, given.distance + 1)
         return {n: any_step(eps_cell, n) for n in norms if n % 2 == 0 or not balanced}
-    if not np.any(known.sizes > 1):
+    if not np.any(structure.sizes > 1):
         return _into_loose(eps_cell, given)
-    alone = {1: any_step(eps_cell, 1)} if known.loose else {}
+    alone = {1: any_step(eps_cell, 1)} if structure.loose else {}
     return alone | {2: any_step(eps_cell, 2)}
 
 
 def _into_loose(eps_cell: Fraction, given: Conditions) -> dict[int, Decimal]:
     """Somebody enters a cell in no published sum, having left another one or from outside."""
-    known = given.support
-    if not known.loose:
+    structure = given.support
+    if not structure.loose:
         return {}
-    free = known.labels.reshape(-1) == LOOSE
+    free = structure.labels.reshape(-1) == LOOSE
     capped = bool(np.any(given.limits.high[free] < FAR))
     return {2 if given.replaced and not capped else 1: any_step(eps_cell, 1)}
 
@@ -448,14 +448,17 @@ def _two_rows(tie: Tie, known: Support) -> bool:
 
 def _inside_groups(eps_cell: Fraction, given: Conditions) -> Decimal | None:
     """The price of one move inside the group where it costs most; None if nobody can move."""
-    known = given.support
-    wide = ~known.tied & (known.sizes > 1)
+    structure = given.support
+    wide = ~structure.tied & (structure.sizes > 1)
     if given.limits.boxed:
-        sizes = {int(c) for c in known.sizes[wide]}
+        sizes = {int(c) for c in structure.sizes[wide]}
         return max((bounded_sum(eps_cell, c) for c in sizes), default=None)
     most: dict[int, int | None] = {}
     for group in np.flatnonzero(wide).tolist():
-        c, n = int(known.sizes[group]), None if known.totals is None else int(known.totals[group])
+        c, n = (
+            int(structure.sizes[group]),
+            None if structure.totals is None else int(structure.totals[group]),
+        )
         if n != 0:
             most[c] = n if n is None else max(n, most.get(c) or 0)
     return max((one_sum(eps_cell, c, n) for c, n in most.items()), default=None)

@@ -169,12 +169,12 @@ def absurd(name: str, value: Fraction | float) -> str:
 
 def absurd_promise(tradeoff: object) -> str:
     """Why the parameters of a promise cannot be meant; empty if they can."""
-    found = (
+    reasons = (
         absurd(name, getattr(tradeoff, field))
         for field, name in _FIELDS.items()
         if hasattr(tradeoff, field)
     )
-    return next(filter(None, found), "")
+    return next(filter(None, reasons), "")
 
 
 def refuse_absurd(tradeoff: object) -> None:

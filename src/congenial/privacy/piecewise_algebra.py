@@ -76,8 +76,8 @@ def randomised_response(eps: Number, dlt: Number) -> Pairs:
 
 def merge(pieces: Pairs) -> Pairs:
     """Sort pieces by slope and join those of equal slope (within rounding for floats)."""
-    kept = tuple(x for x in pieces if x[0] > 0 or x[1] > 0)
-    return _merge_exact(kept) if is_exact(kept) else _merge_float(as_array(kept))
+    positive = tuple(x for x in pieces if x[0] > 0 or x[1] > 0)
+    return _merge_exact(positive) if is_exact(positive) else _merge_float(as_array(positive))
 
 
 def _merge_exact(pieces: Pairs) -> Pairs:

@@ -112,9 +112,9 @@ class Tradeoff(ABC):
         >>> round(both.epsilon(0), 9), round(both.epsilon(0.05), 4)
         (2.0, 1.9018)
         """
-        for one, two in ((self, other), (other, self)):
-            if isinstance(one, Nothing) or two == Pure(0):
-                return one
+        for first, two in ((self, other), (other, self)):
+            if isinstance(first, Nothing) or two == Pure(0):
+                return first
         if isinstance(self, Gaussian) and isinstance(other, Gaussian):
             return Gaussian(math.hypot(above(self.mu), above(other.mu)) * (1 + 2 * ULP))
         if isinstance(self, ZeroConcentrated) or isinstance(other, ZeroConcentrated):

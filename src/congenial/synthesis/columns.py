@@ -255,8 +255,8 @@ def shown(figures: Figures, names: Collection[str]) -> Figures:
     more columns than the file has fixes its margin over the ones it has.
     """
     schema, sums = figures.schema, []
-    known = figures.values or (None,) * len(figures.statements)
-    for statement, figure in zip(figures.statements, known, strict=True):
+    figures_of = figures.values or (None,) * len(figures.statements)
+    for statement, figure in zip(figures.statements, figures_of, strict=True):
         if statement.relation == "zero":
             continue
         if set(Cells(schema, (statement,)).bases) <= set(names):

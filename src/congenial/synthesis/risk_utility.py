@@ -126,14 +126,14 @@ def risk_utility_curve(
         raise GuaranteeError("the curve has no points.", remedy="Give values of M, or (c, g).")
     truth = _Truth(synthesizer, data, measure)
     cache = _Kept(results, _key(synthesizer, measure, replicates), truth)
-    found = []
+    rows = []
     for point in one_by_one(points, f"drawing for the {measure.words}"):
         row = cache.get(point)
         if row is None:
             row = point | _run(synthesizer, truth, point, replicates, randomness)
             cache.add(row)
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def _points(
@@ -231,10 +231,12 @@ def _at(synthesizer: Synthesizer, point: dict[str, Any]) -> Synthesizer:
 
 def _key(synthesizer: Synthesizer, measure: Measure, replicates: int) -> str:
     """What makes two runs the same curve, data apart: all but M, the copies and the weighting."""
-    told = synthesizer.to_dict()
-    plain = [{k: v for k, v in column.items() if k != "weighting"} for column in told["columns"]]
+    document = synthesizer.to_dict()
+    plain = [
+        {k: v for k, v in column.items() if k != "weighting"} for column in document["columns"]
+    ]
     pairs = synthesizer.adjacency
-    parts = [plain, told["public"], told["records"], pairs.to_dict(), pairs.figures.digest]
+    parts = [plain, document["public"], document["records"], pairs.to_dict(), pairs.figures.digest]
     parts += [synthesizer.settled, list(summary([0.0]))]  # whose share goes where; what is kept
     text = json.dumps([*parts, measure.words, replicates, DRAWS], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -248,7 +248,7 @@ def _quantiles(reports: Sequence[UtilityReport]) -> list[Document]:
 def _coefficients(reports: Sequence[UtilityReport]) -> list[Document]:
     """Coefficients that every copy has, combined; one copy stands for itself."""
     by_name = [{row.name: row for row in r.coefficients} for r in reports]
-    found = []
+    coefficients = []
     for name, first in by_name[0].items():
         rows = [some[name] for some in by_name if name in some]
         if len(rows) < len(reports):
@@ -258,7 +258,7 @@ def _coefficients(reports: Sequence[UtilityReport]) -> list[Document]:
             combined = combine([r.synthetic for r in rows], [r.synthetic_se**2 for r in rows])
             value, error = float(combined.estimate), float(np.sqrt(combined.variance))
         row = CoefficientRow(name, first.original, first.original_se, value, error)
-        found.append(
+        coefficients.append(
             {
                 "name": name,
                 "original": row.original,
@@ -268,7 +268,7 @@ def _coefficients(reports: Sequence[UtilityReport]) -> list[Document]:
                 "overlap": row.overlap,
             }
         )
-    return found
+    return coefficients
 
 
 def _local(made: Synthesizer, counts: Sequence[Any]) -> list[Document]:

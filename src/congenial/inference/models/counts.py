@@ -188,10 +188,10 @@ class CountRegression(Counts):
     def log_prior(self, theta: Floats) -> Floats:
         """log p(coefficients) + log p(log size)."""
         p = len(self.names)
-        found = self.prior.log_density(theta[:, :p]).sum(axis=-1)
+        logs = self.prior.log_density(theta[:, :p]).sum(axis=-1)
         if self.size_prior is not None:
-            found = found + self.size_prior.log_density(np.exp(theta[:, p])) + theta[:, p]
-        return np.asarray(found)
+            logs = logs + self.size_prior.log_density(np.exp(theta[:, p])) + theta[:, p]
+        return np.asarray(logs)
 
     def draw_data(self, rng: np.random.Generator, theta: Floats) -> Any:
         """Counts given theta."""
@@ -251,8 +251,8 @@ class CountRegression(Counts):
     def report(self, theta: Floats) -> dict[str, Floats]:
         """Coefficients, and the size."""
         p = len(self.names)
-        found = {"coefficient": theta[:, :p]}
-        return found if self.size_prior is None else found | {"size": np.exp(theta[:, p])}
+        reported = {"coefficient": theta[:, :p]}
+        return reported if self.size_prior is None else reported | {"size": np.exp(theta[:, p])}
 
     def start(self, x: Any) -> Floats:
         """Least squares on the scale of the link."""
@@ -260,8 +260,12 @@ class CountRegression(Counts):
         link = np.log((x + 0.5) / np.maximum(self.numbers, 1e-12))
         if self.kind == "binomial":
             link = np.log((x + 0.5) / (self.numbers - x + 0.5))
-        found = np.linalg.lstsq(self.matrix, link, rcond=None)[0]
-        return np.append(found, 0.0) if self.size_prior is not None else np.asarray(found)
+        coefficients = np.linalg.lstsq(self.matrix, link, rcond=None)[0]
+        return (
+            np.append(coefficients, 0.0)
+            if self.size_prior is not None
+            else np.asarray(coefficients)
+        )
 
     @property
     def most(self) -> Floats:

@@ -198,14 +198,14 @@ class _Given(BoundModel):
 
     def log_likelihood(self, x: Any, theta: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.asarray(self.model.log_density(x, theta), dtype=float)
-        return np.where(np.isnan(found), -np.inf, found)
+            logs = np.asarray(self.model.log_density(x, theta), dtype=float)
+        return np.where(np.isnan(logs), -np.inf, logs)
 
     def log_prior(self, theta: Floats) -> Floats:
         assert self.model.log_prior is not None
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.asarray(self.model.log_prior(theta), dtype=float)
-        return np.where(np.isnan(found), -np.inf, found)
+            logs = np.asarray(self.model.log_prior(theta), dtype=float)
+        return np.where(np.isnan(logs), -np.inf, logs)
 
     def report(self, theta: Floats) -> dict[str, Floats]:
         return {name: theta[:, i] for i, name in enumerate(self.model.parameters)}
@@ -222,14 +222,14 @@ def per_cell(value: Any, observation: Observation, what: str) -> Floats:
     """
     if isinstance(value, str):
         return _published(value, observation, what)
-    given = as_numbers(value, what, InferenceError)
+    numbers = as_numbers(value, what, InferenceError)
     shapes = {(): 1, (observation.cells,): 1, observation.shape: 1}
-    if given.shape not in shapes:
+    if numbers.shape not in shapes:
         raise InferenceError(
-            f"{what} has shape {given.shape}, the table has {observation.shape}.",
+            f"{what} has shape {numbers.shape}, the table has {observation.shape}.",
             remedy="Give one number per cell, or one for all.",
         )
-    flat = np.broadcast_to(given.reshape(-1) if given.shape else given, (observation.cells,))
+    flat = np.broadcast_to(numbers.reshape(-1) if numbers.shape else numbers, (observation.cells,))
     if not np.all(np.isfinite(flat)):
         raise InferenceError(f"{what} has a value that is not a finite number.")
     return flat.astype(float)
@@ -237,13 +237,13 @@ def per_cell(value: Any, observation: Observation, what: str) -> Floats:
 
 def _published(label: str, observation: Observation, what: str) -> Floats:
     published = observation.published
-    known = {} if published is None else {s.label: i for i, s in enumerate(published.equalities)}
-    if published is None or label not in known or published.values is None:
+    places = {} if published is None else {s.label: i for i, s in enumerate(published.equalities)}
+    if published is None or label not in places or published.values is None:
         raise InferenceError(
             f"{what}: no published figure is called '{label}'.",
-            remedy=f"Published: {some_of(known) or 'nothing'}. Or give numbers.",
+            remedy=f"Published: {some_of(places) or 'nothing'}. Or give numbers.",
         )
-    statement = published.equalities[known[label]]
+    statement = published.equalities[places[label]]
     figures = published.values[published.statements.index(statement)]
     assert figures is not None
     index = cell_index(published.schema, observation.names, statement.by)
@@ -261,11 +261,11 @@ def design(
     """
     cells = int(np.prod(shape, dtype=np.int64))
     names, columns = ["intercept"], [np.ones(cells)]
-    given = covariates
-    if not isinstance(given, Mapping):
-        given = dict.fromkeys(texts(given, "covariates", InferenceError))
+    by_covariate = covariates
+    if not isinstance(by_covariate, Mapping):
+        by_covariate = dict.fromkeys(texts(by_covariate, "covariates", InferenceError))
     by_name = {axis.name: i for i, axis in enumerate(axes)}
-    for name, numbers in given.items():
+    for name, numbers in by_covariate.items():
         if numbers is None:
             if name not in by_name:
                 raise InferenceError(
@@ -290,15 +290,15 @@ def design(
 
 
 def _numbers(name: str, numbers: Any, axes: Sequence[Axis], shape: tuple[int, ...]) -> Floats:
-    given = as_numbers(numbers, f"covariate '{name}'", InferenceError)
-    if given.size == np.prod(shape, dtype=np.int64):
-        return np.asarray(given.reshape(-1))
+    values = as_numbers(numbers, f"covariate '{name}'", InferenceError)
+    if values.size == np.prod(shape, dtype=np.int64):
+        return np.asarray(values.reshape(-1))
     for i, axis in enumerate(axes):
-        if axis.name == name and given.shape == (axis.size,):
+        if axis.name == name and values.shape == (axis.size,):
             spread = [1] * len(shape)
             spread[i] = axis.size
-            return np.array(np.broadcast_to(given.reshape(spread), shape).reshape(-1))
+            return np.array(np.broadcast_to(values.reshape(spread), shape).reshape(-1))
     raise InferenceError(
-        f"covariate '{name}' has {given.size} numbers, the table has {shape} cells.",
+        f"covariate '{name}' has {values.size} numbers, the table has {shape} cells.",
         remedy="Give one per cell, or name it after an attribute and give one per category.",
     )

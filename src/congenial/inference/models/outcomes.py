@@ -29,17 +29,17 @@ FLAT = Dirichlet(1.0)
 
 def part_totals(observation: Observation, parts: Ints) -> Ints | None:
     """The totals of parts of the table when public figures fix them, None otherwise."""
-    known = observation.conforming
+    conforming = observation.conforming
     for cells in (np.flatnonzero(parts == part) for part in range(int(parts.max()) + 1)):
-        labels = known.labels[cells]
+        labels = conforming.labels[cells]
         groups = np.unique(labels[labels >= 0])
-        inside = np.isin(known.labels, groups)
+        inside = np.isin(conforming.labels, groups)
         if np.any(labels == FREE) or np.any(parts[inside] != parts[cells[0]]):
             return None
-        for tie in known.ties:
+        for tie in conforming.ties:
             if not tie.pattern.fixes(np.isin(tie.groups, groups)):
                 return None
-    start = known.start(observation.y, np.full(observation.cells, np.inf))
+    start = conforming.start(observation.y, np.full(observation.cells, np.inf))
     return np.bincount(parts, weights=start).astype(np.int64)
 
 
@@ -95,16 +95,16 @@ class Outcome(BoundModel):
 
 def _people(people: Any, parts: int) -> Ints:
     """How many people there are: one number, or one for each part."""
-    given = numbers(people, "people", InferenceError)
+    sizes = numbers(people, "people", InferenceError)
     if (
-        given.shape not in ((), (parts,))
-        or not ((given >= 0) & (given < 2**62) & (given == np.floor(given))).all()
+        sizes.shape not in ((), (parts,))
+        or not ((sizes >= 0) & (sizes < 2**62) & (sizes == np.floor(sizes))).all()
     ):
         raise InferenceError(
             "people is not a whole number, nor one for each part.",
             remedy="Give the number of people in the table.",
         )
-    return np.broadcast_to(given, (parts,)).astype(np.int64)
+    return np.broadcast_to(sizes, (parts,)).astype(np.int64)
 
 
 class CellShares(Outcome):

@@ -78,11 +78,11 @@ class LogisticBound(OutcomeRegression):
         with twice the log weight.
         """
         observation = self.observation
-        known, noise = observation.conforming, observation.noise
-        if self.totals is None or noise is None or noise.kind == "table" or known.ties:
+        conforming, noise = observation.conforming, observation.noise
+        if self.totals is None or noise is None or noise.kind == "table" or conforming.ties:
             return None
         pairs = np.stack([np.flatnonzero(self.parts == part) for part in range(len(self.totals))])
-        labels = known.labels[pairs]
+        labels = conforming.labels[pairs]
         whole = np.all((labels >= 0) & (labels[:, :1] == labels))
         if not whole or np.any(observation.y[pairs].sum(axis=1) != self.totals):
             return None
@@ -158,11 +158,11 @@ class LinearBound(OutcomeRegression):
         if np.isinf(low) and np.isinf(high):
             return ()
         ends = ((f"from {low:g} on", low), (f"below {high:g}", high))
-        kept = " and ".join(words for words, end in ends if np.isfinite(end))
+        limits = " and ".join(words for words, end in ends if np.isfinite(end))
         what = "mean" if self.report_mean else "intercept"
         return (
             f"{what} and sd belong to a normal distribution before it is cut to the bins "
-            f"({kept}); they are not the mean and the standard deviation of '{self.axis.name}'",
+            f"({limits}); they are not the mean and the standard deviation of '{self.axis.name}'",
         )
 
     def probabilities(self, theta: Floats) -> Floats:
@@ -253,8 +253,8 @@ class Logistic:
 
 
 def _check_normal(model: Linear | Normal) -> None:
-    told = {"prior": optional(GaussianPrior), "sd_prior": optional(HalfNormal)}
-    check_fields(model, InferenceError, outcome=TEXT, **told)
+    priors = {"prior": optional(GaussianPrior), "sd_prior": optional(HalfNormal)}
+    check_fields(model, InferenceError, outcome=TEXT, **priors)
 
 
 @dataclass(frozen=True)
@@ -351,14 +351,14 @@ def normal_mean_variance(people: int, prior: GaussianPrior, sd_prior: HalfNormal
         mean, sd = theta[:, 0], theta[:, 1]
         scaled = freedom * x[:, 1] / sd**2
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = (
+            logs = (
                 -0.5 * people * ((x[:, 0] - mean) / sd) ** 2
                 - np.log(sd)
                 + (freedom / 2 - 1) * np.log(scaled)
                 - scaled / 2
                 - 2 * np.log(sd)
             )
-        return np.where((sd > 0) & (x[:, 1] > 0), found, -np.inf)
+        return np.where((sd > 0) & (x[:, 1] > 0), logs, -np.inf)
 
     def log_prior(theta: Floats) -> Floats:
         return prior.log_density(theta[:, 0]) + sd_prior.log_density(theta[:, 1])

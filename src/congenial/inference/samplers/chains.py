@@ -18,6 +18,7 @@ from congenial.inference.cell_noise import Floats, Ints, LevelNoise
 from congenial.inference.latent_tables import FIXED
 from congenial.inference.models.counts import log_weights
 from congenial.inference.models.model import BoundModel
+from congenial.inference.samplers import count_kernels, line_kernels
 from congenial.inference.samplers.log_normaliser import PricedSweeps
 from congenial.inference.samplers.parameter_steps import NewtonSteps, Walk, begin
 
@@ -102,8 +103,6 @@ class TableChains(ChainSampler):
 
     def sweep(self, cells: Floats) -> None:
         """Redraw every table along a fresh set of lines; cells: (chains, counts, 4)."""
-        from congenial.inference.samplers import line_kernels  # numba only when something is drawn
-
         assert self.fine.noise is not None
         lines = self.known.lines(self.rng, self.tied)
         totals = np.zeros((self.chains, 0), dtype=np.int64)
@@ -253,20 +252,18 @@ class Marginal(ChainSampler):
 
     def target(self, theta: Floats) -> Floats:
         """log p(theta) + log p(y | theta) for each row."""
-        from congenial.inference.samplers import count_kernels
-
         cells = self.bound.given(theta)
         assert cells is not None
-        found = np.full(len(theta), -np.inf)
+        densities = np.full(len(theta), -np.inf)
         able = np.isfinite(self.bound.log_prior(theta)) & self._near(cells)
         if np.any(able):
             inside = np.ascontiguousarray(cells[able][:, self.moving])
             logs = count_kernels.log_marginals(self.y, inside, *self.noise.arguments).sum(axis=-1)
-            known = self.bound.observation.conforming.known[self.fixed]
-            logs = logs + log_weights(known, cells[able][:, self.fixed]).sum(axis=-1)
+            fixed_counts = self.bound.observation.conforming.known[self.fixed]
+            logs = logs + log_weights(fixed_counts, cells[able][:, self.fixed]).sum(axis=-1)
             logs = logs + self.bound.log_constant(theta[able]) + self.bound.log_prior(theta[able])
-            found[able] = np.where(np.isnan(logs), -np.inf, logs)
-        return found
+            densities[able] = np.where(np.isnan(logs), -np.inf, logs)
+        return densities
 
     def _near(self, cells: Floats) -> Any:
         """Rows whose counts are not absurdly far from some released value.
@@ -296,8 +293,6 @@ class Marginal(ChainSampler):
     @property
     def x(self) -> Ints:
         """Latent counts given the present parameters, a fresh exact draw."""
-        from congenial.inference.samplers import count_kernels
-
         observation = self.bound.observation
         out = np.tile(observation.conforming.known, (self.chains, 1))
         cells = self.bound.given(self.theta)

@@ -412,23 +412,23 @@ def grow(starts: Any, tilts: Any, most: Any, y: Any, cells: Any, kind: Any, s: A
     for j in range(y.size):
         low[j], law = _tilted_law(j, tilts[j], y, cells, kind, s, rows, which)
         laws.append(law / law.max())
-    made, work = y.size, 0.0
+    node, work = y.size, 0.0
     for g in range(roots.size):
         row = np.arange(starts[g], starts[g + 1])
         while row.size > 1:
             half = row.size // 2
             for i in range(half):
-                one, two = row[2 * i], row[2 * i + 1]
-                work += laws[one].size * float(laws[two].size)
+                a, b = row[2 * i], row[2 * i + 1]
+                work += laws[a].size * float(laws[b].size)
                 if work > most:
                     return roots, (left, right, low, begin, size, unit, unit, unit, unit), False
-                law = _convolve(laws[one], laws[two])
+                law = _convolve(laws[a], laws[b])
                 first, last = _trim(law)
-                unit[made] = law.max()
-                laws.append(law[first:last] / unit[made])
-                left[made], right[made], low[made] = one, two, low[one] + low[two] + first
-                row[i] = made
-                made += 1
+                unit[node] = law.max()
+                laws.append(law[first:last] / unit[node])
+                left[node], right[node], low[node] = a, b, low[a] + low[b] + first
+                row[i] = node
+                node += 1
             if row.size % 2:
                 row[half] = row[-1]
             row = row[: (row.size + 1) // 2]
@@ -484,14 +484,14 @@ def split_down(rng: Any, sums: Any, forest: Any) -> None:
         if a < 0:
             continue
         law = pool[begin[node] : begin[node] + size[node]]
-        one = pool[begin[a] : begin[a] + size[a]]
-        two = pool[begin[b] : begin[b] + size[b]]
+        first = pool[begin[a] : begin[a] + size[a]]
+        second = pool[begin[b] : begin[b] + size[b]]
         share = spread[a] / max(spread[a] + spread[b], 1e-300)
         for i in range(sums.shape[1]):
             total = sums[node, i]
             near = np.int64(round(mean[a] + share * (total - mean[a] - mean[b])))
             target = rng.random() * law[total - low[node]] * unit[node]
-            sums[a, i] = _split(total, one, low[a], two, low[b], near, target)
+            sums[a, i] = _split(total, first, low[a], second, low[b], near, target)
             sums[b, i] = total - sums[a, i]
 
 

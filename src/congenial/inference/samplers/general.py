@@ -169,8 +169,8 @@ class Anything(General):
     def move_latent(self, learn: bool) -> None:
         """One pass over the lines."""
         observation, theta = self.bound.observation, self.theta
-        known = observation.conforming
-        lines = known.lines(self.rng)
+        conforming = observation.conforming
+        lines = conforming.lines(self.rng)
         now = self.bound.log_likelihood(self._x, theta)
         for line in lines:
             new = self._x.copy()
@@ -210,12 +210,12 @@ class RecordChains(General):
     @staticmethod
     def fits(bound: BoundModel) -> bool:
         """Whether the model is of records whose groups have known totals."""
-        known = bound.observation.conforming
+        conforming = bound.observation.conforming
         return (
             isinstance(bound, Outcome)
             and not bound.free_totals
-            and not known.ties
-            and not np.any(known.labels == FREE)
+            and not conforming.ties
+            and not np.any(conforming.labels == FREE)
             and bound.observation.whole
         )
 
@@ -263,16 +263,16 @@ class ListedTables(General):
         """The likeliest table, with parameters that suit it."""
         tables, law = _listed(self.bound)
         x = tables[int(law.argmax())]
-        given = self.bound.has_log_prior
-        theta = self.parameters(x) if given else self.bound.draw_prior(self.rng, 1)
+        has_prior = self.bound.has_log_prior
+        theta = self.parameters(x) if has_prior else self.bound.draw_prior(self.rng, 1)
         return np.tile(x, (self.chains, 1)), np.repeat(theta, self.chains, axis=0)
 
     def move_latent(self, learn: bool) -> None:  # noqa: ARG002 - nothing to learn
         """A fresh table for every chain."""
         tables, law = _listed(self.bound)
         logs = [
-            law + self.bound.log_likelihood(tables, np.repeat(one[None], len(tables), axis=0))
-            for one in self.theta
+            law + self.bound.log_likelihood(tables, np.repeat(row[None], len(tables), axis=0))
+            for row in self.theta
         ]
         chosen = _choose_several(self.rng, np.stack(logs), 1)[:, 0]
         self._x, self._law = tables[chosen], law[chosen]

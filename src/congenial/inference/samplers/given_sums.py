@@ -22,6 +22,8 @@ from congenial.inference.cell_noise import Floats, Ints
 from congenial.inference.feasibility import MOST_WORK
 from congenial.inference.latent_tables import FREE, alternating
 from congenial.inference.models.model import BoundModel
+from congenial.inference.samplers import count_kernels
+from congenial.inference.samplers.count_kernels import L1
 
 MOST_TRIALS = 5_000_000  # capacities of all cells together, which are looked at one by one
 DEEP = 42.0  # -log of what laws of counts leave out
@@ -59,8 +61,6 @@ class DrawsGivenSums:
     @classmethod
     def of(cls, bound: BoundModel) -> DrawsGivenSums | None:
         """None where draws have to come from a chain."""
-        from congenial.inference.samplers import count_kernels
-
         if not _fits(bound):
             return None
         cells, noise = bound.collapsed(), bound.observation.noise
@@ -87,8 +87,6 @@ class DrawsGivenSums:
 
     def _fill(self, x: Ints, rng: np.random.Generator) -> None:
         """Totals first, then the counts of each group."""
-        from congenial.inference.samplers import count_kernels
-
         sums = np.empty((len(self.forest[0]), len(x)), dtype=np.int64)
         sums[self.roots] = self.groups.totals[:, None]
         for tied, first, cdf in self.moves:
@@ -117,20 +115,20 @@ def _fits(bound: BoundModel) -> bool:
 
 def groups_of(bound: BoundModel) -> GroupedCells:
     """GroupedCells with unknown cells, and totals that conform."""
-    known = bound.observation.conforming
-    start = known.start(bound.observation.y, bound.most)
-    here = [group for group, cells in enumerate(known.members) if len(cells)]
+    conforming = bound.observation.conforming
+    start = conforming.start(bound.observation.y, bound.most)
+    here = [group for group, cells in enumerate(conforming.members) if len(cells)]
     at = {group: i for i, group in enumerate(here)}
-    members = [known.members[group] for group in here]
+    members = [conforming.members[group] for group in here]
     signs, part = np.zeros(len(here)), np.arange(len(here))
-    for tie in known.ties:
-        found = alternating(tie.pattern)
-        assert found is not None
+    for tie in conforming.ties:
+        alternate = alternating(tie.pattern)
+        assert alternate is not None
         tied = [at[int(group)] for group in tie.groups]
-        signs[tied], part[tied] = found, tied[0]
+        signs[tied], part[tied] = alternate, tied[0]
     order = np.concatenate([*members, np.zeros(0, dtype=np.int64)])
     starts = np.cumsum([0, *map(len, members)])
-    return GroupedCells(order, starts, known.sums(start)[here], signs, part)
+    return GroupedCells(order, starts, conforming.sums(start)[here], signs, part)
 
 
 def _tilts(groups: GroupedCells, law: Any) -> Floats | None:
@@ -139,8 +137,6 @@ def _tilts(groups: GroupedCells, law: Any) -> Floats | None:
     The totals of tied groups may all move along their signs: by what makes the signed sum of the
     steps 0. Steps are shortened where they are long, as for any self-concordant function.
     """
-    from congenial.inference.samplers import count_kernels
-
     count, of_cell = len(groups.totals), groups.of_cell
     tilts, largest = np.zeros(count), _largest(groups, law)
     if np.any(largest <= 0):
@@ -169,8 +165,6 @@ def _tilts(groups: GroupedCells, law: Any) -> Floats | None:
 
 def _largest(groups: GroupedCells, law: Any) -> Floats:
     """Tilts below which every law of a group has a sum: only l1 noise sets a limit."""
-    from congenial.inference.samplers.count_kernels import L1
-
     _, cells, kind, s, _, _ = law
     largest = np.full(len(groups.totals), np.inf)
     if kind == L1:
@@ -185,7 +179,7 @@ def _moves(
 ) -> tuple[tuple[Ints, int, Floats], ...] | None:
     """The law of the unknown total of every tie; None where the trees end before what is known."""
     _, _, low, begin, size, _, _, _, pool = forest
-    found = []
+    moves_of_ties = []
     for part in np.unique(groups.part):
         tied = np.flatnonzero(groups.part == part)
         nodes, signs = roots[tied], groups.signs[tied].astype(np.int64)
@@ -200,14 +194,12 @@ def _moves(
         if not len(moves) or not weights.max() > NEAR:
             return None
         if signs.any():
-            found.append((tied, int(moves[0]), np.cumsum(weights)))
-    return tuple(found)
+            moves_of_ties.append((tied, int(moves[0]), np.cumsum(weights)))
+    return tuple(moves_of_ties)
 
 
 def _draw_free(bound: BoundModel, x: Ints, rng: np.random.Generator) -> None:
     """Cells in no published sum, one by one."""
-    from congenial.inference.samplers import count_kernels
-
     observation, cells = bound.observation, bound.collapsed()
     assert cells is not None
     assert observation.noise is not None

@@ -23,6 +23,7 @@ from scipy.special import gammaln, logsumexp
 
 from congenial.errors import InferenceError
 from congenial.inference.cell_noise import Floats, Ints
+from congenial.inference.samplers import normaliser_kernels
 from congenial.mechanisms.wasserstein.base_measure import Base
 from congenial.mechanisms.wasserstein.table_law import TableLaw
 from congenial.sampling.counts_given_total import CountsGivenTotal
@@ -94,21 +95,19 @@ class _Group:
     @cached_property
     def law(self) -> tuple[Any, ...]:
         """The tables, as `_normaliser` takes them."""
-        from congenial.inference.samplers import normaliser_kernels
-
         roots = np.exp(2j * np.pi * np.arange(self.period) / self.period)
         block = -(-int((self.tops + 1).sum()) * 2 * self.points // MOST_KEPT)
-        logs, found = [], []
+        logs, columns = [], []
         for j, top in enumerate(self.tops.tolist()):
             c = np.arange(top + 1.0)
             a = self.shapes[j]
             logs.append(gammaln(c + a) - gammaln(c + 1) - math.lgamma(a) + self.theta * c)
-            found.append(
+            columns.append(
                 normaliser_kernels.tabulate(logs[-1], self.rate, self.points, roots, block)
             )
-        first = np.cumsum([0, *(one.size for one in logs)])
-        rows = np.cumsum([0, *(one[1].size for one in found)])
-        tables = [np.concatenate([one[i] for one in found]) for i in range(4)]
+        first = np.cumsum([0, *(entry.size for entry in logs)])
+        rows = np.cumsum([0, *(entry[1].size for entry in columns)])
+        tables = [np.concatenate([entry[i] for entry in columns]) for i in range(4)]
         return np.concatenate(logs), first, rows, self.rate, roots, block, *tables
 
     def empty(self, *shape: int) -> Any:
@@ -140,27 +139,25 @@ class Normaliser:
         law = TableLaw(base, y, rate)
         self.log_base = float(np.asarray(law.log_density(y)))
         self.groups = [
-            _Group.of(np.array(cells), y[list(cells)], one, float(rate))
-            for (cells, _), one in zip(base.totals, law.groups, strict=True)
-            if isinstance(one, CountsGivenTotal) and len(cells) > 1 and one.total > 0
+            _Group.of(np.array(cells), y[list(cells)], part, float(rate))
+            for (cells, _), part in zip(base.totals, law.groups, strict=True)
+            if isinstance(part, CountsGivenTotal) and len(cells) > 1 and part.total > 0
         ]
         self.log_base += float(self.log(y[None])[0])  # log nu(y), since log p(y | y) is known
 
     def log(self, x: Any) -> Floats:
         """log Z for tables (n, cells) that have the known sums."""
-        from congenial.inference.samplers import normaliser_kernels
-
         tables = np.asarray(x, dtype=np.int64)
-        found = np.zeros(len(tables))
-        for at, known in enumerate(self.groups):
-            inside = tables[:, known.cells]
-            group = self.groups[at] = known.covering(inside.max(axis=0, initial=0))
+        prices = np.zeros(len(tables))
+        for at, before in enumerate(self.groups):
+            inside = tables[:, before.cells]
+            group = self.groups[at] = before.covering(inside.max(axis=0, initial=0))
             shares, room = group.empty(len(group.cells)), group.empty(5)
             rows = np.ascontiguousarray(inside)
-            found += normaliser_kernels.prices(rows, group.law, group.total, shares, room)
-            found -= group.theta * group.total
-        refuse_faint(bool(np.any(np.isnan(found))))
-        return found
+            prices += normaliser_kernels.prices(rows, group.law, group.total, shares, room)
+            prices -= group.theta * group.total
+        refuse_faint(bool(np.any(np.isnan(prices))))
+        return prices
 
 
 def log_signed(x: Any, rate: float) -> Floats:
@@ -175,12 +172,12 @@ def listed_law(tables: Ints, y: Any, eps: float) -> Floats:
 
     -eps |y - x|_1 - log sum over m of exp(-eps |m - x|_1), the sum over the whole list.
     """
-    found = -eps * np.abs(tables - np.asarray(y)).sum(axis=1).astype(float)
+    logs = -eps * np.abs(tables - np.asarray(y)).sum(axis=1).astype(float)
     every = tables.astype(float)
     for first in range(0, len(tables), COMPARED):
         rows = slice(first, first + COMPARED)
-        found[rows] -= logsumexp(-eps * cdist(every[rows], every, "cityblock"), axis=1)
-    return np.asarray(found)
+        logs[rows] -= logsumexp(-eps * cdist(every[rows], every, "cityblock"), axis=1)
+    return np.asarray(logs)
 
 
 class PricedSweeps:
@@ -192,12 +189,10 @@ class PricedSweeps:
 
     def __init__(self, normaliser: Normaliser, x: Ints, labels: Ints) -> None:
         self.labels = labels
-        self.groups = [one.covering(x[:, one.cells].max(axis=0)) for one in normaliser.groups]
+        self.groups = [part.covering(x[:, part.cells].max(axis=0)) for part in normaliser.groups]
         self.kept = self.made = 0
-        self._shares = [one.empty(len(x), len(one.cells)) for one in self.groups]
-        self._logs = [np.empty((len(x), len(one.cells))) for one in self.groups]
-        from congenial.inference.samplers import normaliser_kernels
-
+        self._shares = [part.empty(len(x), len(part.cells)) for part in self.groups]
+        self._logs = [np.empty((len(x), len(part.cells))) for part in self.groups]
         for group, shares, logs in zip(self.groups, self._shares, self._logs, strict=True):
             inside = np.ascontiguousarray(x[:, group.cells])
             for chain in range(len(x)):
@@ -231,17 +226,15 @@ class PricedSweeps:
         move: int,
     ) -> tuple[int, int]:
         """Lines from `done` on; tables are enlarged for a move that leaves them, and it waits."""
-        from congenial.inference.samplers import normaliser_kernels
-
         group = self.groups[at]
         place = np.full(x.shape[1], -1, dtype=np.int64)
         place[group.cells] = np.arange(len(group.cells))
-        done, move, kept, made, faint = normaliser_kernels.sweep(
+        done, move, accepted, moved, faint = normaliser_kernels.sweep(
             x[chain], lines, rng, weights, group.law, place, group.limits, group.total,
             self._shares[at][chain], self._logs[at][chain], group.empty(5), done, move,
         )  # fmt: skip
         refuse_faint(faint > 0)
-        self.kept, self.made = self.kept + kept, self.made + made
+        self.kept, self.made = self.kept + accepted, self.made + moved
         if move:
             new = x[chain].copy()
             new[lines[done, 0]] += move

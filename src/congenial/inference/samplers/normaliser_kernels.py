@@ -31,11 +31,11 @@ FAINT = 1e-11  # probabilities of the total below this are lost in rounding
 @numba.njit(cache=True, error_model="numpy")
 def _lift(rate: Any, scale: Any, weight: Any) -> Any:
     """log(e^(scale - rate) + e^weight)."""
-    one, other = scale - rate, weight
-    top = max(one, other)
+    first, second = scale - rate, weight
+    top = max(first, second)
     if top == -np.inf:
         return top
-    return top + math.log(math.exp(one - top) + math.exp(other - top))
+    return top + math.log(math.exp(first - top) + math.exp(second - top))
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -69,9 +69,9 @@ def _phase(power: Any, c: Any, roots: Any) -> None:
 def tabulate(log_a: Any, rate: Any, points: Any, roots: Any, block: Any) -> Any:
     """L and U at x = 0, block, 2 block, ... and their log scales, from both ends of `log_a`."""
     last = log_a.size - 1
-    kept = last // block + 1
-    low, high = np.zeros((kept, points), np.complex128), np.zeros((kept, points), np.complex128)
-    low_scale, high_scale = np.full(kept, -np.inf), np.full(kept, -np.inf)
+    blocks = last // block + 1
+    low, high = np.zeros((blocks, points), np.complex128), np.zeros((blocks, points), np.complex128)
+    low_scale, high_scale = np.full(blocks, -np.inf), np.full(blocks, -np.inf)
     power, value, scale = np.ones(points, np.complex128), np.zeros(points, np.complex128), -np.inf
     for x in range(last + 1):
         lifted = _lift(rate, scale, log_a[x])
@@ -116,9 +116,9 @@ def transform(j: Any, x: Any, law: Any, out: Any, room: Any) -> Any:
         _retreat(above, power, roots, old, new)
         upper = lifted - rate
     whole = _lift(0.0, scale, upper)
-    one, other = math.exp(scale - whole), math.exp(upper - whole)
+    lower, upper_share = math.exp(scale - whole), math.exp(upper - whole)
     for k in range(out.size):
-        out[k] = below[k] * one + above[k] * other
+        out[k] = below[k] * lower + above[k] * upper_share
     return whole
 
 
@@ -129,10 +129,10 @@ def chance(shares: Any, total: Any, roots: Any, product: Any) -> Any:
     for j in range(shares.shape[0]):
         for k in range(product.size):
             product[k] *= shares[j, k]
-    found = product[0].real
+    mass = product[0].real
     for k in range(1, product.size):
-        found += product[k].real if 2 * k == roots.size else 2 * product[k].real
-    return found / roots.size
+        mass += product[k].real if 2 * k == roots.size else 2 * product[k].real
+    return mass / roots.size
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -145,12 +145,12 @@ def prepare(x: Any, law: Any, shares: Any, logs: Any, room: Any) -> None:
 @numba.njit(cache=True, error_model="numpy")
 def prices(tables: Any, law: Any, total: Any, shares: Any, room: Any) -> Any:
     """log Z of each row up to one constant; nan where the chance of the total is lost."""
-    found, logs = np.empty(tables.shape[0]), np.empty(tables.shape[1])
+    out, logs = np.empty(tables.shape[0]), np.empty(tables.shape[1])
     for i in range(tables.shape[0]):
         prepare(tables[i], law, shares, logs, room)
         likely = chance(shares, total, law[4], room[0])
-        found[i] = logs.sum() + math.log(likely) if likely > FAINT else np.nan
-    return found
+        out[i] = logs.sum() + math.log(likely) if likely > FAINT else np.nan
+    return out
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -163,7 +163,7 @@ def sweep(x: Any, lines: Any, rng: Any, weights: Any, law: Any, place: Any, limi
     line `done` with the move `pending`, if it is not 0. Stops at a move that leaves the tables:
     returns the line it came to, that move, and how many moves were kept, made, and too faint.
     """
-    kept = made = faint = 0
+    accepted = tried = faint = 0
     roots = law[4]
     now = math.log(max(chance(shares, total, roots, room[0]), FAINT / 100))
     for i in range(done, lines.shape[0]):
@@ -174,8 +174,8 @@ def sweep(x: Any, lines: Any, rng: Any, weights: Any, law: Any, place: Any, limi
             continue
         a, b = place[line[0]], place[line[2]]
         if x[line[0]] + t > limits[a] or x[line[2]] - t > limits[b]:
-            return i, t, kept, made, faint
-        made += 1
+            return i, t, accepted, tried, faint
+        tried += 1
         room[3], room[4] = shares[a], shares[b]
         first = transform(a, x[line[0]] + t, law, shares[a], room)
         second = transform(b, x[line[2]] - t, law, shares[b], room)
@@ -187,7 +187,7 @@ def sweep(x: Any, lines: Any, rng: Any, weights: Any, law: Any, place: Any, limi
             x[line[0]] += t
             x[line[2]] -= t
             logs[a], logs[b], now = first, second, there
-            kept += 1
+            accepted += 1
         else:
             shares[a], shares[b] = room[3], room[4]
-    return lines.shape[0], 0, kept, made, faint
+    return lines.shape[0], 0, accepted, tried, faint

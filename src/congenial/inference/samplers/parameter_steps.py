@@ -116,9 +116,9 @@ def begin(
         value = float(-target(theta[None])[0])
         return value if np.isfinite(value) else 1e30
 
-    found = minimize(down, start, method="Nelder-Mead", options={"maxiter": 200 * len(start)})
-    found = minimize(down, found.x, method="BFGS", options={"maxiter": 200})
-    mode = found.x if found.fun < 1e29 else start
+    minimum = minimize(down, start, method="Nelder-Mead", options={"maxiter": 200 * len(start)})
+    minimum = minimize(down, minimum.x, method="BFGS", options={"maxiter": 200})
+    mode = minimum.x if minimum.fun < 1e29 else start
     covariance = _covariance(down, mode)
     spread = 2 * rng.standard_normal((chains, len(start))) @ np.linalg.cholesky(covariance).T
     points = mode + spread
@@ -269,9 +269,9 @@ class _Normal:
 
 
 def _curvature(bound: BoundModel, x: Any, theta: Floats) -> tuple[Floats, Floats]:
-    found = bound.curvature(x, theta)
-    assert found is not None
-    return found
+    curvature = bound.curvature(x, theta)
+    assert curvature is not None
+    return curvature
 
 
 def _mode(bound: BoundModel, table: Any) -> Floats:

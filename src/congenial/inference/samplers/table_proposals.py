@@ -25,6 +25,7 @@ from congenial.inference.cell_noise import Floats, Ints
 from congenial.inference.feasibility import MOST_WHOLE
 from congenial.inference.latent_tables import FIXED, alternating
 from congenial.inference.models.model import BoundModel
+from congenial.inference.samplers import count_kernels
 from congenial.inference.samplers.chains import Collapsed
 from congenial.inference.samplers.given_sums import GroupedCells, groups_of
 
@@ -98,23 +99,29 @@ class TableProposals(Collapsed):
     @classmethod
     def of(cls, bound: BoundModel, chains: int, rng: np.random.Generator) -> TableProposals | None:
         """None where the law is another one, or a pilot says that proposals would be bad."""
-        seen = bound.observation
-        levels, noise, known = seen.levels, seen.noise, seen.conforming
+        observation = bound.observation
+        levels, noise, conforming = observation.levels, observation.noise, observation.conforming
         if levels is None or not levels.squared or noise is None or noise.kind != "l2":
             return None
-        if seen.finer is not None or seen.cells > MOST_WHOLE or np.isfinite(bound.most).any():
+        if (
+            observation.finer is not None
+            or observation.cells > MOST_WHOLE
+            or np.isfinite(bound.most).any()
+        ):
             return None
-        if any(alternating(tie.pattern) is None for tie in known.ties) or not len(known.moving):
+        if any(alternating(tie.pattern) is None for tie in conforming.ties) or not len(
+            conforming.moving
+        ):
             return None
         try:
-            made = cls(bound, chains, rng)
+            sampler = cls(bound, chains, rng)
         except np.linalg.LinAlgError:  # some sum is in no measured table
             return None
-        _, weights = made.propose(PILOT)
+        _, weights = sampler.propose(PILOT)
         if not np.isfinite(weights.max()):
             return None
         share = np.exp(weights - weights.max())
-        return made if share.sum() ** 2 / (share**2).sum() >= WORTH * PILOT else None
+        return sampler if share.sum() ** 2 / (share**2).sum() >= WORTH * PILOT else None
 
     # ---- the Gaussian law ------------------------------------------------------------------------
 
@@ -147,8 +154,6 @@ class TableProposals(Collapsed):
         Each has the mean and the variance that the true factor has beside all the others
         (expectation propagation, a few rounds). They make proposals good; they need not be right.
         """
-        from congenial.inference.samplers import count_kernels
-
         b, k = np.zeros((2, len(slope)))
         at = np.concatenate([self.freedom.free, self.freedom.determined])
         for _ in range(ROUNDS):
@@ -174,8 +179,6 @@ class TableProposals(Collapsed):
 
     def propose(self, draws: int) -> tuple[Ints, Floats]:
         """Tables, and the logarithm of how much more of each there should be."""
-        from congenial.inference.samplers import count_kernels
-
         free, fixed = self.freedom.free, self.freedom.determined
         away, weights = np.empty((len(free), draws)), np.zeros(draws)
         law = np.ascontiguousarray(self.law[free])

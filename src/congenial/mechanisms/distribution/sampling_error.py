@@ -52,8 +52,8 @@ class SamplingError:
 
     def beside(self, promised: float) -> str:
         """The bound beside what is promised of the same parameter, and what may be done."""
-        shown = f"{self.bound:.4g}" if self.parameter == "epsilon" else small(self.bound)
-        bound = f"up to {shown}" if math.isfinite(self.bound) else "without any bound"
+        number = f"{self.bound:.4g}" if self.parameter == "epsilon" else small(self.bound)
+        bound = f"up to {number}" if math.isfinite(self.bound) else "without any bound"
         words = (
             f"{self.parameter} = {promised:.4g} is promised if the fitted distributions are "
             f"right; allowing for their sampling error it is {bound} ({100 * self.confidence:g} % "

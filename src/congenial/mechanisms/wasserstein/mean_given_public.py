@@ -333,9 +333,9 @@ class MeanOfEverybody:
     @property
     def accuracy(self) -> str:
         """The mean size of the noise."""
-        told = self.per_record.accuracy
+        text = self.per_record.accuracy
         many = self.people is None and self.spec.what == "mean"
-        return f"{told} for {SUPPOSED:,} records" if many else told
+        return f"{text} for {SUPPOSED:,} records" if many else text
 
     @property
     def example(self) -> tuple[float, ...]:

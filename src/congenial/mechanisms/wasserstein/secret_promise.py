@@ -28,10 +28,12 @@ def assumed_delta(value: object, norm: Norm) -> DistanceBound:
 
     One unit that moves between two cells is 2 in l1 and sqrt 2 in l2.
     """
-    told = rational(value)
-    if told <= 0:
-        raise GuaranteeError(f"Delta_z = {told} is not positive.", remedy="Give a number above 0.")
-    used = above(told)
+    assumed = rational(value)
+    if assumed <= 0:
+        raise GuaranteeError(
+            f"Delta_z = {assumed} is not positive.", remedy="Give a number above 0."
+        )
+    used = above(assumed)
     note = f"Delta_z = {number(used)} in {norm} is assumed, not derived from scenarios"
     return DistanceBound(used, 0.0, "estimate", "query", norm, Fraction(0), None, None, (note,))
 

@@ -403,15 +403,15 @@ def two_bins(people: int) -> Ints:
 def two_way_tables(rows: Sequence[int], columns: Sequence[int]) -> Ints:
     """All nonnegative tables with these margins, flat."""
     inner = [range(min(r, c) + 1) for r in rows[:-1] for c in columns[:-1]]
-    found = []
+    tables = []
     for cells in product(*inner):
         table = np.zeros((len(rows), len(columns)), dtype=np.int64)
         table[:-1, :-1] = np.array(cells).reshape(len(rows) - 1, len(columns) - 1)
         table[:-1, -1] = np.array(rows[:-1]) - table[:-1, :-1].sum(axis=1)
         table[-1] = np.array(columns) - table[:-1].sum(axis=0)
         if table.min() >= 0:
-            found.append(table.reshape(-1))
-    return np.array(found)
+            tables.append(table.reshape(-1))
+    return np.array(tables)
 
 
 def normaliser(s: Ints, eps_cell: Fraction = EPS_CELL) -> float:

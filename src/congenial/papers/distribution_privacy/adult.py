@@ -142,5 +142,5 @@ def group_noise(kind: str, epsilon: float, delta: float, people: int = RECORDS) 
 
 def drawn_errors(noise: VectorNoise, seed: int, repetitions: int) -> Floats:
     """L2 errors of independent releases; the error of additive noise does not see the data."""
-    found: Any = np.linalg.norm(noise.draw(SeededRandomness(seed), repetitions), axis=1)
-    return np.asarray(found)
+    lengths: Any = np.linalg.norm(noise.draw(SeededRandomness(seed), repetitions), axis=1)
+    return np.asarray(lengths)

@@ -392,12 +392,12 @@ def posterior_means(study: Study) -> dict[str, Any]:
     for y in COUNTS.tolist():
         column = law()[:, y]  # p(y | x)
         theta = rng.choice(GRID, draws)  # from the prior, and x given theta
-        seen = column[rng.binomial(COUNTS.max(), theta)]
-        accepted = rng.random(draws) * column.max() <= seen
+        likelihoods = column[rng.binomial(COUNTS.max(), theta)]
+        accepted = rng.random(draws) * column.max() <= likelihoods
         estimates = {
             "exact": exact(y),
             "Algorithm 1, corrected": float(theta[accepted].mean()),
-            "Algorithm 2, corrected": float(np.average(theta, weights=seen)),
+            "Algorithm 2, corrected": float(np.average(theta, weights=likelihoods)),
             **printed(y),
         }
         rows += [[y, name, value] for name, value in estimates.items()]

@@ -224,9 +224,9 @@ class Synthesizers:
 
     def notes(self) -> list[str]:
         """How well the chains did."""
-        found = {fitted.name: fitted.chains.worst for fitted in self._done.values()}
-        name, worst = min(found.items(), key=lambda one: float(one[1]["effective"]))
-        highest = max(chain["r_hat"] for chain in found.values())
+        worst_chains = {fitted.name: fitted.chains.worst for fitted in self._done.values()}
+        name, worst = min(worst_chains.items(), key=lambda one: float(one[1]["effective"]))
+        highest = max(chain["r_hat"] for chain in worst_chains.values())
         fewest, differ = zip(
             *(fitted.chains.predictive for fitted in self._done.values()), strict=True
         )

@@ -133,7 +133,7 @@ def tilts(counts: Ints, low: Floats, high: Floats, *, whole: bool) -> Floats:
 
     A bin with one neighbour takes the slope towards it; with none it is flat.
     """
-    found = np.zeros(len(counts))
+    out = np.zeros(len(counts))
     with np.errstate(invalid="ignore"):
         width = high - low
     usable = np.isfinite(width) & ~((width == 1) & whole)
@@ -150,8 +150,8 @@ def tilts(counts: Ints, low: Floats, high: Floats, *, whole: bool) -> Floats:
         limits = [2 * abs(height[at + side] - height[at]) / width[at] for side, _ in sides]
         slope = min(abs(float(np.mean(slopes))), *limits)
         lean = slope * width[at] / (2 * height[at])
-        found[at] = np.sign(slopes[0] or slopes[-1]) * min(lean, 1.0)
-    return found
+        out[at] = np.sign(slopes[0] or slopes[-1]) * min(lean, 1.0)
+    return out
 
 
 def _beyond(
@@ -279,8 +279,8 @@ class ColumnRules:
         """From the keys of a plan; `quantiles` of a column are one number, or one for pairs too."""
         alone = dict(spikes or {})
         cut = []
-        for name, told in (quantiles or {}).items():
-            bins, *pairs = [told] if isinstance(told, int) else told
+        for name, asked in (quantiles or {}).items():
+            bins, *pairs = [asked] if isinstance(asked, int) else asked
             values = tuple(exact(value, f"spikes of {name!r}") for value in alone.pop(name, ()))
             cut.append(QuantileBins(name, bins, pairs[0] if pairs else bins, values))
         if alone:

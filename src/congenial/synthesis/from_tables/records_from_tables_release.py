@@ -318,11 +318,11 @@ class TableRecordsRelease(RecordCopies):
             for file in written
         )
         try:
-            told = json.loads(payload[MEASUREMENTS])
-            cuts = _cuts(schema, law, told.get("quantiles", {}))
+            document = json.loads(payload[MEASUREMENTS])
+            cuts = _cuts(schema, law, document.get("quantiles", {}))
             counted = binned_schema(schema, ColumnRules.from_dict(law).quantiles, dict(cuts))
-            measured = tuple(_measured(counted, entry) for entry in told["measured"])
-            moved = told["moved"]
+            measured = tuple(_measured(counted, entry) for entry in document["measured"])
+            moved = document["moved"]
             if type(moved) is not int:
                 raise TypeError(moved)
         except (ArithmeticError, LookupError, ValueError, TypeError, RecursionError, StopIteration):
@@ -403,16 +403,16 @@ def _cuts(
     schema: Schema, law: Mapping[str, Any], data: Mapping[str, Any]
 ) -> tuple[tuple[str, Cuts], ...]:
     """Where columns were cut; ValueError for what could not have been drawn."""
-    found = []
+    cuts_by_name = []
     for bins in ColumnRules.from_dict(law).quantiles:
         attribute = schema.attribute(bins.name)
         cuts = cuts_from_plain(attribute, data[bins.name])
         if not bins.possible(attribute, cuts):
             raise ValueError(bins.name)
-        found.append((bins.name, cuts))
-    if len(found) != len(data):
+        cuts_by_name.append((bins.name, cuts))
+    if len(cuts_by_name) != len(data):
         raise ValueError(law["columns"])
-    return tuple(found)
+    return tuple(cuts_by_name)
 
 
 def _with(expected: Expected, made_up: Sequence[MadeUpColumn]) -> Expected:
