@@ -24,6 +24,7 @@ from congenial.publication.check_document import examine
 from congenial.publication.json_schema import plan_schema
 from congenial.publication.number_of_people import PEOPLE
 from congenial.publication.plan import Plan
+from congenial.report.page_data import script_source
 from tests.desk.desks import MARKER, PLAN, Colleague, Visitor, entered
 
 AtOwnDesk = Callable[[str], Colleague]
@@ -70,7 +71,9 @@ def test_from_a_plan_to_a_bundle(folder: Path, capfd: pytest.CaptureFixture[str]
     bundle = me.get(str(done["then"])).text
     assert "Verified: all" in bundle
     report = me.get("/plan/plan.toml/bundle/people/report.html")
-    assert "sandbox" in report.headers["content-security-policy"]
+    policy = report.headers["content-security-policy"]
+    assert "sandbox allow-scripts" in policy
+    assert f"script-src {script_source()};" in policy  # no script but the report's own
     kept = me.get("/plan/plan.toml/bundle/people/table.csv")
     assert kept.headers["content-disposition"].startswith("attachment")
     for stray in ("notes.txt", "link.csv"):  # only what the bundle lists is handed out

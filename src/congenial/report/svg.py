@@ -1,4 +1,4 @@
-"""Pictures drawn by hand: errors, laws, values with their intervals.
+"""Pictures drawn by hand: laws, values with their intervals.
 
 Without any library a page that `verify` writes again is the same to the letter, pictures included;
 as an image an SVG can run no script and load nothing.
@@ -108,34 +108,6 @@ def _number(value: float) -> str:
     ('20,000', '0.25', '-3', '2e-05')
     """
     return f"{value:,.10g}"
-
-
-# ---- errors: a bar for each table ----------------------------------------------------------------
-
-
-BAR_ROW, BAR = 40, 16
-NUMBERS = 90  # room for a number behind the longest bar
-
-
-def error_bars(rows: Sequence[tuple[str, float]]) -> str:
-    """Bars for positive numbers, as the address of an `img`; 0 is said to be exact."""
-    largest = max((value for _, value in rows), default=0.0)
-    drawn = []
-    for at, (label, value) in enumerate(rows):
-        y = BAR_ROW * at
-        length = (WIDTH - NUMBERS) * _share(value, largest)
-        number = f"{value:,.2f}" if value else "exact"
-        drawn += [
-            words(0, y + 14, short(label, WIDTH)),
-            f'<rect x="0" y="{y + 19}" width="{length:.1f}" height="{BAR}" fill="{BLUE}"/>',
-            words(length + (LETTER - 1) * bool(length), y + 32, number, GREY),
-        ]
-    return address(WIDTH, BAR_ROW * len(rows) + 4, drawn)
-
-
-def _share(value: float, largest: float) -> float:
-    """log(1 + value), relative to the largest."""
-    return math.log1p(value) / math.log1p(largest) if largest > 0 else 0.0
 
 
 # ---- Gaussian laws: a panel for each statistic ---------------------------------------------------
