@@ -12,8 +12,10 @@ from typing import Any
 from starlette.responses import Response
 
 from congenial.data.rational import fraction
+from congenial.desk.plan_steps import drawn_of
 from congenial.desk.visit import NotHereError, Visit, as_json, sentence
 from congenial.errors import CongenialError, PlanError
+from congenial.kinds import tables, tables_document
 from congenial.kinds.kind import NamedSection
 from congenial.kinds.registry import of_section
 from congenial.privacy.numbers import number
@@ -35,7 +37,7 @@ def show_price(visit: Visit) -> Response:
     shown: dict[str, Any] = {"rows": [], "titles": [], "document": None, "sliders": [], "needs": []}
     problem = ""
     try:
-        checked = _check(visit, visit.plan)
+        checked, drawn = _check(visit, visit.plan), drawn_of(visit.plan, visit.ledger)
         document = of_check(checked, None, suppose, visit.tell)
         columns = {"As planned": document}
         if without in visit.plan.publish:
@@ -47,7 +49,11 @@ def show_price(visit: Visit) -> Response:
             "titles": list(columns),
             "rows": _rows(list(columns.values())),
             "budgets": [one["budget"] for one in columns.values()],
-            "sliders": [_slider(visit.plan, one.section) for one in checked.releases],
+            "sliders": [
+                _slider(visit.plan, one.section)
+                for one in checked.releases
+                if one.section.name not in drawn
+            ],
             "needs": list(_needs(visit)),
             "supposed": blocks("supposed.txt", check=document) if suppose else [],
         }
@@ -192,7 +198,9 @@ def _moved(visit: Visit, name: str, value: Fraction) -> dict[str, Any]:
     mine = kind.check(visit.plan, changed, checked.figures, None)
     releases = [mine if one.section.name == name else one for one in checked.releases]
     budget = budget_of(replace(checked, releases=releases))
-    rows = accuracy_rows(kind.examine(mine), checked.figures.known_total)
+    # of tables without the paragraphs of the promise, which take as long as all the rest
+    document = tables_document.examine(mine) if kind is tables.KIND else kind.examine(mine)
+    rows = accuracy_rows(document, checked.figures.known_total)
     return {
         "release": name,
         "parameter": parameter,
