@@ -92,7 +92,7 @@ class GivenPublicReport:
     def _headlines(self, release: ValuesRelease) -> list[Headline]:
         """The largest counts."""
         pairs = zip(_cells(release), release.values, strict=True)
-        largest = sorted(pairs, key=lambda pair: -pair[1])[:3]
+        largest = sorted(pairs, key=lambda pair: -pair[1])[:2]
         return [Headline(", ".join(cell), f"{n:,}", "a draw, not the truth") for cell, n in largest]
 
     def _counts(self, release: ValuesRelease) -> PageTable:

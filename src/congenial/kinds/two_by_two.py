@@ -211,7 +211,7 @@ def _headlines(release: OddsRatioRelease) -> list[Headline]:
     verdict = "rejected" if results["rejected"] else "not rejected"
     return [
         Headline(question.hypothesis, verdict, f"at {shown(question.alpha)}"),
-        Headline("P-value", f"{results['p_value']:g}", "accounts for the noise"),
+        Headline("P-value", f"{results['p_value']:.2g}", "accounts for the noise"),
         Headline("Odds ratio", f"{low} to {high}", f"{shown(question.level)} interval"),
     ]
 

@@ -59,8 +59,8 @@ class Headline:
 
 
 def headlines(release: Released, more: Sequence[Headline]) -> list[Headline]:
-    """Three numbers: totals of exact figures, and what is protected, of which one is there if any
-    is.
+    """Three numbers: those of the kind, and totals of exact figures where there is room before
+    them.
     """
     exact = [
         Headline(statement.label, f"{int(np.sum(values)):,}", exact=True)
@@ -69,8 +69,7 @@ def headlines(release: Released, more: Sequence[Headline]) -> list[Headline]:
         )
         if values is not None and statement.relation == "=" and len(statement.terms) == 1
     ]
-    here = exact[: max(1, HEADLINES - len(more))]
-    return [*here, *more[: HEADLINES - len(here)]]
+    return [*exact[: max(0, HEADLINES - len(more))], *more[:HEADLINES]]
 
 
 def cite(release: Released) -> str:

@@ -115,7 +115,7 @@ def render(release: TablesRelease | PartedRelease, promise: str) -> str:
         beside=[one.magnitude for one in release.description.beside],
         whose=whose_number(of_persons(release.guarantee)),
         loss=_loss_words(release),
-        headlines=list(islice(filter(None, leading), 3)),
+        headlines=list(islice(filter(None, leading), 2)),
         data_block=_page_rows(shown, tables) if tables else None,
         tables=_on_paper(release.schema, tables),
         named=named,
