@@ -22,8 +22,9 @@ from congenial.data.derive import (
     needed,
     used,
 )
+from congenial.data.engines import open_source
 from congenial.data.schema import Schema, Unit
-from congenial.data.source import PlannedSource, open_source
+from congenial.data.source import PlannedSource
 from congenial.data.tabulate import Microdata
 from tests.engines.conftest import ENGINES
 

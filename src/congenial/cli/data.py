@@ -63,7 +63,7 @@ def show(found: DataCheck, files: Sequence[Path]) -> None:
         "data.txt",
         found=found,
         files=files,
-        remedies=dict.fromkeys(_remedy(one) for one in found.problems),
+        remedies=dict.fromkeys(_remedy(problem) for problem in found.problems),
         fixes=_fixes(found),
         shown=_shown,
         schema_is_public=SCHEMA_IS_PUBLIC,
@@ -83,7 +83,7 @@ def _shown(value: str | None, column: str) -> str:
 
 def _fixes(found: DataCheck) -> list[tuple[str, list[str]]]:
     """Lines for the plan, by section; values of the data only where they are shown anyway."""
-    shown_values = any(one.examples for one in found.problems)
+    shown_values = any(problem.examples for problem in found.problems)
     sections: dict[str, list[str]] = {}
     for one in found.lines:
         hidden = one.shows_values and not shown_values

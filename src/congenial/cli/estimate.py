@@ -102,7 +102,7 @@ def estimate(
             asked = one_by_one(test, "testing")
             tests = [carry_out_test(together, one).to_dict() for one in asked]
     document: Document = {
-        "bundles": [str(one) for one in bundles],
+        "bundles": [str(bundle) for bundle in bundles],
         **({} if part is None else {"part": part}),
         "level": level,
         "jointly": jointly,

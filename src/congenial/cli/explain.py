@@ -59,13 +59,13 @@ def of_plan(path: Path, progress: Tell = lambda _: None) -> Document:
     result = workflow.check(Plan.load(path), again=True, progress=progress)
     promises = [
         {
-            "name": one.section.name,
-            "in_short": one.guarantee.in_short,
-            "promise": one.guarantee.explain(),
-            "guarantee": one.guarantee.to_dict(),
-            "words": one.guarantee.tradeoff.words,
+            "name": release.section.name,
+            "in_short": release.guarantee.in_short,
+            "promise": release.guarantee.explain(),
+            "guarantee": release.guarantee.to_dict(),
+            "words": release.guarantee.tradeoff.words,
         }
-        for one in result.releases
+        for release in result.releases
     ]
     return {"plan": str(path), "basis": result.basis, "promises": promises}
 

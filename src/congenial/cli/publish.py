@@ -97,14 +97,14 @@ def _previewed(plan: Plan, found: PublishPreview, fewer_than: int) -> Document:
         "fewer_than": fewer_than,
         "warnings": [
             {
-                "label": one.label,
-                "kind": one.kind,
-                "groups": one.groups,
-                "of": one.of,
-                "words": one.words,
-                "where": [list(group) for group in one.where],
+                "label": warning.label,
+                "kind": warning.kind,
+                "groups": warning.groups,
+                "of": warning.of,
+                "words": warning.words,
+                "where": [list(group) for group in warning.where],
             }
-            for one in found.warnings
+            for warning in found.warnings
         ],
         **_public(plan, found.figures, found.new),
         **prices,

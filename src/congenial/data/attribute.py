@@ -183,7 +183,7 @@ class Attribute:
             return
         categories = {
             *self.levels,
-            *(one for parents in self.coarser.values() for one in parents),
+            *(parent for parents in self.coarser.values() for parent in parents),
         }
         for level, label in self.labels.items():
             check_name(label, f"attribute {self.name!r}: label")

@@ -33,6 +33,7 @@ from congenial.data.data_problems import (
     for_numbers,
 )
 from congenial.data.derive import NO_DATE, DatePart, Derivation, derived, needed, used
+from congenial.data.engines import open_source
 from congenial.data.engines.duckdb_source import DuckDBSource, files_at, open_files, open_text
 from congenial.data.engines.excel_sheet import sheet_header, sheet_names
 from congenial.data.schema import Schema, Unit, closest
@@ -45,7 +46,6 @@ from congenial.data.source import (
     guarded,
     header_reading,
     one_kind,
-    open_source,
 )
 from congenial.data.sql import ColumnType, Dialect, Refusal, check_type, coded
 from congenial.errors import DataError

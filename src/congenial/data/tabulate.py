@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from congenial.data.arguments import expect
 from congenial.data.attribute import Attribute, Axis
 from congenial.data.derive import RowsOfUnit, derived
+from congenial.data.engines import open_source
 from congenial.data.magnitude import Magnitude
 from congenial.data.schema import Schema, Unit
-from congenial.data.source import Source, open_source
+from congenial.data.source import Source
 from congenial.data.sql import (
     Refusal,
     check_number,

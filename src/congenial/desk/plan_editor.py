@@ -13,9 +13,9 @@ from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
 from congenial.data.durable_files import write_new
+from congenial.data.engines import open_source
 from congenial.data.predicate import parse
 from congenial.data.schema import Schema
-from congenial.data.source import open_source
 from congenial.desk import plan_edits
 from congenial.desk.plan_steps import drawn_of
 from congenial.desk.screens import NAME, last_check

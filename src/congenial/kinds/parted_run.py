@@ -521,4 +521,4 @@ def _stat(source: object) -> list[list[Any]]:
     if not path.exists():
         return [[str(source)]]
     files = sorted(path.iterdir()) if path.is_dir() else [path]
-    return [[one.name, one.stat().st_size, one.stat().st_mtime_ns] for one in files]
+    return [[file.name, file.stat().st_size, file.stat().st_mtime_ns] for file in files]

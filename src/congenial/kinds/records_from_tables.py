@@ -70,7 +70,7 @@ def _number(value: Any) -> Fraction:
 def _as_text(value: Any) -> Any:
     """Days as text, as TOML may write them without quotes."""
     days = value if isinstance(value, list) else []
-    return [str(one) for one in days] if any(isinstance(one, date) for one in days) else value
+    return [str(day) for day in days] if any(isinstance(day, date) for day in days) else value
 
 
 Mean = Annotated[Fraction, BeforeValidator(_number), WithJsonSchema({"type": "number"})]

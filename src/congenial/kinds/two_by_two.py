@@ -56,7 +56,7 @@ def _asked(value: Any) -> Any:
     told = dict(value) if isinstance(value, dict) else {}
     axes, points = told.pop("odds_ratio", None), told.pop("power_at", [])
     side = told.pop("alternative", AskedTest.alternative)
-    pair = isinstance(axes, list) and len(axes) == 2 and all(isinstance(one, str) for one in axes)
+    pair = isinstance(axes, list) and len(axes) == 2 and all(isinstance(axis, str) for axis in axes)
     if not pair or side not in SIDES or not isinstance(points, list) or not set(told) <= NUMBERS:
         raise ValueError(FORM)
     numbers = {name: exact(one) for name, one in told.items()}

@@ -86,7 +86,8 @@ from congenial.ledger.state import (
     opening,
     refuse_other,
 )
-from congenial.ledger.stores.store import Event, Log, Store, store_at
+from congenial.ledger.stores import store_at
+from congenial.ledger.stores.store import Event, Log, Store
 from congenial.pairs.pairs import Adjacency
 from congenial.privacy.composition import Loss
 from congenial.privacy.descriptions import AnyDescription

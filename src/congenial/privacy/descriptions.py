@@ -181,7 +181,7 @@ class TablesDescription:
             raise GuaranteeError("what is measured under one promise is of the same tables.")
         if any(not {*one.support.statements} <= {*self.support.statements} for one in self.beside):
             raise GuaranteeError("counts come before sums: they are drawn given more figures.")
-        named = [one.of for one in self.measures]
+        named = [measure.of for measure in self.measures]
         if len(set(named)) < len(named) or (self.beside and self.parts):
             raise GuaranteeError("a number is summed twice under one promise, or drawn by parts.")
         if any((one.family, one.units) != (self.family, self.units) for one in self.beside):
@@ -200,7 +200,7 @@ class TablesDescription:
     @property
     def laws(self) -> tuple[Description, ...]:
         """What is drawn independently: one law per measured table."""
-        return tuple(law for one in self.measures for law in one.measured)
+        return tuple(law for measure in self.measures for law in measure.measured)
 
     @property
     def printed(self) -> tuple[tuple[str, ...], ...]:

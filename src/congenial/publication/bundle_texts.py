@@ -25,7 +25,7 @@ RELATIONS = {"=": "exactly", ">=": "at least", "<=": "at most"}  # in published.
 
 def published_csv(published: Figures) -> str:
     """`published_rows` as CSV; the last column only where there are bounds to tell from figures."""
-    columns = 5 if any(one.limit for one in published.told) else 4
+    columns = 5 if any(statement.limit for statement in published.told) else 4
     rows = chain([PUBLISHED_COLUMNS], published_rows(published))
     return rows_csv(row[:columns] for row in rows)
 
@@ -60,7 +60,7 @@ def readme(release: Released, promise: str) -> str:
         ("report.html", "the same for reading; opens without a network"),
         ("DIGEST.txt", "SHA-256 of release.json; compare it with the one the publisher announced"),
     )
-    listed = "\n".join(_file_line(*one) for one in files)
+    listed = "\n".join(_file_line(*file) for file in files)
     usage = "\n".join(f"  {line}" for line in release.usage)
     note = _csv_note(release)
     about = release.schema.about
@@ -131,8 +131,8 @@ def _file_line(name: str, what: str) -> str:
 def _csv_note(release: Released) -> str:
     """What a reader of the CSV files must know, where some text in them is not as it was."""
     statements = release.everything.told
-    texts = [*getattr(release, "statistics", ()), *(one.label for one in statements)]
-    texts += [one.because for one in statements]
+    texts = [*getattr(release, "statistics", ()), *(statement.label for statement in statements)]
+    texts += [statement.because for statement in statements]
     for attribute in release.schema.attributes:
         texts += [attribute.name, *attribute.levels, *attribute.coarser]
         texts += [label for labels in attribute.coarser.values() for label in labels]

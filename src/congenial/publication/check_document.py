@@ -190,7 +190,7 @@ def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
             "no count is exact.",
             remedy="Use --suppose with [publish], or with one row per person.",
         )
-    known = suppose(result.figures, *(count(one) for one in conditions))
+    known = suppose(result.figures, *(count(condition) for condition in conditions))
     adjacency = result.plan.adjacency(known)
     return {
         "known": list(conditions),
@@ -373,7 +373,7 @@ def review(plan: Plan, document: Document, text: str, name: str) -> ReviewConten
         any(isinstance(getattr(one, "modelling", None), Fraction) for one in plan.release),
         sections(words(document)),
         questions(plan, document),
-        tuple((one.name, one.told) for one in audit_results(plan)),
+        tuple((result.name, result.told) for result in audit_results(plan)),
         sections(words(document, full=True)),
         (
             ("File", name),
@@ -391,8 +391,8 @@ def questions(plan: Plan, document: Document) -> tuple[str, ...]:
         "review_questions.txt",
         check=document,
         checked_unit=plan.unit.checked,
-        no_ground=[one["label"] for one in figures if not one["because"]],
-        many=[one["label"] for one in figures if one["figures"] > 1],
+        no_ground=[figure["label"] for figure in figures if not figure["because"]],
+        many=[figure["label"] for figure in figures if figure["figures"] > 1],
         weak=[one["name"] for one in document["releases"] if not _by_theorem(one)],
     )
     return tuple(block.text for block in asked if isinstance(block, Paragraph))

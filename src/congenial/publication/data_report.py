@@ -51,8 +51,8 @@ def write(found: DataCheck, folder: Path) -> list[Path]:
 def _plan_lines(found: DataCheck) -> str:
     """Suggested fixes, by section, to copy into the plan."""
     head = [f"# {CONFIDENTIAL}", f"# {SCHEMA_IS_PUBLIC}"]
-    for section in dict.fromkeys(one.section for one in found.lines):
-        mine = [str(one) for one in found.lines if one.section == section]
+    for section in dict.fromkeys(line.section for line in found.lines):
+        mine = [str(line) for line in found.lines if line.section == section]
         head += ["", f"[{section}]", *mine]
     return "\n".join(head) + "\n"
 
@@ -64,10 +64,17 @@ def _write(path: Path, text: str) -> Path:
 
 def _rows(found: DataCheck) -> Iterator[tuple[object, ...]]:
     """One row per example, or one per problem where there are none."""
-    for one in found.problems:
-        head = (one.column, one.kind, "" if one.rows is None else one.rows)
-        if not one.examples:
-            yield (*head, "", "", "", one.pattern, one.remedy)
-        for example in one.examples:
+    for problem in found.problems:
+        head = (problem.column, problem.kind, "" if problem.rows is None else problem.rows)
+        if not problem.examples:
+            yield (*head, "", "", "", problem.pattern, problem.remedy)
+        for example in problem.examples:
             at = " ".join(map(str, example.at))
-            yield (*head, example.value or "", example.rows, at, example.meant or "", one.remedy)
+            yield (
+                *head,
+                example.value or "",
+                example.rows,
+                at,
+                example.meant or "",
+                problem.remedy,
+            )

@@ -176,14 +176,14 @@ def _allows(before: str, at: int, source: str | Path) -> bool:
     """Whether what stands before a key allows it to sign bundles, at any time, by itself."""
     told = _BEFORE.fullmatch(before) if before else None
     options = [] if told is None else re.findall(_OPTION, told["options"] or "", re.IGNORECASE)
-    names = [one.partition("=")[0].lower() for one in options]
+    names = [option.partition("=")[0].lower() for option in options]
     if (before and told is None) or len(set(names)) < len(names):
         raise BundleError(
             f"line {at} of '{source}': the text before the key cannot be read.",
             remedy='Write names and at most the option namespaces="congenial-bundle", or give a '
             "file with only the public key.",
         )
-    spaces = [one.partition("=")[2].strip('"') for one in options if "=" in one]
+    spaces = [option.partition("=")[2].strip('"') for option in options if "=" in option]
     return not options or (names == ["namespaces"] and NAMESPACE.decode() in spaces[0].split(","))
 
 

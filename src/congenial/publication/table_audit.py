@@ -97,7 +97,7 @@ def _named(targets: list[Target], names: Sequence[str]) -> list[Target]:
             raise PlanError(
                 f"no release of one table is called '{name}'.", remedy=f"Known: {some_of(known)}."
             )
-    return [one for one in targets if not names or one[0] in names]
+    return [target for target in targets if not names or target[0] in names]
 
 
 def attacked(plan: Plan) -> list[str]:
@@ -113,7 +113,9 @@ def _of_plan(plan: Plan) -> list[Target]:
             "tables.",
             remedy="For statistics that hide a property, use --property.",
         )
-    checked = [one for one in check(plan, again=True).releases if one.section.name in tables]
+    checked = [
+        release for release in check(plan, again=True).releases if release.section.name in tables
+    ]
     return [(one.section.name, one.mechanism.only, one.guarantee.tradeoff) for one in checked]
 
 

@@ -311,7 +311,7 @@ def _one_line_each(release: Any) -> bool:
     """Whether what a publisher named or assumed passes for no other part of README or report."""
     promised, figures = release.guarantee, release.everything.told
     texts = [release.name, *promised.assumptions, *promised.not_covered]
-    texts += [text for one in figures for text in (one.label, one.because)]
+    texts += [text for figure in figures for text in (figure.label, figure.because)]
     return all(text.splitlines() in ([], [text]) for text in texts)
 
 
@@ -372,7 +372,7 @@ def states(release: Any, promise: str, page: str) -> bool:
     """Whether a report has the promise, and the one about persons where that is another."""
     persons = further_promise_of(release)
     told = [promise] if persons is None else [promise, persons.explain()]
-    return all(stated(one) in page for one in told)
+    return all(stated(text) in page for text in told)
 
 
 def further_promise_of(release: Any) -> Guarantee | None:

@@ -189,7 +189,7 @@ def check(
         progress(Advance(f"working out '{one.name}'", at / len(open_sections)))
         with located(plan.place_of(one)):
             rows.append(of_section(one).check(plan, one, figures, wish))
-    if wish is not None and not any(of_section(one.section).answers(one) for one in rows):
+    if wish is not None and not any(of_section(row.section).answers(row) for row in rows):
         raise PlanError(
             f"--want {wish.text!r}: no release of the plan shows this table.",
             remedy="Name attributes of a released table, or coarser ones.",
@@ -210,7 +210,7 @@ def _wish(text: str, plan: Plan, progress: Callable[[str], Any]) -> Want:
 def _made(plan: Plan, ledger: Ledger | None) -> tuple[str, ...]:
     """Names of the plan's releases that the ledger counts as drawn."""
     entries = () if ledger is None else ledger.entries()
-    drawn = {one.name for one in entries if one.was_drawn}
+    drawn = {entry.name for entry in entries if entry.was_drawn}
     return tuple(section.name for section in plan.release if section.name in drawn)
 
 
@@ -256,7 +256,7 @@ def publish(
     ledger = opened_or_made(plan, before)
     repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
     _write_published(figures, folder, note(plan, ledger))
-    new = tuple(one for one in figures.told if one not in known.told)
+    new = tuple(statement for statement in figures.told if statement not in known.told)
     return PublishResult(figures, folder, repricing, new)
 
 
@@ -279,7 +279,7 @@ def _preview(
 ) -> PublishPreview:
 
     known = () if ledger is None else ledger.figures.told
-    new = tuple(one for one in figures.told if one not in known)
+    new = tuple(statement for statement in figures.told if statement not in known)
     repricing = None if ledger is None else ledger.repriced_with(figures)
     return PublishPreview(figures, new, warnings(figures, table, fewer_than), repricing)
 
@@ -469,7 +469,7 @@ def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
     _refuse_unfit(plan, sections, exact_figures(plan, ledger))
     _refuse_unpublished(plan, ledger)
     figures = _with_people(plan, ledger)[0]
-    checks = [of_section(one).check(plan, one, figures) for one in sections]
+    checks = [of_section(section).check(plan, section, figures) for section in sections]
     asked = [one.mechanism.description for one in checks]
     before = [] if ledger is None else [e.description for e in ledger.entries() if e.counted]
     adjacency, budget = plan.adjacency(figures), plan.budget.budget()

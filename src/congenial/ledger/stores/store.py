@@ -4,8 +4,8 @@ Every event carries the digest of the one before it, so an edit, a removal or a 
 noticed when the ledger is next read. What a chain cannot notice is a history cut off at its end or
 replaced by an older copy: note the last digest elsewhere where that matters.
 
-What both databases have in common is here, and `store_at` chooses between them. How each connects,
-locks and fails is in sqlite.py and postgres.py, and its tables are in sqlite.sql and
+What both databases have in common is here; `store_at` of this folder chooses between them. How each
+connects, locks and fails is in sqlite.py and postgres.py, and its tables are in sqlite.sql and
 postgresql.sql.
 """
 
@@ -22,7 +22,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from congenial.data.arguments import NUMBER, PATH, expect
 from congenial.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -268,27 +267,3 @@ def not_a_ledger(where: str) -> LedgerError:
         f"'{where}' is not a ledger of congenial, or is damaged.",
         remedy="Name the ledger itself, or restore the last good copy.",
     )
-
-
-def store_at(where: str | Path, timeout: float, who: str | None = None) -> Store:
-    """The store at a place; `who` writes to a file, by default the system's user."""
-    expect(where, PATH, "the place of the ledger", "Give a path or an address.", LedgerError)
-    expect(timeout, NUMBER, "timeout", "Give seconds.", LedgerError)
-    if str(where).startswith(POSTGRES):
-        if who is not None:
-            raise LedgerError(
-                "in PostgreSQL the database user writes; no other name can be given.",
-                remedy="Leave `who` out, and connect as that user.",
-            )
-        from congenial.ledger.stores.postgres import PostgresStore
-
-        return PostgresStore(str(where), timeout)
-    from congenial.ledger.stores.sqlite import SqliteStore
-
-    text = str(where).removeprefix("sqlite:///")
-    if "://" in text or text.startswith(":memory:") or not text:
-        raise LedgerError(
-            "this is not a place for a ledger: it is kept in a SQLite file or in PostgreSQL.",
-            remedy="Give a path such as ledger.sqlite, or postgresql://user@host/database.",
-        )
-    return SqliteStore(Path(text).absolute(), timeout, who)
