@@ -8,6 +8,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -248,6 +249,15 @@ def test_figures_are_previewed_before_they_are_public(folder: Path) -> None:
     assert shown.count("<b>small</b>") == 2
     assert "<b>small" not in me.get("/plan/plan.toml/publish").text
     assert not (folder / "ledger.sqlite").exists()
+
+
+def test_terms_are_explained_as_in_the_glossary(folder: Path) -> None:
+    rows = Path("docs/glossary.md").read_text(encoding="utf-8")
+    rows = re.sub(r"\[([^]]*)\]\([^)]*\)|`", r"\1", rows)
+    boxes = re.findall(r"<b>([^<]+)</b>: (.*)[.]</p>", entered(folder).get("/").text)
+    assert len(boxes) == 12
+    for name, words in boxes:
+        assert f"| {name.lower()} | {unescape(words)} |".lower() in rows.lower()
 
 
 def test_made_up_people_a_question_and_one_file(folder: Path) -> None:

@@ -144,7 +144,10 @@ def show_rehearsal(visit: Visit) -> Response:
         )
     release = built.made_up(section.name)
     report = kind.report(release, release.guarantee.explain())
-    banner = "<p><strong>MADE-UP PEOPLE: no number on this page is about anybody.</strong></p>"
+    banner = (
+        "<p><strong>MADE-UP PEOPLE: protected numbers on this page are about nobody. Exact "
+        "figures that are public already are real.</strong></p>"
+    )
     return _report(report.replace("<body>", f"<body>{banner}", 1))
 
 
@@ -166,7 +169,8 @@ def draw_release(visit: Visit) -> Response:
 # A report is ours, yet bundles travel: it runs no script but ours, and reaches nothing of the desk.
 REPORT_HEADERS = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-    f"script-src {script_source()}; frame-ancestors 'self'; sandbox allow-scripts allow-downloads",
+    f"script-src {script_source()}; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'self'; sandbox allow-scripts allow-downloads",
     "x-frame-options": "SAMEORIGIN",
 }
 
