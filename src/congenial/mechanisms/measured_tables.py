@@ -208,9 +208,12 @@ class MeasuredTables:
 
 
 def release_table(
-    mechanism: Mechanism, table: Table, randomness: Randomness | None = None, name: str = "release"
+    mechanism: Mechanism | MeasuredTables,
+    table: Table,
+    randomness: Randomness | None = None,
+    name: str = "release",
 ) -> TablesRelease:
-    """Draw the one table of a mechanism, once: the call that spends privacy.
+    """Draw what `calibrate` returned, one table or several, once: the call that spends privacy.
 
     What is promised is `mechanism.guarantee`. The people in `table` are compared with the published
     figures first; those who do not agree are a FigureError, and nothing is drawn. Leave
@@ -223,6 +226,8 @@ def release_table(
     >>> release.drawn[0].shape
     (2,)
     """
+    if isinstance(mechanism, MeasuredTables):
+        return mechanism.release(table, randomness, name)
     expect(mechanism, Mechanism, "the mechanism", "Give what calibrate returns.")
     return MeasuredTables.of_one(mechanism).release(table, randomness, name)
 
