@@ -401,6 +401,9 @@ def _fill(law: ExactLaw, randomness: Randomness, out: Ints, bits: int) -> None:
         places = look_up(words, _answers(law, bits), out)
     else:
         places = search_lanes(words, *search, out)
+    if not places.size:
+        out += bounds.first
+        return
     lanes = (words[places >> 2] >> _SHIFTS[places & 3]) & np.uint64(0xFFFF)
     for j in np.flatnonzero(out[places] == UNSURE):
         x = boundaries(law, 0).locate(int(lanes[j]))
