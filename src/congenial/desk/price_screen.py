@@ -199,7 +199,10 @@ def _moved(visit: Visit, name: str, value: Fraction) -> dict[str, Any]:
     releases = [mine if one.section.name == name else one for one in checked.releases]
     budget = budget_of(replace(checked, releases=releases))
     # of tables without the paragraphs of the promise, which take as long as all the rest
-    document = tables_document.examine(mine) if kind is tables.KIND else kind.examine(mine)
+    if isinstance(mine, tables.TablesCheck):
+        document = tables_document.examine(mine)
+    else:
+        document = kind.examine(mine)
     rows = accuracy_rows(document, checked.figures.known_total)
     return {
         "release": name,
