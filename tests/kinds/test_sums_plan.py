@@ -261,7 +261,7 @@ REFUSED = {
     "a class without bounds": (
         ("between = [0, 5000]", "between_by = { sex = { f = [0, 500] } }"), "no bounds for 'm'"),
     "a class that is not there": (
-        ("between = [0, 5000]", "between_by = { sex = { f = [0, 500], m = [0, 90], x = [0, 90] } }"),
+        ("between = [0, 5000]", "between_by = { sex = { f = [0, 50], m = [0, 90], x = [0, 90] } }"),
         "no category 'x'"),
     "a table shows the classes": (
         ("between = [0, 5000]", "between_by = { sex = { f = [0, 500], m = [0, 90] } }"),
@@ -407,6 +407,8 @@ def test_counts_and_several_sums_under_one_promise(tmp_path, changes):
     assert max(spent.rho / Fraction(1, 2), spent.epsilon / 2) == pytest.approx(1, rel=1e-6)
     report = (bundle / "report.html").read_text()
     assert "counts, sums of cost and sums of days" in report
+    run("export", bundle, "--to", "datapackage", "--out", tmp_path / "package")
+    assert len([*(tmp_path / "package").glob("ward-*.csv")]) == 3 + 3  # with sex, and without
     with pytest.raises(InferenceError, match="nothing about 'age'"):
         release.measure("age")
 

@@ -92,12 +92,14 @@ class ExportedColumn:
 @dataclass(frozen=True)
 class ExportedTable:
     """A table with one row for each cell; columns in a fixed order. `basis`: what its intervals
-    rest on, nothing where it has none.
+    rest on, nothing where it has none. `unit`: of its numbers, PS for persons (as in SDMX's list of
+    units), otherwise the number that is summed.
     """
 
     name: str
     columns: tuple[ExportedColumn, ...]
     basis: str = ""
+    unit: str = "PS"
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:
@@ -148,12 +150,6 @@ class ExportedBundle:
         date = self.schema.about.date
         return date if re.fullmatch(r"\d{4}(-\d\d){0,2}", date) else None
 
-    @property
-    def unit(self) -> str:
-        """PS for persons (as in SDMX's list of units), otherwise the number that is summed."""
-        number = getattr(getattr(self.release, "description", None), "magnitude", None)
-        return "PS" if number is None else identifier(number.column)
-
 
 def exported_bundle(
     release: Any, index: dict[str, Any], digest: str, level: float, part: str | None = None
@@ -165,8 +161,14 @@ def exported_bundle(
         )
     if isinstance(release, TablesRelease):
         tables: tuple[ExportedTable, ...] = tuple(
-            printed_table(release, at, level) for at in range(len(release.tables))
+            printed_table(one, at, level)
+            for one in release.measures
+            for at in range(len(release.tables))
         )
+        of = [one.description.of for one in release.measures for _ in release.tables]
+        if release.description.beside:
+            pairs = zip(tables, of, strict=True)
+            tables = tuple(replace(one, name=f"{one.name}, {what}") for one, what in pairs)
         if len(tables) == 1:
             tables = (replace(tables[0], name=release.name),)
     elif isinstance(release, PartedRelease):
@@ -213,7 +215,9 @@ def printed_table(release: TablesRelease, at: int, level: float) -> ExportedTabl
         cell = np.zeros(release.estimates[at].shape, dtype=np.bool_)
         cell.flat[0] = True
         basis = release.estimator.basis_of_sum(names, cell)
-    return ExportedTable(" by ".join(names) or "total", (*found, *numbers), basis)
+    number = release.description.magnitude
+    unit = "PS" if number is None else identifier(number.column)
+    return ExportedTable(" by ".join(names) or "total", (*found, *numbers), basis, unit)
 
 
 def _printed(release: TablesRelease, at: int, level: float) -> dict[str, Any]:

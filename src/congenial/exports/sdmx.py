@@ -68,7 +68,7 @@ class Flow:
 
     def __init__(self, table: ExportedTable, bundle: ExportedBundle) -> None:
         self.name, self.columns = table.name, table.columns
-        self.period, self.unit = bundle.period or bundle.date, bundle.unit
+        self.period, self.unit = bundle.period or bundle.date, table.unit
         self.id = identifier(table.name)
         self.axes = [one for one in table.columns if one.meaning == "label"]
         self.numbers = [one for one in table.columns if one.meaning in ("number", "flag")]
