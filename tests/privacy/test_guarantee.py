@@ -37,7 +37,7 @@ def test_each_clause_follows_its_field():
     assert "Neither these nor what follows from them is protected." in text
     assert (
         "For the rest: the protection compares datasets that agree with the exact figures and "
-        "differ in at most 2 people's records." in text
+        "differ in at most 2 people's records (one record cannot always change alone" in text
     )
     assert "more than 2.72 times as likely" in text
     assert "(epsilon = 1 per person)" in text
