@@ -29,6 +29,7 @@ LEVEL = 0.9  # of an interval, where no other is asked for
 
 BEHIND = frozenset(  # what the house calls, hidden from completion
     [
+        *("counted", "counts_words", "drawn_beside", "file_end", "measure", "measures"),
         "cell_errors",
         "contents",
         "deviation",
