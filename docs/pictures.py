@@ -1,7 +1,7 @@
 """Pictures of the README and the site, made from the demo: `python docs/pictures.py`.
 
-Needs Playwright and a Chromium (`apt-get install chromium`). Noise is new in every run, so numbers in the pictures
-differ from run to run.
+Needs Playwright and a Chromium (`apt-get install chromium`). Noise is new in every run, so numbers
+in the pictures differ from run to run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ def main() -> None:
     """Draw the demo, open its report, take its first screen."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         demo = Path(folder) / "demo"
-        subprocess.run([sys.executable, "-m", "congenial.cli", "demo", "--out", demo], check=True)
+        command = [sys.executable, "-m", "congenial.cli", "demo", "--out", str(demo)]
+        subprocess.run(command, check=True)  # noqa: S603 - our own program
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )

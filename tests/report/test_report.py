@@ -27,7 +27,7 @@ from congenial.report.page import amount
 from congenial.report.page_data import rows_of
 from congenial.report.release_page import example_condition
 from congenial.report.render import differences
-from congenial.report.tables_report import MOST_MARGINS, SHORT, render
+from congenial.report.tables_report import MOST_MARGINS, SHORT, TableNumbers, render
 from congenial.sampling.randomness import SeededRandomness, SystemRandomness
 from tests.publication.reading import Reader, cells_of, words
 
@@ -329,3 +329,19 @@ def margins(schema: Schema, table: tuple[str, ...]) -> list[str]:
     )
     *sums, _ = rows_of(render(release, "promise"))["tables"]
     return [name for one in sums for name in one["axes"]]
+
+
+def test_the_number_that_opens_the_page_is_not_chosen_by_noise() -> None:
+    schema = Schema.from_dict({"ward": {"levels": ["north", "middle", "south"]}})
+
+    def opening(counts: list[int]) -> str:
+        base, flags = np.array(counts), np.array(["good"] * 3)
+        numbers = TableNumbers(
+            ("ward",), "", "people", False, "", base, True, base - 9, base + 9, flags, {}
+        )
+        shown = numbers.leading(schema)
+        assert shown is not None
+        return shown.label
+
+    assert opening([20, 50, 30]) == "ward middle"  # far above the others
+    assert opening([20, 50, 45]) == "ward north"  # any of two might be the largest

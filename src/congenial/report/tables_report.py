@@ -104,7 +104,7 @@ def render(release: TablesRelease | PartedRelease, promise: str) -> str:
     several = len(release.tables) * len(release.description.measures) > 1
     shown = release.above if isinstance(release, PartedRelease) else release
     tables, named = _tables_of(shown)
-    leading = (one.largest(release.schema) for one in tables)
+    leading = (one.leading(release.schema) for one in tables)
     return release_page(
         "tables.html",
         release,
@@ -356,13 +356,20 @@ class TableNumbers:
             return f"probably fewer than {_amount(high + 1)}"
         return f"{_amount(low)} to {_amount(high)}"
 
-    def largest(self, schema: Schema) -> Headline | None:
-        """Its largest number that is not exact."""
+    def leading(self, schema: Schema) -> Headline | None:
+        """A number that is not exact, to open the page with: the largest, if its interval lies
+        above all others, and otherwise the first. The largest of many like cells would be chosen by
+        noise, and then its interval misses more often than it says.
+        """
         open_cells = np.flatnonzero(~np.reshape(self.exact, -1))
         if not open_cells.size:
             return None
-        flat = np.reshape(self.base, -1)
-        at = np.unravel_index(open_cells[np.argmax(flat[open_cells])], self.base.shape)
+        flat = np.reshape(self.base, -1)[open_cells]
+        chosen = int(np.argmax(flat))
+        lowest = -np.inf if self.low is None else np.reshape(self.low, -1)[open_cells[chosen]]
+        if not np.all(np.delete(flat, chosen) < lowest):
+            chosen = 0
+        at = np.unravel_index(open_cells[chosen], self.base.shape)
         levels = [schema.shown_levels(name)[i] for name, i in zip(self.names, at, strict=True)]
         where = zip(map(schema.shown, self.names), levels, strict=True)
         label = ", ".join(f"{name} {level}" for name, level in where) or self.noun
