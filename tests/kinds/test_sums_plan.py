@@ -14,8 +14,11 @@ from congenial import Guarantee, Schema, SemiAdjacent, Table, margin, publish, t
 from congenial.data.magnitude import Magnitude
 from congenial.data.table import SumsTable
 from congenial.errors import GuaranteeError, InferenceError
+from congenial.figures.figures import Figures
 from congenial.kinds import tables_verification
 from congenial.ledger.ledger import Ledger
+from congenial.mechanisms.measured_tables import MeasuredTables
+from congenial.mechanisms.released import EXACT_LAW
 from congenial.mechanisms.tables_calibration import calibrate_tables
 from congenial.privacy.composition import joint_loss
 from congenial.sampling.randomness import SeededRandomness
@@ -533,3 +536,83 @@ def test_bounds_by_class_are_far_better_for_small_classes(tmp_path):
     assert of_small[0]["value"] == pytest.approx(small.to_pandas("ward")["estimate"][0], rel=1e-5)
     assert "no number of people of the class" in refused(
         bundle, "estimate", 2, ("--of", 'mean("cost (size = small)")'))  # fmt: skip
+
+
+COUNTED_BESIDE = (
+    'sum = "cost"\nbetween = [0, 5000]\nstep = 10',
+    "counts = true\nsum = { cost = { between = [0, 5000], step = 10 } }",
+)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [],
+        [('tables = [["ward", "sex"], ["ward"], []]', 'table = ["ward", "sex"]')],
+        [COUNTED_BESIDE],
+        [("rho = 0.5", "epsilon = 1"), ("\nrho = 4", "\nepsilon = 4")],
+    ],
+)
+def test_a_ward_of_nobody_has_the_sum_0(tmp_path, changes):
+    """In files, report and estimates; its noise is not drawn, so it is in no other sum either."""
+    path = hospital(tmp_path, *changes)
+    stays = tmp_path / "stays.csv"
+    rows = [row for row in stays.read_text().splitlines() if not row.startswith("maternity")]
+    stays.write_text("\n".join(rows) + "\n")
+    for command in ("check", "publish", "check", "release", "check"):
+        run(command, path)
+    bundle = tmp_path / "bundles" / "cost"
+    assert "All checks passed" in run("verify", bundle)
+    release = congenial.read(bundle)
+    sums = release.measure("cost")
+    empty = sums.to_pandas().query("ward == 'maternity'")
+    assert not empty.drop(columns=["ward", "sex"]).to_numpy().any()
+    found = sums.interval("ward = 'maternity'", 0.9)
+    assert (found.low, found.estimate, found.high, found.exact) == (0, 0, 0, True)
+    assert found.basis == EXACT_LAW
+    surgery, medicine, nobody = asked(bundle, "sum(cost) by ward")
+    assert (nobody["value"], nobody["sd"], nobody["low"], nobody["high"]) == (0, 0, 0, 0)
+    assert nobody["method"] == "published exactly"
+    for one in (surgery, medicine):
+        deviation = sums.deviation(f"ward = '{one['ward']}'")
+        assert one["sd"] == pytest.approx(deviation, rel=0.02)
+    *means, none = asked(bundle, "mean(cost) by ward")
+    assert [one["ward"] for one in means] == ["surgery", "medicine"]
+    assert all(one["low"] < one["value"] < one["high"] for one in means)
+    assert (none["ward"], none["value"]) == ("maternity", None)
+    assert "nobody is there" in none["note"]
+    if COUNTED_BESIDE not in changes:  # one table over these columns
+        cells = cells_of((bundle / "report.html").read_text(), "ward", "sex")
+        assert [(one["value"], one["exact"]) for one in cells[-2:]] == [(0, True), (0, True)]
+
+
+def test_sums_over_all_wards_have_no_noise_from_an_empty_one(tmp_path):
+    """The draw is 0 there always, and a bundle with another number is not one that we drew."""
+    schema = Schema.from_dict({"ward": {"levels": list(WARDS)}})
+    public = publish(Table(schema, ["ward"], [90, 80, 0]), total(by="ward"))
+    target = Guarantee.zero_concentrated("1/2", under=SemiAdjacent(public))
+    cost = Magnitude.of("cost", [0, 50])
+    made = calibrate_tables(target, [["ward"]], measures=[cost])
+    noise = made.mechanisms[0].noise(SeededRandomness(5), 200)
+    assert not noise[:, 2].any()
+    assert noise[:, :2].any(axis=0).all()
+    sums = SumsTable(schema, ["ward"], [900, 800, 0])
+    release = made.release_each([sums], SeededRandomness(5), "cost")
+    of_one = release.deviation("ward = 'surgery'")
+    assert release.deviation("") ** 2 == pytest.approx(2 * of_one**2)
+    assert release.count("") == release.drawn[0][:2].sum()
+    more = SemiAdjacent(publish(Table(schema, ["ward"], [90, 80, 0]), total(), total(by="ward")))
+    assert joint_loss([release.description], more).rho <= Fraction(1, 2)
+    with pytest.raises(GuaranteeError, match="not published"):  # somebody may be in maternity
+        joint_loss(
+            [release.description],
+            SemiAdjacent(publish(Table(schema, ["ward"], [90, 80, 0]), total())),
+        )
+    wrong = (release.drawn[0] + [0, 0, 7],)
+    assert tables_verification.DRAWN in failed(replace(release, drawn=wrong), tmp_path / "there")
+    plain = MeasuredTables.of(SemiAdjacent(Figures(schema)), [("ward",)], "discrete_gaussian",
+                              [made.description.measured[0].scale], magnitude=cost)  # fmt: skip
+    claimed = replace(plain.description, design=release.description.design)
+    other = replace(release, description=claimed, drawn=wrong)
+    assert tables_verification.DRAWN in failed(other, tmp_path / "claimed")
+    assert tables_verification.DRAWN not in failed(release, tmp_path / "as drawn")

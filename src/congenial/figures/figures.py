@@ -26,7 +26,7 @@ from congenial.figures.blocks import BlockKind
 from congenial.figures.blocks import blocks as find_blocks
 from congenial.figures.cells import Cells, first_places
 from congenial.figures.lattice import Ints
-from congenial.figures.statements import Statement, without_repeats
+from congenial.figures.statements import Statement, empty_cells, without_repeats
 
 Structure = Literal["none", "laminar", "two-way", "one-way", "general"]
 T = TypeVar("T")
@@ -206,6 +206,21 @@ class Figures:
     def zeros(self) -> tuple[Statement, ...]:
         """The statements that say which cells are impossible."""
         return tuple(s for s in self.statements if s.relation == "zero")
+
+    @cached_property
+    def empty(self) -> tuple[Statement, ...]:
+        """The cells of which published figures say that nobody is in them, as structural zeros:
+        one statement for each figure that has a 0, the same whatever else is published.
+
+        >>> from congenial import Schema, Table, publish, total
+        >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
+        >>> found = publish(Table(schema, ["sex"], [5, 0]), total(by="sex")).empty[0]
+        >>> print(found.label, found.terms[0][0], sep="; ")
+        Nobody: Population by sex; "sex" in ('m')
+        """
+        pairs = zip(self.statements, self.values or (), strict=False)
+        found = [empty_cells(one, values, self.schema) for one, values in pairs]
+        return tuple(one for one in found if one is not None)
 
     @shared_property
     def atoms(self) -> Ints:

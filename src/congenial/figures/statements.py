@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.data.arguments import expect, texts
+from congenial.data.attribute import Axis
+from congenial.data.schema import Schema
 from congenial.errors import FigureError
 
 Relation = Literal["=", ">=", "<=", "zero"]
@@ -293,6 +295,43 @@ def _names(by: str | Sequence[str]) -> tuple[str, ...]:
 
 def _label(what: str, axes: Sequence[str]) -> str:
     return f"{what} by {', '.join(axes)}" if axes else what
+
+
+MOST_EMPTY = 500  # runs of empty cells that one statement names
+_RUN = 100  # levels that one condition names
+
+
+def empty_cells(statement: Statement, values: Any, schema: Schema) -> Statement | None:
+    """Where the 0 of a published figure are, as structural zeros; None where it has none, where it
+    subtracts people, or where so many runs of cells are empty that it would take long to read.
+    """
+    if values is None or min(weight for _, weight in statement.terms) < 0 or np.all(values):
+        return None
+    axes = schema.axes(statement.by)
+    rows = np.reshape(values, (-1, axes[-1].size if axes else 1)) == 0
+    places: list[str] = []
+    for row in np.flatnonzero(rows.any(axis=1)).tolist():
+        at = np.unravel_index(row, [axis.size for axis in axes[:-1]]) if axes[:-1] else ()
+        above = [_levels(axis, [int(level)]) for axis, level in zip(axes, at, strict=False)]
+        levels = np.flatnonzero(rows[row]).tolist()
+        for first in range(0, len(levels), _RUN):
+            last = [_levels(axis, levels[first : first + _RUN]) for axis in axes[-1:]]
+            places.append(" and ".join([*above, *last]))
+        if len(places) > MOST_EMPTY:
+            return None
+    terms = [
+        (" and ".join(part for part in (condition and f"({condition})", place) if part), 1)
+        for condition, _ in statement.terms
+        for place in places
+    ]
+    return Statement(f"Nobody: {statement.label}", tuple(terms), (), "zero", 0)
+
+
+def _levels(axis: Axis, levels: Sequence[int]) -> str:
+    """A condition that some levels of an axis meet."""
+    name = axis.name.replace('"', '""')
+    named = ", ".join("'" + axis.levels[level].replace("'", "''") + "'" for level in levels)
+    return f'"{name}" in ({named})'
 
 
 FigureValues = tuple[NDArray[np.int64] | None, ...]

@@ -26,7 +26,7 @@ from congenial.figures.support import support
 from congenial.kinds.kind import Check, Files, looked_into
 from congenial.kinds.parted_run import run_each, workers_for
 from congenial.kinds.tables import axes_of
-from congenial.mechanisms.measured_tables import MeasuredTables, described
+from congenial.mechanisms.measured_tables import MeasuredTables, described, noise_given
 from congenial.mechanisms.parted_release import SUMMARY, PartedRelease
 from congenial.mechanisms.parted_tables import PartedTables, TablesPiece
 from congenial.mechanisms.record_release import FOLLOWS
@@ -177,10 +177,14 @@ def _follows(made: MeasuredTables, release: TablesRelease) -> bool:
 def _drawn_given(made: MeasuredTables, release: TablesRelease) -> bool:
     """Known sums are as published, and cells known to be empty are.
 
-    Noise that does not keep the figures does not claim to; noise that does says what they are.
+    Noise that does not keep the figures does not claim to; noise that does says what they are. Sums
+    are 0 where the figures say that nobody is, whatever their noise claims.
     """
     for one, values in zip(made.mechanisms, release.drawn, strict=True):
-        known = support(one.description.support, one.description.table)
+        number, figures = one.description.magnitude, one.description.support
+        if number is not None:
+            figures = noise_given(made.adjacency.figures, number)
+        known = support(figures, one.description.table)
         if known.groups and known.totals is None:
             return False
         if not known.agrees(values):

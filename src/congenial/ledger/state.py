@@ -348,7 +348,7 @@ def drawn_given(description: AnyDescription) -> Figures:
 
 def _reserved(state: LedgerState, event: Event, payload: dict[str, Any]) -> Entry:
     description = read_description(state.schema, payload["description"])
-    if not set(drawn_given(description).told) <= set(state.figures.told):
+    if not set(drawn_given(description).told) <= {*state.figures.told, *state.figures.empty}:
         raise ValueError("noise given figures that are not published has no price")
     if state.unit.max_rows is not None:
         refuse_unpriced(description, state.adjacency)

@@ -242,8 +242,8 @@ def noise_given(figures: Figures, magnitude: Magnitude | None) -> Figures:
     """The figures that noise is drawn given: of sums, only what says that a cell is empty."""
     if magnitude is None:
         return figures
-    values = None if figures.values is None else (None,) * len(figures.zeros)
-    return Figures(figures.schema, figures.zeros, values)
+    zeros = (*figures.zeros, *figures.empty)
+    return Figures(figures.schema, zeros, None if figures.values is None else (None,) * len(zeros))
 
 
 def whose_number(adjacency: Adjacency) -> str:

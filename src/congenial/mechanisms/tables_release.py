@@ -40,6 +40,7 @@ from congenial.mechanisms.drawn_table import DrawnTable, agreed_figures
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.one_table import OneTable
 from congenial.mechanisms.released import (
+    EXACT_LAW,
     LEVEL,
     Interval,
     Released,
@@ -375,7 +376,7 @@ class TablesRelease(Released):
         people = indexed_ranges(support(self._figures, names), np.where(cells, 0, -1), 1)
         printed = self._printed_sum(names, cells)
         low, high = ends_within([value], half, printed, self._ranges(people))
-        basis = self.estimator.basis_of_sum(names, cells)
+        basis = EXACT_LAW if deviation == 0 else self.estimator.basis_of_sum(names, cells)
         value, least, most = (_number(self.in_units(number)) for number in (value, low[0], high[0]))
         return Interval(value, least, most, level, deviation == 0, basis)
 

@@ -113,7 +113,7 @@ def joint_loss(descriptions: Sequence[AnyDescription], adjacency: Adjacency) -> 
         return _rows_and_units(apart, same, other, adjacency)
     laws = [law for d in descriptions for law in d.laws]
     for law in laws:
-        stated = adjacency.figures.statements
+        stated = (*adjacency.figures.statements, *adjacency.figures.empty)
         for statement in law.support.statements:
             if statement not in stated:
                 raise GuaranteeError(

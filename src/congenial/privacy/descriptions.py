@@ -179,7 +179,8 @@ class TablesDescription:
         """What is measured beside these tables is of the same tables, and of something else."""
         if any(one.tables != self.tables or one.beside or one.parts for one in self.beside):
             raise GuaranteeError("what is measured under one promise is of the same tables.")
-        if any(not {*one.support.statements} <= {*self.support.statements} for one in self.beside):
+        known = {*self.support.equalities, *self.support.bounds}
+        if any(not {*one.support.equalities, *one.support.bounds} <= known for one in self.beside):
             raise GuaranteeError("counts come before sums: they are drawn given more figures.")
         named = [measure.of for measure in self.measures]
         if len(set(named)) < len(named) or (self.beside and self.parts):

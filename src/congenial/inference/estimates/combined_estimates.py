@@ -195,16 +195,15 @@ class CombinedEstimates(IndependentTables):
 
     @cached_property
     def _shown(self) -> Figures:
-        """The exact figures about attributes of the tables."""
+        """The exact figures about attributes of the tables, and what is empty."""
         bases = {axis.base for one in self.tables for axis in self.schema.axes(one.axes)}
         figures = summed_out(self.published, [*bases])
         kept = [
             i
             for i, statement in enumerate(figures.statements)
             if figures.values is not None
-            and figures.values[i] is not None
+            and (figures.values[i] is not None or statement.relation == "zero")
             and {*Figures(self.schema, (statement,)).bases} <= bases
-            and statement in figures.equalities
         ]
         values = tuple((figures.values or ())[i] for i in kept)
         statements = tuple(figures.statements[i] for i in kept)
