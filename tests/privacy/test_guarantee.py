@@ -37,7 +37,7 @@ def test_each_clause_follows_its_field():
     assert "Neither these nor what follows from them is protected." in text
     assert (
         "For the rest: the protection compares datasets that agree with the exact figures and "
-        "differ in at most 2 people's records (one record cannot always change alone" in text
+        "differ in at most 2 people's records." in text
     )
     assert "more than 2.72 times as likely" in text
     assert "(epsilon = 1 per person)" in text
@@ -76,13 +76,13 @@ GUESSERS = {
     "a figure that leaves one record free": (ONE_ROW[1], "knows every record except yours, or "),
     "one other": (
         MANDATED,
-        "knows every record except yours and that of the one other person whose record would have "
-        "to change with it, and thinks two possible answers of yours equally likely",
+        "knows every record except yours and one other (the exact figures can force one other "
+        "record to change with yours), and thinks two possible answers of yours equally likely",
     ),
     "two others": (
         SemiAdjacent(CROSSED),
-        "knows every record except yours and those of the 2 others that would have to change with "
-        "it, and thinks two possible answers of yours equally likely",
+        "knows every record except yours and 2 others (the exact figures can force up to 2 others "
+        "to change with yours), and thinks two possible answers of yours equally likely",
     ),
     "existential": (
         SemiAdjacent(CROSSED, "existential"),

@@ -111,7 +111,7 @@ def test_the_first_screen_has_an_exact_total_and_protected_numbers() -> None:
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", demo_page().split("</style>")[1]))
     total = f"{int(np.sum(np.asarray((demo().published.values or ())[0]))):,}"
     assert f"Population {total} exact" in text
-    assert text.index("Protected") < text.index("Which number") < text.index("The noise is set")
+    assert text.index("Protected") < text.index("Quote the count") < text.index("The noise is set")
 
 
 def test_both_epsilons_are_shown_apart_and_right() -> None:
@@ -125,7 +125,9 @@ def test_both_epsilons_are_shown_apart_and_right() -> None:
     assert rows["Per cell (the noise)"] == "eps_cell = 0.375"
     assert rows["How they go together"] == "0.375 per cell × 4 = 1.5 per person"
     assert "at most 2 records (a* in the papers)" in words(demo_page())
-    assert "the one other person whose record would have to change with it" in words(demo_page())
+    assert "(the exact figures can force one other record to change with yours)" in words(
+        demo_page()
+    )
 
 
 def test_structure_and_promise_are_told() -> None:

@@ -1,5 +1,5 @@
-"""What data are about, in the words of who publishes them: title, agency, reference date, contact;
-and a map of areas.
+"""What data are about, in the words of who publishes them: title, agency, reference date, contact,
+the release to quote; and a map of areas.
 
 Public and for readers only: no number depends on it, and no digest of a schema covers it. A map is
 read from a GeoJSON file that a plan names. The file may come from anywhere, so it is read within
@@ -19,8 +19,9 @@ from typing import Any
 from congenial.data.attribute import check_name
 from congenial.errors import SchemaError
 
+QUOTE = "Release to quote where several show the same number"
 KEY = "$about"  # in a schema as plain data, beside its attributes
-WORDS = ("title", "agency", "date", "contact")
+WORDS = ("title", "agency", "date", "contact", "quote")
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class About:
     agency: str = ""
     date: str = ""
     contact: str = ""
+    quote: str = ""  # the release to quote where several show the same number
     map: MapShapes | None = None
 
     def __post_init__(self) -> None:
@@ -51,6 +53,7 @@ class About:
             ("Published by", self.agency),
             ("Reference date", self.date),
             ("Contact", self.contact),
+            (QUOTE, self.quote),
         )
         return tuple(pair for pair in pairs if pair[1])
 

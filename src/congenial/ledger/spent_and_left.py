@@ -167,9 +167,10 @@ def guess_after_all(account: str) -> str:
     times = right_in_100(amount)
     if times is None or (budget and _ONE_AMOUNT.fullmatch(budget) is None):
         return ""
+    coarser = " (a coarser bound than that for one release)" if amount.startswith("rho") else ""
     return (
         "After seeing all releases up to this one, they would guess right at most "
-        f"{times} times in 100."
+        f"{times} times in 100{coarser}."
     )
 
 

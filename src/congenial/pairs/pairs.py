@@ -25,9 +25,8 @@ UNITS_WITH_ROWS: Literal["units with rows"] = "units with rows"  # metric of `Ta
 
 
 OTHERS = (
-    "what follows from the figures together with what somebody knows or believes about other "
-    "people, such as that a street votes alike: whoever knows less and guesses about others may "
-    "learn more"
+    "what follows from the figures together with beliefs about other people: somebody who is sure, "
+    "for example, that a whole family answers alike may learn more than the limit above"
 )
 
 

@@ -125,8 +125,6 @@ def pairs_in_words(figures: Figures, reading: Reading, metric: Metric, records: 
     if all(statement.is_total for statement in figures.statements):
         return f"two datasets of the same size that differ in {people}"
     words = f"datasets that agree with {agreed} and differ in at most {people}"
-    if records > 1 and reading == "robust":
-        words += " (one record cannot always change alone, because the exact figures stay the same)"
     if reading == "literal":
         return f"{words}, the literal reading, under which nothing may be compared for some people"
     return words
@@ -139,8 +137,12 @@ def guesser_in_words(records: int) -> str:
     """
     others = {
         1: ", or believes that yours is independent of them",
-        2: " and that of the one other person whose record would have to change with it",
-    }.get(records, f" and those of the {records - 1} others that would have to change with it")
+        2: " and one other (the exact figures can force one other record to change with yours)",
+    }.get(
+        records,
+        f" and {records - 1} others (the exact figures can force up to {records - 1} others to "
+        "change with yours)",
+    )
     thinks = "thinks two possible answers of yours equally likely"
     return f"knows every record except yours{others}, and {thinks}"
 

@@ -94,11 +94,13 @@ def of_check(
             "neighbourhood_words": NEIGHBOURHOOD_WORDS[near],
         },
         "published": result.published,
+        "also_published": _also_published(result),
         "basis": result.basis,
         "worst_case": result.worst_case,
         "want": want,
         "releases": releases,
         "shown_twice": _shown_twice(releases),
+        "quote": result.plan.about.quote,
         "supposed": _supposed(result, suppose) if suppose else None,
         "already_released": list(result.made),
         "budget": budget_of(result),
@@ -159,6 +161,12 @@ def _named(row: Document) -> str:
     """A table in words, with what it is of where several things are measured."""
     named = " x ".join(row["table"]) or "total"
     return f"{row['of']}: {named}" if "of" in row else named
+
+
+def _also_published(result: PlanCheck) -> list[str]:
+    """Figures that are public, as the ledger says, and not in the plan (any more)."""
+    planned = {one.label for one in result.plan.figures.told}
+    return [one.label for one in result.figures.told if one.label not in planned]
 
 
 def _shown_twice(releases: Sequence[Document]) -> list[Document]:
@@ -310,6 +318,8 @@ def _figures(document: Document) -> dict[str, str]:
         by = f"by {', '.join(one['by'])}" if one["by"] else "in all"
         bound = one["bound"] or ""
         found[one["label"]] = bound or f"{by}: {counted(one['figures'] or 1, 'figure')}"
+        if one["label"] in document["also_published"]:
+            found[one["label"]] += ", published before and not in this plan"
     return found
 
 

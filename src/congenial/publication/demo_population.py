@@ -30,6 +30,12 @@ SMALLEST, LARGEST = 800, 60_000  # people in a county, about
 
 PLAN = f"""# The demo plan: totals the law requires stay exact, everything else is protected.
 
+[about]                          # words for readers
+title = "People by sex and age (made up)"
+agency = "Statistical Office of the Demo"
+date = 2020-04-01
+quote = "sex-by-age"             # where both releases show the same number
+
 [data]
 source = "people.parquet"
 unit = "person_id"               # one row each, checked

@@ -102,6 +102,10 @@ class Plan(Section):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"two releases are called '{name}'; give each its own name")
+        if self.about.quote and self.about.quote not in names:
+            raise ValueError(
+                f"about.quote names '{self.about.quote}', which is not a release of this plan"
+            )
         if self.data.max_rows is not None and self.data.unit is None:
             raise ValueError("max_rows needs data.unit, the column that identifies a person")
         if self.data.unit_source is not None and self.data.max_rows is None:

@@ -116,6 +116,7 @@ class AboutSection(Section):
     agency: str = ""
     date: str = ""
     contact: str = ""
+    quote: str = ""
     map: MapEntry | None = None
 
     @field_validator("date", mode="before")

@@ -152,7 +152,7 @@
     const second = one.exact ? "This number is exact: it follows from figures that were published without noise."
       : one.low === undefined ? "Its margin of error depends on the confidential data and is not known; see How to use them."
       : number !== text(one.value) ? `with ${data.level} probability; a printed 0 does not mean none`
-      : `very likely between ${text(one.low)} and ${text(one.high)} (${data.level} interval, ±${text(Math.max(one.high - one.value, one.value - one.low))})`;
+      : `very likely between ${text(one.low)} and ${text(one.high)} (${data.level} interval${one.high - one.value === one.value - one.low ? ", ±" + text(one.high - one.value) : ""})`;
     const details = make("dl", {});
     for (const { key, title } of data.columns) if (key in shown.read) details.append(make("dt", {}, title), make("dd", {}, plain(shown.read[key][cell])));
     $("answer").replaceChildren(
