@@ -550,7 +550,8 @@ def _comparable(
 def _alike(mechanism: Mechanism, target: Guarantee) -> Mechanism:
     """The same kind of mechanism for another target."""
     description = mechanism.description
-    return calibrate(type(mechanism), target, description.table)
+    alike: Mechanism = calibrate(type(mechanism), target, description.table)
+    return alike
 
 
 def _given(adjacency: Adjacency, figures: Figures) -> Adjacency:
