@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import chain, product
-from textwrap import fill
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from congenial.figures.figures import Figures
 from congenial.mechanisms.released import Released
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.release_page import in_short
+from congenial.report.render import page
 
 PUBLISHED_COLUMNS = ("figure", "for", "value", "because", "relation")
 RELATIONS = {"=": "exactly", ">=": "at least", "<=": "at most"}  # in published.csv
@@ -51,44 +51,22 @@ def published_rows(published: Figures) -> Iterator[tuple[str, str, int, str, str
 
 def readme(release: Released, promise: str) -> str:
     """README.txt: the promise, the files, how to begin."""
-    warning = "" if release.publishable else f"NOT FOR PUBLICATION: {release.randomness}\n\n"
-    files = (
-        *release.contents,
-        ("published.csv, .json", "the figures published exactly, and public bounds"),
-        ("schema.json", "what the cells mean"),
-        ("release.json", "mechanism, guarantee, software, and the digest of every file"),
-        ("report.html", "the same for reading; opens without a network"),
-        ("DIGEST.txt", "SHA-256 of release.json; compare it with the one the publisher announced"),
-    )
-    listed = "\n".join(_file_line(*file) for file in files)
-    usage = "\n".join(f"  {line}" for line in release.usage)
-    note = _csv_note(release)
-    about = release.schema.about
-    title = f"{about.title} ({release.name})" if about.title else release.name
-    told = "".join(f"{name}: {what}\n" for name, what in about.told)
+    about, title = release.schema.about, release.name
     sentences = [*in_short(release.guarantee, promise), ("How strong", strength(release.guarantee))]
-    promised = "\n".join(f"{name}: {what}" for name, what in sentences)
-    return f"""{warning}{title}
-{"=" * len(title)}
-{told}
-What is promised
-{promised}
-
-In full
-{promise}
-
-Files
-{listed}
-{_columns_note(release)}
-How to use it
-  import congenial
-  release = congenial.read("<this folder>")
-{usage}
-or, without Python, read the CSV files. The noise is described in release.json under "description".
-{note}Check the folder with: congenial verify <this folder> --digest <announced digest>
-or by hand: the SHA-256 of release.json is the announced digest, and release.json lists those of all
-other files (on Linux and macOS "shasum -a 256 FILE", on Windows "certutil -hashfile FILE SHA256").
-"""
+    return page(
+        "readme.txt",
+        publishable=release.publishable,
+        randomness=release.randomness,
+        title=f"{about.title} ({title})" if about.title else title,
+        about=about.told,
+        promised=sentences,
+        promise=promise,
+        files=release.contents,
+        columns=_columns(release),
+        counts_words=getattr(release, "counts_words", ""),
+        usage=release.usage,
+        apostrophes=_has_formulas(release),
+    )
 
 
 COLUMNS = {
@@ -104,45 +82,24 @@ COLUMNS = {
 }
 
 
-def _columns_note(release: Released) -> str:
+def _columns(release: Released) -> list[tuple[str, str]]:
     """What the numbers in files of tables are."""
+    if release.kind != "tables":
+        return []
     told = " ".join(what for _, what in release.contents)
     told = told.replace("high_90", "high_90, reliability")  # in CSV files only
-    there = [name for name in COLUMNS if re.search(rf"\b{name}\b", told)]
-    if release.kind != "tables" or not there:
-        return ""
-    lines = "\n".join(_file_line(f"  {name}", COLUMNS[name]) for name in there)
-    note = (
-        "An interval covers the noise that protects people, not errors in collecting the data. Do "
-        "not quote\na cell whose interval includes 0 or is wider than its count. A printed 0 does "
-        "not mean nobody. If\nanother release of these data shows the same table, its numbers "
-        "differ, because its noise does:\nquote the release that its publisher names; if none is "
-        "named, choose one and keep to it."
-    )
-    how = fill(getattr(release, "counts_words", ""), 100)
-    return f"\nColumns\n{lines}\n{note}\n{how and how + chr(10)}"
+    return [(name, what) for name, what in COLUMNS.items() if re.search(rf"\b{name}\b", told)]
 
 
-def _file_line(name: str, what: str) -> str:
-    """A file and what it holds; below a name that is too long for its column."""
-    return f"{name:<27}{what}" if len(name) < 26 else f"{name}\n{'':<27}{what}"
-
-
-def _csv_note(release: Released) -> str:
-    """What a reader of the CSV files must know, where some text in them is not as it was."""
+def _has_formulas(release: Released) -> bool:
+    """Whether some text in its CSV files looks like a formula, and is not there as it was."""
     statements = release.everything.told
     texts = [*getattr(release, "statistics", ()), *(statement.label for statement in statements)]
     texts += [statement.because for statement in statements]
     for attribute in release.schema.attributes:
         texts += [attribute.name, *attribute.levels, *attribute.coarser]
         texts += [label for labels in attribute.coarser.values() for label in labels]
-    if not any(map(is_formula, texts)):
-        return ""
-    return (
-        "In CSV files a text that a spreadsheet would take for a formula begins with "
-        "an\napostrophe (') that is not part of it. The Parquet and JSON files have no "
-        "apostrophe.\n"
-    )
+    return any(map(is_formula, texts))
 
 
 def strength(guarantee: Guarantee) -> str:
