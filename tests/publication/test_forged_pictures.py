@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from markupsafe import escape
 
-from congenial import verify
+from congenial import Budget, Ledger, read, verify
 from congenial.kinds import statistics as statistics_kind
 from congenial.kinds.given_public_document import CAPTIONS
 from congenial.report.render import basis_of
@@ -162,6 +162,22 @@ def test_what_no_bundle_holds_is_told_in_the_head_and_in_the_text(
     assert forged(good["statistics"], tmp_path / "a", everywhere) == set()
     only = in_report(f"Diagnosis of the fit: {old}", "Diagnosis of the fit: normal")
     assert forged(good["statistics"], tmp_path / "b", only) == {NOT_OURS}
+
+
+@pytest.mark.parametrize("kind", ["prior", "statistics"])
+def test_what_only_the_page_holds_is_there_when_a_ledger_records_a_copy(
+    good: dict[str, Path], tmp_path: Path, kind: str
+) -> None:
+    release = read(good[kind])
+    ledger = Ledger.open(
+        tmp_path / "ledger.sqlite", release.schema, budget=Budget(epsilon=99, delta=1e-3)
+    )
+    if release.published.statements:
+        ledger.publish(release.published)
+    release.save(tmp_path / "copy", ledger)
+    pages = [(folder / "report.html").read_text() for folder in (good[kind], tmp_path / "copy")]
+    assert basis_of(pages[0]) == basis_of(pages[1]) is not None
+    assert {one.what for one in verify(tmp_path / "copy") if not one.holds} == set()
 
 
 def fit_in_other_words(_: Any, bundle: Path) -> None:

@@ -372,12 +372,9 @@ class GivenPublic(Kind[ScenariosSection]):
     # ---- the bundle ----------------------------------------------------------------------------
 
     def report(self, release: ValuesRelease, promise: str) -> str:
-        """The report without the earlier counts, which no bundle holds."""
-        return GivenPublicReport(_promised_to_persons(release)).render(release, promise)
-
-    def expected_report(self, release: ValuesRelease, promise: str, page: str) -> str:
-        """The report with the earlier counts that a page has."""
-        basis: Any = basis_of(page) if release.base.kind == "prior-congenial" else None
+        """The report; earlier counts, which no bundle holds, are those on the page it came with."""
+        origin, leans = release.origin, release.base.kind == "prior-congenial"
+        basis: Any = basis_of(origin.page()) if origin is not None and leans else None
         earlier = None if basis is None else Earlier.from_dict(basis)
         report = GivenPublicReport(_promised_to_persons(release), earlier)
         return report.render(release, promise)

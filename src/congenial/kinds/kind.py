@@ -378,7 +378,10 @@ class Kind(ABC, Generic[S]):
 
     @abstractmethod
     def report(self, release: Any, promise: str) -> str:
-        """The report, from what a bundle holds."""
+        """The report, when it is released and when `verify` writes it again.
+
+        What no bundle holds stands in the head of the page of one that was read (`origin.page`).
+        """
 
     def verify(self, files: Files, release: Any) -> list[Check]:
         """Write the files again from what was drawn and compare, column by column; and what else
@@ -406,13 +409,6 @@ class Kind(ABC, Generic[S]):
         """What one part of a bundle must satisfy; of a kind with no smaller check, all of it."""
         self.part_file(files, part)
         return self.verify(files, release)
-
-    def expected_report(self, release: Any, promise: str, page: str) -> str:  # noqa: ARG002
-        """The report that `page` should be: for `verify`.
-
-        A kind whose report shows something that no bundle holds takes it from the head of the page.
-        """
-        return self.report(release, promise)
 
     def further_promise(self, release: Any) -> Guarantee | None:  # noqa: ARG002
         """A promise that the report states besides `release.guarantee`: the one about persons, of a

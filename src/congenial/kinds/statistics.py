@@ -510,14 +510,13 @@ class StatisticsKind(Kind[StatisticsSection]):
     # ---- the bundle ----------------------------------------------------------------------------
 
     def report(self, release: StatisticsRelease, promise: str) -> str:
-        """The report without what was fitted and tried, which no bundle holds."""
-        report = StatisticsReport(tried=(), diagnosis="", persons=release.person_guarantee, fit="")
-        return report.render(release, promise)
-
-    def expected_report(self, release: StatisticsRelease, promise: str, page: str) -> str:
-        """The report with what a page says was fitted and tried."""
-        report = StatisticsReport.from_dict(basis_of(page), release.person_guarantee)
-        return report.render(release, promise)
+        """The report; what was fitted and tried, which no bundle holds, is as on the page it came
+        with.
+        """
+        origin, persons = release.origin, release.person_guarantee
+        if origin is None:
+            return StatisticsReport((), "", persons, "").render(release, promise)
+        return StatisticsReport.from_dict(basis_of(origin.page()), persons).render(release, promise)
 
     def further_promise(self, release: StatisticsRelease) -> Guarantee | None:
         """What is promised to single persons, where anything is."""

@@ -7,8 +7,8 @@ law does not allow it refuses with an `UnansweredError`, whose remedy says what 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -87,11 +87,15 @@ class PartFile:
 
 @dataclass(frozen=True)
 class ReadFrom:
-    """The bundle that a release was read from: its folder, its promise in words, its date."""
+    """The bundle that a release was read from: its folder, its promise in words, its date.
+
+    `page` reads its report, which may say what no other file of a bundle holds.
+    """
 
     folder: Path
     promise: str
     created: str
+    page: Callable[[], str] = field(repr=False, compare=False)
 
 
 class OfPopulation:

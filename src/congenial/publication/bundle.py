@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -221,7 +221,9 @@ def read(folder: str | Path, expected: type[Released] = Released) -> Released:
     folder = Path(folder)
     index = read_index(folder)
     found = assemble(index, lambda name: _parse(folder / name), FilesOf(folder, index), folder)
-    vars(found)["origin"] = ReadFrom(folder, str(index.get("promise")), str(index.get("created")))
+    promise, created = str(index.get("promise")), str(index.get("created"))
+    page = partial(read_text, folder / "report.html")
+    vars(found)["origin"] = ReadFrom(folder, promise, created, page)
     if not isinstance(found, expected):
         raise BundleError(
             f"'{folder}' is a bundle of kind '{found.kind}', read as {type(found).__name__}, not "

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from congenial.data.arguments import PATH, expect
 from congenial.errors import BundleError
-from congenial.kinds.registry import by_name
 from congenial.ledger.ledger import Ledger, Reservation
 from congenial.ledger.spent_and_left import NO_LEDGER
 from congenial.mechanisms.released import Released
-from congenial.publication.bundle import check_absent, read_text, write
+from congenial.publication.bundle import check_absent, write
 from congenial.publication.drawing import promise_of
 from congenial.publication.verification import report_of
 
@@ -52,13 +51,9 @@ def save(release: Released, folder: str | Path, ledger: Ledger | None = None) ->
     check_absent(folder)
     if ledger is not None:
         return _recorded(release, folder, ledger)
-    if release.origin is not None:
-        promise, page = release.origin.promise, read_text(release.origin.folder / "report.html")
-        report = by_name(release.kind).expected_report(release, promise, page)
-    else:
-        promise = release.guarantee.explain(NO_LEDGER)
-        report = report_of(release, promise)
-    return _written(release, folder, promise, report)
+    origin = release.origin
+    promise = release.guarantee.explain(NO_LEDGER) if origin is None else origin.promise
+    return _written(release, folder, promise)
 
 
 def _recorded(release: Released, folder: Path, ledger: Ledger) -> str:
@@ -71,9 +66,11 @@ def _recorded(release: Released, folder: Path, ledger: Ledger) -> str:
             remedy="For a copy of its bundle, save what `read` returns, without a ledger. A second "
             "draw needs another name.",
         )
+    if release.origin is not None:  # a page that makes no sense is refused before it is counted
+        report_of(release, release.origin.promise)
     entry = pending[0] if pending else ledger.record(release, pending=True)
     promise = promise_of(release.guarantee, ledger)
-    digest = _written(release, folder, promise, report_of(release, promise))
+    digest = _written(release, folder, promise)
     Reservation(ledger, entry).commit(digest)
     return digest
 
@@ -93,7 +90,7 @@ def _law(description: AnyDescription) -> dict[str, Any]:
     return (only or description).to_dict()
 
 
-def _written(release: Released, folder: Path, promise: str, report: str) -> str:
-    prepared = write(release, folder, promise, report)
+def _written(release: Released, folder: Path, promise: str) -> str:
+    prepared = write(release, folder, promise, report_of(release, promise))
     prepared.publish()
     return prepared.digest
