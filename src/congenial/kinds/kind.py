@@ -23,6 +23,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from congenial.data.advance import Advance, one_by_one
 from congenial.data.rational import fraction
 from congenial.data.tabulate import Microdata
+from congenial.data.text_files import same_csv
 from congenial.errors import BundleError, CongenialError, GuaranteeError
 from congenial.figures.figures import Figures
 from congenial.figures.support import support
@@ -118,25 +119,38 @@ Tell = Callable[[str], Any]  # tells the curator how far it is: words, or an `Ad
 S = TypeVar("S", bound=NamedSection)
 
 
-class Files(Protocol):
-    """The files of a bundle, for `verify`."""
+@dataclass(frozen=True)
+class Files:
+    """The files of a bundle, compared with what would be written now.
 
-    @property
-    def index(self) -> Mapping[str, Any]:
-        """What release.json says."""
+    `index` is what release.json says; `progress` hears how far the checks are.
+    """
 
-    @property
-    def progress(self) -> Tell:
-        """Told how far the checks are."""
+    content: Mapping[str, bytes]
+    index: Mapping[str, Any]
+    progress: Tell = lambda _: None
 
-    def __getitem__(self, name: str) -> bytes: ...
+    def __getitem__(self, name: str) -> bytes:
+        return self.content[name]
 
-    def same(self, name: str, now: bytes, off: Mapping[str, float] = ...) -> bool:
-        """Whether a file is what would be written now; `off`: see `Released.payload`."""
+    def same(self, name: str, now: bytes, off: Mapping[str, float] | None = None) -> bool:
+        """To the letter, but for numbers in columns of a CSV file that may be `off`
+        (`Released.payload`); Parquet files value by value, since their bytes depend on the library
+        that wrote them.
+        """
+        found = self[name]
+        if name.endswith(".parquet"):
+            from congenial.data.engines.checked_parquet import same_values
+
+            return same_values(name, found, now)
+        return found == now or (name.endswith(".csv") and same_csv(found, now, off or {}))
 
 
 class Setting(Protocol):
-    """What a kind of release may know of the plan around its section."""
+    """What a kind of release may know of the plan around its section.
+
+    A protocol because `Plan` is read by `publication`, which imports the kinds.
+    """
 
     @property
     def folder(self) -> Path:

@@ -19,9 +19,8 @@ import numpy as np
 from congenial._version import __version__
 from congenial.data.advance import one_by_one
 from congenial.data.arguments import PATH, expect
-from congenial.data.text_files import same_csv
 from congenial.errors import BundleError, CongenialError
-from congenial.kinds.kind import Check, Tell
+from congenial.kinds.kind import Check, Files, Tell
 from congenial.kinds.registry import by_name
 from congenial.ledger.spent_and_left import guess_after_all, is_account
 from congenial.privacy.guarantee import Guarantee
@@ -44,7 +43,6 @@ from congenial.publication.signature import LARGEST_KEY, SIGNATURE, check, publi
 from congenial.report.render import differences, stated
 from congenial.sampling.randomness import KeyedRandomness, SystemRandomness
 
-EXACT: Mapping[str, float] = {}  # no column of a file may be off
 ADDED = "nothing was added"
 DIGESTS = "comparing files with their digests"
 
@@ -144,7 +142,7 @@ def _folders(
 ) -> list[Check]:
     """Whether the files in folders are as released, each read once, a little at a time."""
     found = []
-    files = _Files(folder, index)
+    files = Files(FilesOf(folder, index), index)
     one = None if part is None else by_name(index.get("kind")).part_file(files, part)
     for name, inside in sorted(checked_folders(index).items()):
         looked = [file for file in sorted(inside) if one in (None, file)]
@@ -193,7 +191,7 @@ def _content(
 ) -> list[Check]:
     """What the bundle says, against what follows from its parts."""
     progress("reading the bundle")
-    files, release = _Files(folder, index, progress), read(folder)
+    files, release = Files(FilesOf(folder, index), index, progress), read(folder)
     kind = by_name(release.kind)
     promised = release.guarantee
     told = dict(index["guarantee"])
@@ -247,27 +245,6 @@ def _words(folder: Path, index: Mapping[str, Any], release: Any, sound: bool) ->
     if sound and found[0].holds:
         found += nothing_else(folder, release, promise)
     return found
-
-
-class _Files(FilesOf):
-    """The files of a bundle, compared with what would be written now."""
-
-    def __init__(
-        self, folder: Path, index: Mapping[str, Any], progress: Tell = lambda _: None
-    ) -> None:
-        super().__init__(folder, index)
-        self.progress = progress
-
-    def same(self, name: str, now: bytes, off: Mapping[str, float] = EXACT) -> bool:
-        """To the letter, but for numbers in columns of a CSV file that may be `off`; Parquet files
-        value by value, since their bytes depend on the library that wrote them.
-        """
-        found = self[name]
-        if name.endswith(".parquet"):
-            from congenial.data.engines.checked_parquet import same_values
-
-            return same_values(name, found, now)
-        return found == now or (name.endswith(".csv") and same_csv(found, now, off))
 
 
 def _as_read(told: Mapping[str, Any], read: Mapping[str, Any]) -> bool:
