@@ -22,6 +22,7 @@ import pytest
 from tests import plans
 from tests.cli.conftest import PLAN, Ran, write_people
 from tests.kinds import nation_plan
+from tests.kinds import test_sums_plan as hospital_plan
 from tests.kinds.test_two_by_two_plan import PLAN as ODDS_RATIO
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -91,6 +92,14 @@ def messy(row: dict[str, Any]) -> None:
         row["age"] = "unknown"
     if row["id"] == 7:
         row["id"] = 8
+
+
+def test_sums_of_a_number(say: Say, golden: Callable[..., None], tmp_path: Path) -> None:
+    """Counts and sums of two numbers, as a journalist reads them."""
+    hospital_plan.with_days(hospital_plan.hospital(tmp_path, *hospital_plan.SEVERAL[:2]))
+    say("publish", "plan.toml")
+    say("release", "plan.toml", "--seed", 1)
+    golden("explain-sums", say("explain", "bundles/cost", "--for", "journalist"))
 
 
 def test_from_a_plan_to_a_bundle(

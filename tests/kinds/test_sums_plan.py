@@ -403,6 +403,12 @@ def test_counts_and_several_sums_under_one_promise(tmp_path, changes):
     for at, found in enumerate(asked(bundle, "mean(cost) by ward")):
         assert found["value"] == pytest.approx(means["mean"][at], rel=1e-3)
         assert found["low"] < cost["estimate"][at] / means["people"][at] < found["high"]
+    said = " ".join(run("explain", bundle, "--for", "journalist").split())
+    assert "Counts and sums of cost and days by ward, sex; by ward; in all." in said
+    for one in release.measures[1:]:
+        half = one.in_units(np.median(one.estimator.reach(("ward", "sex"), 0.9)))
+        assert f"sum of {one.description.of} is within {half:,.0f} of the true sum" in said
+    assert "each person's days is cut to -5 to 30" in said
     ratio = asked(bundle, "sum(cost) / sum(days) by sex")
     assert all(one["low"] < one["value"] < one["high"] for one in ratio)
     assert asked(bundle, "share(sex = 'f')")[0]["low"] > 0.3

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from congenial.errors import BundleError
+from congenial.mechanisms.drawn_table import of_persons
+from congenial.mechanisms.measured_tables import whose_number
 from congenial.mechanisms.one_table import OneTable
 from congenial.mechanisms.released import LEVEL
 from congenial.mechanisms.tables_files import said
@@ -52,7 +54,26 @@ def _margins(release: Any) -> Facts | None:
 
 def _journalist(release: Any) -> Facts:
     tables = getattr(release, "tables", None) or [getattr(release, "table", ())]
-    return {"in_short": release.guarantee.in_short, "tables": tables}
+    facts = {"in_short": release.guarantee.in_short, "tables": tables}
+    if not isinstance(release, TablesRelease):
+        return facts
+    numbers = [one.description.magnitude for one in release.measures]
+    whose = [one and one.words_of(whose_number(of_persons(release.guarantee))) for one in numbers]
+    sums = [one.description.of for one in release.measures if one.description.magnitude]
+    counted = release.description.magnitude is None
+    return facts | {
+        "of": ["counts"] * counted + (["sums of " + " and ".join(sums)] if sums else []),
+        "measures": [
+            {
+                "of": one.description.of if number else "",
+                "noun": "sum" if number else "count",
+                "margins": _margins(one),
+            }
+            for one, number in zip(release.measures, numbers, strict=True)
+        ],
+        "nouns": ["count"] * counted + ["sum"] * bool(sums),
+        "cut": [words for words in whose if words],
+    }
 
 
 def _analyst(release: Any) -> Facts:
