@@ -215,8 +215,8 @@ class Figures:
         >>> from congenial import Schema, Table, publish, total
         >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
         >>> found = publish(Table(schema, ["sex"], [5, 0]), total(by="sex")).empty[0]
-        >>> print(found.label, found.terms[0][0], sep="; ")
-        Nobody: Population by sex; "sex" in ('m')
+        >>> found.label
+        'Nobody: Population by sex'
         """
         pairs = zip(self.statements, self.values or (), strict=False)
         found = [empty_cells(one, values, self.schema) for one, values in pairs]
