@@ -58,6 +58,8 @@ def readme(release: Released, promise: str) -> str:
         publishable=release.publishable,
         randomness=release.randomness,
         title=f"{about.title} ({title})" if about.title else title,
+        name=release.name,
+        quote=about.quote,
         about=about.told,
         promised=sentences,
         promise=promise,

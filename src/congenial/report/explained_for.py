@@ -47,7 +47,8 @@ def _margins(release: Any) -> Facts | None:
     names = release.tables[0]
 
     def margin(*by: str) -> float:
-        return float(release.in_units(np.median(release.estimator.reach(by, LEVEL))))
+        reach = float(release.in_units(np.median(release.estimator.reach(by, LEVEL))))
+        return reach if reach > 1e-6 else 0.0  # sums that figures imply, but for rounding
 
     return {"cell": margin(*names), "totals": {name: margin(name) for name in names}}
 
