@@ -19,12 +19,10 @@ def test_it_is_short() -> None:
     assert len(README.read_text().split()) < 700
 
 
-def test_its_picture_shows_the_numbers_it_names() -> None:
-    words, picture = re.findall(r"!\[([^]]+)\]\(([^)]+)\)", README.read_text())[0]
-    shown = (ROOT / picture).read_text()
-    numbers = re.findall(r"\d+", words)
-    assert numbers
-    assert all(number in shown for number in numbers)
+def test_its_picture_is_there() -> None:
+    """`docs/pictures.py` draws it from the demo."""
+    (picture,) = re.findall(r"!\[[^]]+\]\(([^)]+)\)", README.read_text())
+    assert (ROOT / picture).read_bytes().startswith(b"\x89PNG")
 
 
 def test_its_plan_can_be_released(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_ratios_that_forget_what_was_selected_would_be_noticed(monkeypatch):
         return np.ones_like(chosen) if chosen is not None else np.ones(10_000, dtype=bool)
 
     monkeypatch.setattr(CellSums, "clear_of_zero", unselected)
-    assert not holds(study.answers(WORLDS[0], "share", 100).covered)
+    assert not holds(study.answers(WORLDS[0], "share", 250).covered)
 
 
 @pytest.mark.audit

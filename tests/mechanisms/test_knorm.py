@@ -273,7 +273,7 @@ def test_refusals():
     partial = SemiAdjacent(publish(table, total(), count("a = 'a0'"), count("b = 'b0'")))
     with pytest.raises(StructureError, match="both margins"):
         KNorm.calibrate(Guarantee.pure(1, partial), ("a", "b"))
-    with pytest.raises(GuaranteeError, match="no information"):
+    with pytest.raises(GuaranteeError, match="nothing could be released"):
         calibrated(table, 0)
     both = SemiAdjacent(publish(table, margin("a"), margin("b")))
     with pytest.raises(GuaranteeError, match="calibrated"):

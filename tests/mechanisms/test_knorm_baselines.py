@@ -109,7 +109,7 @@ def test_density_off_the_kernel_and_errors():
     assert row.interval(0.9) == 0
     # (1 - 1/2)(1 - 1/3) of a cell's variance is left
     assert cell.variance == pytest.approx(float(mechanism.description.scale) / 3)
-    with pytest.raises(GuaranteeError, match="no information"):
+    with pytest.raises(GuaranteeError, match="nothing could be released"):
         gaussian(universe, 0)
 
 

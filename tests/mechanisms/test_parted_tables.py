@@ -22,7 +22,7 @@ from congenial.mechanisms.parted_tables import PartedTables
 from congenial.pairs.adjacency import ReplaceOne
 from congenial.pairs.difference_types import difference_types
 from congenial.privacy.description import Family
-from congenial.tables import estimates_by_parts
+from congenial.tables import estimates_by_parts, sparse_tables
 from congenial.tables.joint_estimator import JointEstimator
 from congenial.tables.node_order import NodeOrder, node_order
 from congenial.tables.whole_counts import (
@@ -65,8 +65,11 @@ def scales(family: Family) -> tuple[Fraction | None, ...]:
 def test_it_is_cell_by_cell_what_memory_gives(
     family: Family, label: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whole counts are those of nations too large for a fit of all their cells at once."""
+    """Whole counts are those of nations too large for a fit of all their cells at once, and for
+    aims at posterior means.
+    """
     monkeypatch.setattr(whole_counts, "CROSSING_LARGEST", 0)
+    monkeypatch.setattr(sparse_tables, "LARGEST", 0)
     people = nation(3)
     adjacency = adjacency_of(people, FIGURES[label])
     joint = MeasuredTables.of(adjacency, TABLES, family, scales(family))

@@ -136,19 +136,19 @@ NOISE: tuple[Mutation, ...] = (
         "tests/mechanisms/test_norm_noise.py",
     ),
     Mutation(
-        "papers/semi_dp/norms.py",
+        "papers/semi_dp/real_knorm.py",
         "return self.sensitivity / self.epsilon",
         "return 0.8 * self.sensitivity / self.epsilon",
         "tests/mechanisms/test_knorm_baselines.py",
     ),
     Mutation(
-        "papers/semi_dp/norms.py",
+        "papers/semi_dp/real_knorm.py",
         "np.asarray(self.scale * (radius / ",
         "np.asarray(0.8 * self.scale * (radius / ",
         "tests/mechanisms/test_knorm_baselines.py",
     ),
     Mutation(
-        "papers/semi_dp/norms.py",
+        "papers/semi_dp/real_knorm.py",
         "np.asarray(self.scale * radius[:, None]",
         "np.asarray(0.8 * self.scale * radius[:, None]",
         "tests/mechanisms/test_knorm_baselines.py",
@@ -172,7 +172,7 @@ NOISE: tuple[Mutation, ...] = (
         "tests/sampling/test_canonical.py",
     ),
     Mutation(
-        "papers/congenial_dp/monotone.py",
+        "papers/congenial_dp/congenial_tables.py",
         "return self.epsilon if beta is None else self.epsilon / (2 *",
         "return self.epsilon if beta is None else self.epsilon / (2.5 *",
         "tests/mechanisms/test_monotone.py",

@@ -31,8 +31,8 @@ PRICES: tuple[Mutation, ...] = (
     ),
     Mutation(
         "privacy/composition.py",
-        "+ sum((one.value for one in others), ZERO)",
-        "+ sum((Fraction(4, 5) * one.value for one in others), ZERO)",
+        "+ sum((loss.value for loss in others), ZERO)",
+        "+ sum((Fraction(4, 5) * loss.value for loss in others), ZERO)",
         "tests/privacy/test_composition.py tests/mechanisms/test_knorm.py",
     ),
     Mutation(

@@ -37,7 +37,7 @@ DERIVED = PLAIN.replace(
     """separator = "^"
 encoding = "cp1252"
 [derive]
-sex = { recode = "geschlecht", to_file = "codes.csv" }
+sex = { recode = "geschlechtscode", to_file = "codes.csv" }
 age = { age = "born", at = 2020-04-01, format = "%d.%m.%Y" }
 [schema]""",
 )
@@ -45,7 +45,7 @@ MARK = "S3CR3Tß"
 
 
 def raw(folder: Path) -> None:
-    rows = ["id^geschlecht^born^name"]
+    rows = ["id^geschlechtscode^born^name"]
     rows += [f"{n}^{1 + n % 2}^0{1 + n % 9}.02.{1950 + 9 * (n % 7)}^{MARK}" for n in range(40)]
     (folder / "people.csv").write_text("\n".join(rows) + "\n", encoding="cp1252")
     (folder / "codes.csv").write_text("found,wanted\n1,f\n2,m\n")
@@ -60,7 +60,7 @@ def test_the_whole_way_from_raw_data(tmp_path: Path) -> None:
         run("release", plan)
         run("verify", tmp_path / "bundles" / "made")
     text = told(tmp_path / "bundles", tmp_path / "published")
-    for word in (MARK, "geschlecht", "born", "codes.csv", "cp1252", "data-check"):
+    for word in (MARK, "geschlechtscode", "born", "codes.csv", "cp1252", "data-check"):
         assert word not in text, word
 
 

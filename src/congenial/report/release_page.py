@@ -80,7 +80,7 @@ def cite(release: Released) -> str:
 
 
 def css_text(said: str) -> str:
-    """A text as the content of a CSS string: every character but letters and digits escaped.
+    r"""A text as the content of a CSS string: every character but letters and digits escaped.
 
     >>> css_text('a"}b')
     'a\\000022\\00007Db'
