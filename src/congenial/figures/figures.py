@@ -211,12 +211,6 @@ class Figures:
     def empty(self) -> tuple[Statement, ...]:
         """The cells of which published figures say that nobody is in them, as structural zeros:
         one statement for each figure that has a 0, the same whatever else is published.
-
-        >>> from congenial import Schema, Table, publish, total
-        >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
-        >>> found = publish(Table(schema, ["sex"], [5, 0]), total(by="sex")).empty[0]
-        >>> found.label
-        'Nobody: Population by sex'
         """
         pairs = zip(self.statements, self.values or (), strict=False)
         found = [empty_cells(one, values, self.schema) for one, values in pairs]
