@@ -435,8 +435,8 @@ class TablesRelease(Released):
         return Picture.of_intervals(f"{said(axes)}, {level:.4g} intervals", rows)
 
     def people(self, *names: str) -> Ints | None:
-        """How many people each cell of a table is of, where exact figures tell it of all cells; of
-        sums over one class none is told.
+        """How many people each cell of a table is of, where exact figures give it for all cells;
+        None for sums over one class.
         """
         number = self.description.magnitude
         if number is not None and number.within is not None:
