@@ -6,8 +6,6 @@ import csv
 import io
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,6 @@ COMMANDS = (
     "data",
 )
 LEDGER = ("show", "pending", "abandon", "budget", "export", "grant", "repair")
-HEAVY = ("numpy", "scipy", "numba", "duckdb", "sqlalchemy", "pyarrow", "dp_accounting", "flint")
 
 
 @pytest.mark.parametrize("command", [(c,) for c in COMMANDS] + [("ledger", c) for c in LEDGER])
@@ -52,20 +49,6 @@ def test_the_list_of_commands_above_is_complete(run: Callable[..., Any]) -> None
         "schema",  # prints JSON without being asked
         "desk",  # serves pages, and prints a link
     }
-
-
-@pytest.mark.parametrize("words", [["--help"], ["--version"]])
-def test_help_loads_no_heavy_library(words: list[str]) -> None:
-    # pydantic is not in the list: recent versions of typer import it themselves.
-    program = (
-        "import sys; from congenial.cli import main\n"
-        "try: main()\n"
-        "except SystemExit as end: assert not end.code\n"
-        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.strip() == "[]"
 
 
 def test_from_plan_to_verified_bundle(run: Callable[..., Any], plan: Path) -> None:

@@ -23,7 +23,6 @@ NationPart = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Command = TypeVar("Command", bound=Callable[..., None])
-_ENDS: dict[Callable[..., None], str] = {}
 
 
 def examples(*lines: str) -> str:
@@ -36,19 +35,10 @@ def with_examples(*lines: str) -> Callable[[Command], Command]:
     """A command of the program, and how it is called."""
 
     def add(command: Command) -> Command:
-        _ENDS[command] = examples(*lines)
+        command.epilog = examples(*lines)  # type: ignore[attr-defined]
         return command
 
     return add
-
-
-def registered(call: Callable[..., None], commands: typer.Typer | None = None) -> Any:
-    """The command of the program that a function is, with the `commands` below it if any."""
-    if commands is not None:
-        return typer.main.get_group(commands)
-    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(epilog=_ENDS[call])(call)
-    return typer.main.get_command(alone)
 
 
 def asked_part(release: Any, part: str | None) -> Any:

@@ -13,6 +13,7 @@ import gc
 import io
 import sys
 from collections.abc import Iterator, Mapping
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +22,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from congenial._version import __version__
-from congenial.cli.command_options import examples, registered
+from congenial.cli.command_options import examples
 from congenial.cli.output import complain
 from congenial.errors import CongenialError, spent_words
 
@@ -49,7 +50,10 @@ FILES = {name: BESIDE.get(name, name) for names in COMMANDS.values() for name in
 
 
 class Commands(Mapping[str, Any]):
-    """The commands by name; the file of a command is loaded when the command is asked for."""
+    """The commands by name; the file of a command is loaded when its words have been understood.
+
+    Help and wrong options wait for no library: both need the arguments of a command only.
+    """
 
     def __iter__(self) -> Iterator[str]:
         return iter(FILES)
@@ -58,14 +62,53 @@ class Commands(Mapping[str, Any]):
         return len(FILES)
 
     def __getitem__(self, name: str) -> Any:
-        module = import_module(f"congenial.cli.{FILES[name]}")
-        return registered(getattr(module, name), getattr(module, "app", None))
+        outline = _outline(FILES[name])
+        if "app" in outline:
+            for command in outline["app"].registered_commands:
+                command.callback = _loaded_later(FILES[name], command.callback)
+            return typer.main.get_group(outline["app"])
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        call = outline[name]
+        alone.command(epilog=call.epilog)(_loaded_later(FILES[name], call))
+        return typer.main.get_command(alone)
+
+
+def _outline(file: str) -> dict[str, Any]:
+    """A file of commands run without its imports from this package, but for words of options.
+
+    Its functions have their arguments and their help; what they call is not there.
+    """
+    body = [node for node in _source(file).body if not _is_own_import(node)]
+    names: dict[str, Any] = {"__name__": f"outline of {file}"}
+    code = compile(ast.Module(body, type_ignores=[]), file, "exec", dont_inherit=True)
+    exec(code, names)  # noqa: S102 - a file of this package
+    return names
+
+
+def _is_own_import(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.ImportFrom):
+        return False
+    module = node.module or ""
+    return module.startswith("congenial.") and module != "congenial.cli.command_options"
+
+
+def _loaded_later(file: str, outlined: Any) -> Any:
+    """The function of a command, with the arguments that its outline has."""
+
+    @wraps(outlined)
+    def run(**arguments: Any) -> None:
+        getattr(import_module(f"congenial.cli.{file}"), outlined.__name__)(**arguments)
+
+    return run
+
+
+def _source(file: str) -> ast.Module:
+    return ast.parse(Path(__file__).with_name(f"{file}.py").read_text(encoding="utf-8"))
 
 
 def _first_sentence(name: str, width: int) -> str:
     """What the help of the program says of a command, from its source: nothing is loaded."""
-    source = Path(__file__).with_name(f"{FILES[name]}.py").read_text(encoding="utf-8")
-    body = ast.parse(source).body
+    body = _source(FILES[name]).body
     (call,) = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == name]
     return TyperCommand(name, help=ast.get_docstring(call)).get_short_help_str(width)
 
