@@ -27,7 +27,9 @@ from congenial.pairs.adjacency import SemiAdjacent
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.from_tables.records_run import CountedRecords
 from congenial.synthesis.from_tables.table_records import TableRecords
-from congenial.synthesis.records_from_models_release import level_numbers
+from congenial.synthesis.record_files import (
+    level_numbers,
+)
 from congenial.tables.promise import law_and_promise
 
 SEED = 20261117

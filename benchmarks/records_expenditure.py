@@ -125,7 +125,9 @@ def _quarter(table: Any, epsilon: Fraction, seed: int) -> dict[str, float]:
 
 
 def _counts(told: Schema, release: Any) -> Any:
-    from congenial.synthesis.records_from_models_release import level_numbers
+    from congenial.synthesis.record_files import (
+        level_numbers,
+    )
 
     levels = level_numbers(told, release.to_arrow())["income"]
     return np.bincount(levels, minlength=told.attribute("income").size)

@@ -24,7 +24,7 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.publication import workflow
 from congenial.publication.bundle import write
 from congenial.publication.plan import Plan
-from congenial.synthesis.records_from_models_release import SyntheticRelease
+from congenial.synthesis.certified import SyntheticRelease
 from tests.kinds.nation_plan import written as nation_plan
 from tests.kinds.several_tables_plan import written as several_plan
 from tests.kinds.test_estimate_plan import PLAN as ESTIMATE_PLAN

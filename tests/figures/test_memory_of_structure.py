@@ -18,7 +18,7 @@ from congenial.figures.figures import Figures
 from congenial.figures.lattice import kinds
 from congenial.figures.people import people_under
 from congenial.figures.statements import count, structural_zeros, total
-from congenial.pairs.moves import _shows_several
+from congenial.pairs.adjacency import _shows_several
 from tests.pairs.universes import levels
 
 AREAS = 30_000

@@ -12,7 +12,7 @@ from congenial.figures.cells import first_places
 from congenial.figures.figures import Figures
 from congenial.figures.statements import count, structural_zeros, total
 from congenial.figures.support import images, key_of
-from congenial.pairs.moves import _shows_several
+from congenial.pairs.adjacency import _shows_several
 
 SEED = 20261117
 SCHEMA = Schema.from_dict(

@@ -174,13 +174,13 @@ PRICES: tuple[Mutation, ...] = (
         "tests/pairs/test_adjacency.py tests/papers/test_sensitivity_spaces.py",
     ),
     Mutation(
-        "pairs/moves.py",
+        "pairs/adjacency.py",
         "return Supremum(2 * movers**2 * prices[of_atom[best]], exact)",
         "return Supremum(Fraction(8, 5) * movers**2 * prices[of_atom[best]], exact)",
         "tests/papers/test_sensitivity_spaces.py",
     ),
     Mutation(
-        "pairs/moves.py",
+        "pairs/adjacency.py",
         "value += 2 * movers * price",
         "value += Fraction(8, 5) * movers * price",
         "tests/papers/test_sensitivity_spaces.py",

@@ -12,8 +12,7 @@ from congenial.data.table import Table
 from congenial.figures.figures import Figures, publish
 from congenial.figures.people import People
 from congenial.figures.statements import count, total
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.moves import Moves
+from congenial.pairs.adjacency import Moves, SemiAdjacent
 from congenial.pairs.pairs import Weighted
 from tests.pairs.universes import levels
 

@@ -14,6 +14,7 @@ from congenial.figures.figures import Figures
 from congenial.figures.statements import margin
 from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.adjacency import SemiAdjacent
+from congenial.privacy.accounting import tensor
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.conversions import gaussian_delta, zcdp_delta, zcdp_rho
 from congenial.privacy.gaussian_draw import (
@@ -122,7 +123,7 @@ def test_only_one_draw_is_sharper_several_are_added_as_rho():
     assert "bound for one draw of discrete Gaussian noise" in made.guarantee.explain()
     two = joint_loss([made.description, made.description], pairs)
     assert two.tradeoff == ZeroConcentrated(2 * one.rho)
-    assert made.guarantee.tradeoff.tensor(ZeroConcentrated(1)) == ZeroConcentrated(1 + one.rho)
+    assert tensor(made.guarantee.tradeoff, ZeroConcentrated(1)) == ZeroConcentrated(1 + one.rho)
     pure = calibrate("auto", Guarantee.pure(1, under=pairs), schema.names)
     beside = joint_loss([made.description, pure.description], pairs)
     assert not isinstance(beside.tradeoff, GaussianDraw)

@@ -20,7 +20,10 @@ from congenial.exports.export_formats import FORMATS
 from congenial.exports.exported_tables import exported_bundle
 from congenial.publication.plan import Plan
 from congenial.report.page_data import rows_of
-from congenial.synthesis.records_from_models_release import dictionary, dictionary_rows
+from congenial.synthesis.record_files import (
+    dictionary,
+    dictionary_rows,
+)
 from tests.commands import run, write_plan
 from tests.plain_reports import plain_reports
 

@@ -33,7 +33,7 @@ from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.publication import bundle
 from congenial.sampling.randomness import SeededRandomness
-from congenial.synthesis.certified import FIXED, Synthesizer
+from congenial.synthesis.certified import FIXED, Synthesizer, SyntheticRelease
 from congenial.synthesis.columns import Column
 from congenial.synthesis.models import (
     LinearRegression,
@@ -43,7 +43,6 @@ from congenial.synthesis.models import (
     Spike,
 )
 from congenial.synthesis.record_model import Grid
-from congenial.synthesis.records_from_models_release import SyntheticRelease
 
 SCHEMA = Schema.from_dict(
     {

@@ -38,19 +38,18 @@ from congenial.report.accuracy import Want
 from congenial.report.page import PageColumn, PageTable, counted, folded_table, table
 from congenial.report.release_page import Headline, promise_facts, release_page
 from congenial.sampling.randomness import SeededRandomness
-from congenial.synthesis.certified import Records, Synthesizer
+from congenial.synthesis.certified import Records, Synthesizer, SyntheticRelease
 from congenial.synthesis.columns import Column
-from congenial.synthesis.record_model import generator_of
-from congenial.synthesis.records_from_models_release import (
+from congenial.synthesis.record_files import (
     DICTIONARY,
     DICTIONARY_TITLES,
-    SyntheticRelease,
     dictionary_rows,
     read_in_pandas,
     read_in_r,
     records_table,
     type_of,
 )
+from congenial.synthesis.record_model import generator_of
 
 OF_COLUMN = ("given", "share", "weighting", "correct")  # the other keys of a column are its model's
 LOCAL_ONLY = ("mixture", "numpyro", "gibbs")

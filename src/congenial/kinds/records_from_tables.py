@@ -47,7 +47,7 @@ from congenial.synthesis.from_tables.records_from_tables_release import (
     files_of_records,
 )
 from congenial.synthesis.from_tables.table_records import rows_apart
-from congenial.synthesis.records_from_models_release import (
+from congenial.synthesis.record_files import (
     DICTIONARY,
     DICTIONARY_TITLES,
     read_in_pandas,

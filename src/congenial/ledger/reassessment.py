@@ -22,6 +22,7 @@ from congenial.figures.statements import Statement
 from congenial.ledger.state import Entry
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, Supremum
+from congenial.privacy.accounting import tensor
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.descriptions import AnyDescription, RecordDescription
 from congenial.privacy.guarantee import Guarantee
@@ -224,4 +225,4 @@ def _priced(
     loss = joint_loss(laws, adjacency)
     parts = [loss.tradeoff, *promises] if laws else promises
     records = adjacency.a_star
-    return PresentPromise(records, reduce(Tradeoff.tensor, parts), loss.exact and records.exact)
+    return PresentPromise(records, reduce(tensor, parts), loss.exact and records.exact)

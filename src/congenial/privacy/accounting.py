@@ -25,7 +25,7 @@ from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
 from congenial.privacy import piecewise_algebra as pw
 from congenial.privacy.conversions import gaussian_delta_at, gdp_to_zcdp, pure_to_zcdp, zcdp_delta
-from congenial.privacy.numbers import Number, above, add_up, below, parameter, smallest
+from congenial.privacy.numbers import ULP, Number, above, add_up, below, parameter, smallest
 from congenial.privacy.tradeoff import (
     Approximate,
     DiscreteTradeoff,
@@ -207,6 +207,40 @@ def compose(tradeoffs: Sequence[Tradeoff]) -> Composition:
             )
     useful = tuple(x for x in parts if x != Pure(0))
     return Composition(useful or (Pure(0),))
+
+
+def tensor(first: Tradeoff, second: Tradeoff) -> Tradeoff:
+    """Both releases together: T(P1 x P2, Q1 x Q2), or the best lower bound known.
+
+    Exact within a family and between discrete pairs (pure, (epsilon, delta), piecewise linear);
+    zCDP absorbs pure and Gaussian parts; anything else is a numerical lower bound (`compose`). Two
+    pure promises give a piecewise-linear f that is above f_{eps1 + eps2} and touches it where the
+    likelihood ratio is extreme.
+
+    >>> both = tensor(Pure(1), Pure(1))
+    >>> round(both.epsilon(0), 9), round(both.epsilon(0.05), 4)
+    (2.0, 1.9018)
+    """
+    for promise, other in ((first, second), (second, first)):
+        if isinstance(promise, Nothing) or other == Pure(0):
+            return promise
+    if isinstance(first, Gaussian) and isinstance(second, Gaussian):
+        return Gaussian(math.hypot(above(first.mu), above(second.mu)) * (1 + 2 * ULP))
+    if isinstance(first, ZeroConcentrated) or isinstance(second, ZeroConcentrated):
+        rhos = [_as_rho(first), _as_rho(second)]
+        if rhos[0] is not None and rhos[1] is not None:
+            return ZeroConcentrated(add_up(rhos[0], rhos[1]))
+    if isinstance(first, DiscreteTradeoff) and isinstance(second, DiscreteTradeoff):
+        return PiecewiseLinear.from_pieces(pw.product(first.pieces, second.pieces))
+    return compose([first, second]).tradeoff()
+
+
+def _as_rho(promise: Tradeoff) -> Number | None:
+    if isinstance(promise, ZeroConcentrated):
+        return promise.rho
+    if isinstance(promise, Gaussian):
+        return gdp_to_zcdp(promise.mu)
+    return pure_to_zcdp(promise.eps) if isinstance(promise, Pure) else None
 
 
 def _distribution(part: DiscreteTradeoff) -> Any:

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, get_args
 
 from congenial.data.arguments import expect
 from congenial.errors import GuaranteeError
-from congenial.pairs.adjacency import Supremum
 from congenial.pairs.difference_types import joint_norm
-from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, Adjacency
+from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, Adjacency, Supremum
 from congenial.pairs.several_rows import SeveralRows, saved_together
 from congenial.privacy.conversions import pure_to_zcdp
 from congenial.privacy.description import HULLS, Description

@@ -16,6 +16,7 @@ from congenial.errors import GuaranteeError
 from congenial.pairs.pairs import Pairs
 from congenial.pairs.stored_pairs import read_pairs
 from congenial.pairs.universe import Universe
+from congenial.privacy.accounting import tensor
 from congenial.privacy.numbers import number, odds, refuse_absurd, small, times_in_100
 from congenial.privacy.tradeoff import (
     Approximate,
@@ -178,7 +179,7 @@ class Guarantee:
             )
         return replace(
             self,
-            tradeoff=self.tradeoff.tensor(other.tradeoff),
+            tradeoff=tensor(self.tradeoff, other.tradeoff),
             basis=max(self.basis, other.basis, key=BASES.index),
             assumptions=tuple(dict.fromkeys(self.assumptions + other.assumptions)),
             not_covered=tuple(dict.fromkeys(self.not_covered + other.not_covered)),

@@ -32,9 +32,7 @@ from congenial.privacy.conversions import (
     approximate_delta,
     gaussian_delta,
     gaussian_epsilon,
-    gdp_to_zcdp,
     pure_to_gdp,
-    pure_to_zcdp,
     zcdp_delta,
     zcdp_epsilon,
 )
@@ -44,7 +42,6 @@ from congenial.privacy.numbers import (
     FloatArray,
     Number,
     above,
-    add_up,
     below,
     group_size,
     multiply_up,
@@ -64,8 +61,8 @@ class Tradeoff(ABC):
 
     f(alpha) is the least error of the second kind that a test can have whose error of the first
     kind is at most 1 - alpha: increasing, convex, at most alpha; larger is more private. `f <= g`:
-    g promises at least as much. `epsilon(delta)` and `delta(epsilon)` round up, `f.tensor(g)` is
-    both releases together, `group(k)` is for k persons.
+    g promises at least as much. `epsilon(delta)` and `delta(epsilon)` round up, `group(k)` is for k
+    persons, `accounting.tensor(f, g)` both releases together.
     """
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:
@@ -99,33 +96,6 @@ class Tradeoff(ABC):
     def symmetrise(self) -> Tradeoff:
         """The promise that covers both orders of a pair; the named families already do."""
         return self
-
-    def tensor(self, other: Tradeoff) -> Tradeoff:
-        """Both releases together: T(P1 x P2, Q1 x Q2), or the best lower bound known.
-
-        Exact within a family and between discrete pairs (pure, (epsilon, delta), piecewise linear);
-        zCDP absorbs pure and Gaussian parts; anything else is a numerical lower bound from
-        `accounting.compose`. Two pure promises give a piecewise-linear f that is above f_{eps1 +
-        eps2} and touches it where the likelihood ratio is extreme.
-
-        >>> both = Pure(1).tensor(Pure(1))
-        >>> round(both.epsilon(0), 9), round(both.epsilon(0.05), 4)
-        (2.0, 1.9018)
-        """
-        for first, two in ((self, other), (other, self)):
-            if isinstance(first, Nothing) or two == Pure(0):
-                return first
-        if isinstance(self, Gaussian) and isinstance(other, Gaussian):
-            return Gaussian(math.hypot(above(self.mu), above(other.mu)) * (1 + 2 * ULP))
-        if isinstance(self, ZeroConcentrated) or isinstance(other, ZeroConcentrated):
-            rhos = [_as_rho(self), _as_rho(other)]
-            if rhos[0] is not None and rhos[1] is not None:
-                return ZeroConcentrated(add_up(rhos[0], rhos[1]))
-        if isinstance(self, DiscreteTradeoff) and isinstance(other, DiscreteTradeoff):
-            return _piecewise_linear(pw.product(self.pieces, other.pieces))
-        from congenial.privacy.accounting import compose  # accounting reads the classes below
-
-        return compose([self, other]).tradeoff()
 
     def __le__(self, other: Tradeoff) -> bool:
         """Whether f <= g everywhere, i.e. `other` promises at least as much: `order.at_most`."""
@@ -440,14 +410,6 @@ class Nothing(Tradeoff):
 def _piecewise_linear(pieces: pw.Pairs) -> PiecewiseLinear:
 
     return PiecewiseLinear.from_pieces(pieces)
-
-
-def _as_rho(promise: Tradeoff) -> Number | None:
-    if isinstance(promise, ZeroConcentrated):
-        return promise.rho
-    if isinstance(promise, Gaussian):
-        return gdp_to_zcdp(promise.mu)
-    return pure_to_zcdp(promise.eps) if isinstance(promise, Pure) else None
 
 
 # ---- Piecewise ----

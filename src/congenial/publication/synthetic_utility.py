@@ -21,9 +21,8 @@ from congenial.publication.bundle import private_file, private_folder, read
 from congenial.publication.plan import Plan
 from congenial.report import utility_page
 from congenial.synthesis import utility_documents
-from congenial.synthesis.certified import Synthesizer
+from congenial.synthesis.certified import Synthesizer, SyntheticRelease
 from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
-from congenial.synthesis.records_from_models_release import SyntheticRelease
 from congenial.synthesis.risk_utility import Measure
 from congenial.synthesis.utility_documents import Document, Regression
 

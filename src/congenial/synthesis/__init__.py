@@ -13,7 +13,7 @@ from congenial._exports import load_on_first_use
 
 if TYPE_CHECKING:
     from congenial.synthesis.adapters import NumpyroModel, log_likelihood_of
-    from congenial.synthesis.certified import Synthesizer, certified_law
+    from congenial.synthesis.certified import Synthesizer, SyntheticRelease, certified_law
     from congenial.synthesis.columns import Column
     from congenial.synthesis.combine import Combined, combine
     from congenial.synthesis.local import (
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from congenial.synthesis.models.count_columns import BinomialColumn, PoissonColumn
     from congenial.synthesis.models.normal_columns import LinearRegression, NormalColumn
     from congenial.synthesis.record_model import Grid, LevelModel, RecordModel
-    from congenial.synthesis.records_from_models_release import SyntheticRelease
     from congenial.synthesis.risk_utility import (
         Measure,
         RecordRisk,

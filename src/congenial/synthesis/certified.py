@@ -22,23 +22,26 @@ what the proof assumes: Theta, prior, models and M were fixed without looking at
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain, compress
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
 from congenial.data.arguments import EXACT, NUMBER, VECTOR, WHOLE, expect, takes, texts
+from congenial.data.engines.checked_parquet import as_parquet
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
-from congenial.errors import BudgetError, DataError, GuaranteeError
+from congenial.data.text_files import table_csv
+from congenial.errors import BudgetError, BundleError, DataError, GuaranteeError
 from congenial.figures.cells import Cells
 from congenial.figures.figures import Figures
+from congenial.mechanisms.record_release import Made
 from congenial.pairs.pairs import Adjacency
 from congenial.pairs.sensitive_values import SensitiveValues, refuse_unpublished
 from congenial.privacy.descriptions import RecordDescription
@@ -57,9 +60,19 @@ from congenial.synthesis.columns import (
     fixed_totals,
     shown,
 )
+from congenial.synthesis.combine import Combined, Rule, combine
+from congenial.synthesis.record_files import (
+    DICTIONARY,
+    RecordCopies,
+    agrees,
+    dictionary,
+    dictionary_rows,
+    expected_copy,
+    level_numbers,
+    records_table,
+)
 from congenial.synthesis.record_model import Floats, Ints, LevelModel, generator_of
 from congenial.synthesis.record_scores import FULL, record_totals
-from congenial.synthesis.records_from_models_release import SyntheticRelease, records_table
 from congenial.synthesis.weighted_posterior import Finite
 
 Records = Adjacency | SensitiveValues
@@ -420,6 +433,116 @@ def _refuse_other_kinds(columns: object, copies: object, records: object, bound:
         raise GuaranteeError(
             f"copies is not between 1 and {MOST_COPIES:,}.", remedy="Give for example 5."
         )
+
+
+# ---- What is released ----
+
+
+@dataclass(frozen=True)
+class SyntheticRelease(RecordCopies):
+    """Synthetic records: `copies` Arrow tables, each drawn with parameters of its own.
+
+    The promise covers all copies together. Analyse each copy and put the results together with
+    `congenial.synthesis.combine`: one copy alone hides how uncertain the models are. Rows are
+    nobody's; columns the plan copied because they are published are everybody's.
+    """
+
+    kind: ClassVar[str] = "synthetic records"
+    contents: ClassVar[tuple[tuple[str, str], ...]] = (
+        (
+            "synthetic-1.parquet, .csv",
+            "synthetic records, one file of each format per copy; no row is a real person's",
+        ),
+        (DICTIONARY, "every column and level: type, interval, and how it is written"),
+    )
+    usage: ClassVar[tuple[str, ...]] = (
+        "release.to_pandas(1)",
+        "release.combine(lambda frame: (estimate, its_variance))   # from all copies",
+    )
+
+    def instead(self) -> str:
+        """Models and weights leave a bias that no interval covers: so it is said by the analyst."""
+        if len(self.copies) < 2:
+            return "Estimate from to_pandas(1); one copy gives no interval."
+        return "Use release.combine(lambda frame: (estimate, its_variance)) on all copies."
+
+    def combine(
+        self,
+        estimate: Callable[[Any], tuple[Any, Any]],
+        rule: Rule = "partial",
+        ratio: float = 1.0,
+    ) -> Combined:
+        """One estimate with an interval from all copies, two or more (rules: `combine`).
+
+        estimate: gives a value and its variance for a copy (a pandas frame) as if it were real.
+        """
+        estimates = [estimate(self.to_pandas(at)) for at in range(1, len(self.copies) + 1)]
+        return combine([q for q, _ in estimates], [u for _, u in estimates], rule, ratio)
+
+    def payload(self) -> dict[str, bytes]:
+        """Files for the bundle: each copy as Parquet and CSV, and the data dictionary."""
+        rows = dictionary_rows(self.schema, self.copies[0].column_names)
+        files = {DICTIONARY: dictionary(rows, self.schema)}
+        for at, table in enumerate(self.copies, start=1):
+            files[f"synthetic-{at}.parquet"] = as_parquet(table)
+            files[f"synthetic-{at}.csv"] = table_csv(table)
+        return files
+
+    @classmethod
+    def from_payload(cls, *, payload: Mapping[str, bytes], **common: Any) -> Self:
+        """Read what `payload` wrote; BundleError when a copy is missing or damaged."""
+        law, pairs = common["description"].law, common["guarantee"].adjacency
+        names, copies = Synthesizer.from_dict(pairs, law).names, []
+        for at in range(1, int(law["copies"]) + 1):
+            file = f"synthetic-{at}.parquet"
+            if file not in payload:
+                raise BundleError(f"{file} is missing.", remedy="Get a new copy of the bundle.")
+            expected = expected_copy(file, pairs.schema, names, law["records"])
+            copies.append(expected.read(payload[file]))
+        if not copies:
+            raise BundleError(
+                "the bundle has no copies of the records.", remedy="Get a new copy of the bundle."
+            )
+        return cls(**common, copies=tuple(copies))
+
+    def rebuilt(self) -> Iterator[Made]:
+        """The synthesizer of this law over these pairs."""
+        yield self._synthesizer
+
+    @property
+    def _synthesizer(self) -> Synthesizer:
+        pairs: Any = self.guarantee.adjacency
+        return Synthesizer.from_dict(pairs, self.description.law)
+
+    def checks(self) -> dict[str, bool]:
+        """The promise, and what records must be like."""
+        law = self._synthesizer
+        sizes = {law.records} if law.records else {copy.num_rows for copy in self.copies}
+        return super().checks() | {
+            "every copy has the expected columns and number of records": all(
+                tuple(copy.column_names) == law.names and {copy.num_rows} == sizes
+                for copy in self.copies
+            ),
+            "every value is allowed by the schema": all(
+                (codes >= 0).all()
+                for copy in self.copies
+                for codes in level_numbers(self.schema, copy).values()
+            ),
+            "the records agree with every exact figure and rule about their columns": all(
+                agrees(
+                    self.published,
+                    level_numbers(self.schema, copy),
+                    copy.num_rows,
+                    figures=law.records is None,
+                )
+                for copy in self.copies
+            ),
+        }
+
+    def __repr__(self) -> str:
+        columns = ", ".join(self.copies[0].column_names)
+        promise = self.guarantee.tradeoff.words
+        return f"SyntheticRelease({self.name!r}: {len(self.copies)} x ({columns}); {promise})"
 
 
 # ---- Raw ----

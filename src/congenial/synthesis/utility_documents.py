@@ -38,8 +38,10 @@ from congenial.synthesis.from_tables.measuring_budget import GRID
 from congenial.synthesis.from_tables.records_run import Confidential, CountedRecords
 from congenial.synthesis.from_tables.table_records import TableRecords
 from congenial.synthesis.local import LABEL, local_column
+from congenial.synthesis.record_files import (
+    level_numbers,
+)
 from congenial.synthesis.record_model import generator_of
-from congenial.synthesis.records_from_models_release import level_numbers
 from congenial.synthesis.risk_utility import (
     Measure,
     RecordRisk,

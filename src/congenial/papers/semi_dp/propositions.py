@@ -28,6 +28,7 @@ from congenial.pairs.pairs import Supremum
 from congenial.papers.item import Study
 from congenial.papers.semi_dp.real_knorm import Norm, NormNoise
 from congenial.papers.sensitivity_spaces import sensitivity
+from congenial.privacy.accounting import tensor
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff
 from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.knorm_noise import Gauge
@@ -65,8 +66,8 @@ def composition_orders(promises: Sequence[Tradeoff], records: int) -> Compositio
         return CompositionOrders(Pure(0), Pure(0))
     whole = [f.piecewise() if isinstance(f, Pure) else f for f in promises]
     return CompositionOrders(
-        reduce(Tradeoff.tensor, [by_distance(f, records) for f in whole]),
-        by_distance(reduce(Tradeoff.tensor, whole), records),
+        reduce(tensor, [by_distance(f, records) for f in whole]),
+        by_distance(reduce(tensor, whole), records),
     )
 
 

@@ -40,7 +40,7 @@ from congenial.synthesis.from_tables.private_quantiles import (
     cuts_from_plain,
     cuts_to_plain,
 )
-from congenial.synthesis.records_from_models_release import (
+from congenial.synthesis.record_files import (
     DICTIONARY,
     RecordCopies,
     agrees,

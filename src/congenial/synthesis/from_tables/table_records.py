@@ -61,8 +61,10 @@ from congenial.synthesis.from_tables.records_run import (
     RecordsRun,
     Tell,
 )
+from congenial.synthesis.record_files import (
+    records_table,
+)
 from congenial.synthesis.record_model import generator_of
-from congenial.synthesis.records_from_models_release import records_table
 
 # ---- Of what records from tables are made: people, or rows of units that own several ----
 # Everything they are made from is a function of the table of rows, whoever a row belongs to.

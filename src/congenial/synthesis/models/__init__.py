@@ -45,4 +45,7 @@ def read_model(data: Any, where: str) -> LevelModel:
         raise GuaranteeError(
             f"{where}: model {kind!r} is not known.", remedy=near(str(kind), MODELS)
         )
-    return MODELS[kind].from_dict(data if isinstance(data, dict) else {"kind": kind}, where)
+    fields = dict(data) if isinstance(data, dict) else {}
+    if "model" in fields:  # the model inside a spike
+        fields["model"] = read_model(fields["model"], where)
+    return MODELS[kind].from_dict(fields, where)

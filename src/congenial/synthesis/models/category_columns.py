@@ -174,14 +174,6 @@ class Spike(LevelModel):
         result[:, at] = np.logaddexp(result[:, at], np.log(theta[:, -1]))
         return result
 
-    @classmethod
-    def _read(cls, key: str, value: Any, where: str) -> Any:
-        if key == "model":
-            from congenial.synthesis.models import read_model
-
-            return read_model(value, where)
-        return super()._read(key, value, where)
-
 
 def lattice_score(low: int, high: int) -> tuple[Ints, Floats]:
     """The values low .. high of a level's lattice probability, and log(value / low)."""
