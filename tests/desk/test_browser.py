@@ -185,7 +185,7 @@ def _publish_the_hospital(desk: Served) -> None:
     page.get_by_role("button", name="Check the records").click()
     expect(page.get_by_text("every record fitted the plan")).to_be_visible()
     to_step(page, "Accuracy and price")
-    expect(page.get_by_text("left then: epsilon = 1")).to_be_visible()
+    expect(page.get_by_text("which leaves epsilon = 1")).to_be_visible()
     to_step(page, "Publish")
     act(page, "Show me the figures first (confidential)")
     expect(page.get_by_text("No figure is about fewer than 3 people")).to_be_visible()
@@ -195,7 +195,7 @@ def _publish_the_hospital(desk: Served) -> None:
     to_step(page, "Release")
     page.get_by_label("I know that drawing cost").check()
     page.get_by_role("button", name="Draw cost").click()
-    expect(page.get_by_text("Verified: all")).to_be_visible()
+    expect(page.get_by_text("All checks passed").first).to_be_visible()
     expect(page.frame_locator("iframe").get_by_role("heading").first).to_be_visible()
     page.get_by_label("Ask the bundle").fill("mean(cost) by ward")
     act(page, "Answer")
@@ -242,10 +242,10 @@ def test_the_slider_is_followed(desk: Served) -> None:
     slider.focus()
     page.keyboard.press("End")
     expect(margin).not_to_have_text(before)
-    expect(page.get_by_text("left then: nothing")).to_be_visible()
+    expect(page.get_by_text("which leaves nothing")).to_be_visible()
     assert (desk.folder / "plan.toml").read_text() == PLAN
     act(page, "Keep")
-    expect(page.get_by_text("left then: nothing")).to_be_visible()
+    expect(page.get_by_text("which leaves nothing")).to_be_visible()
     assert "epsilon = 4 " in (desk.folder / "plan.toml").read_text()
 
 
@@ -350,7 +350,7 @@ def test_by_keyboard_only(desk: Served) -> None:
     page.keyboard.press("Space")
     press_to(page, "Draw people")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Verified: all")).to_be_visible()
+    expect(page.get_by_text("All checks passed").first).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -460,7 +460,7 @@ def test_job_and_bundle_are_accessible(desk: Served, monkeypatch: pytest.MonkeyP
     publish(plan)
     release(plan, "people")
     desk.go("/plan/plan.toml/bundle/people")
-    expect(page.get_by_text("Verified: all")).to_be_visible()
+    expect(page.get_by_text("All checks passed").first).to_be_visible()
     check_page(page, "bundle")
     page.get_by_text("Every check").click()
     check_page(page, "bundle, all checks")

@@ -70,7 +70,7 @@ def test_from_a_plan_to_a_bundle(folder: Path, capfd: pytest.CaptureFixture[str]
     done = wait(me, me.post("/plan/plan.toml/draw", sure))
     assert done["state"] == "done"
     bundle = me.get(str(done["then"])).text
-    assert "Verified: all" in bundle
+    assert "All checks passed" in bundle
     report = me.get("/plan/plan.toml/bundle/people/report.html")
     policy = report.headers["content-security-policy"]
     assert "sandbox allow-scripts" in policy
@@ -244,10 +244,10 @@ def test_figures_are_previewed_before_they_are_public(folder: Path) -> None:
     me = entered(folder)
     (folder / "people.csv").write_text("person_id,county,sex\nx,A,male\ny,B,female\nz,B,male\n")
     shown = me.post("/plan/plan.toml/preview", {"digest": me.digest()}).text
-    assert "CONFIDENTIAL until published" in shown
+    assert "CONFIDENTIAL until they are published" in shown
     assert "fewer people than the threshold" in shown
-    assert shown.count("<b>small</b>") == 2
-    assert "<b>small" not in me.get("/plan/plan.toml/publish").text
+    assert shown.count(" (small)</td>") == 2
+    assert "(small)" not in me.get("/plan/plan.toml/publish").text
     assert not (folder / "ledger.sqlite").exists()
 
 
@@ -294,7 +294,7 @@ def test_the_slider_says_what_check_says(folder: Path) -> None:
     expected = [(one["what"], one["within"]) for one in checked["accuracy"]]
     assert [(one["what"], one["width"]) for one in moved["rows"]] == expected
     assert moved["allowed"]
-    assert "more than the budget allows" in move("5")["budget"]
+    assert "The budget does not allow this" in move("5")["budget"]
     assert "not a positive number" in move("-1")["problem"]
     assert (folder / "plan.toml").read_text() == PLAN
 
@@ -517,7 +517,7 @@ def test_tables_that_the_program_chooses_are_priced(folder: Path) -> None:
     (folder / "plan.toml").write_text(chosen)
     page = entered(folder).get("/plan/plan.toml/price?of=sex&within=500&level=95")
     assert page.status_code == 200
-    assert "</b> needs epsilon = " in page.text
+    assert ": needs epsilon = " in page.text
     assert '<option value="county,sex"' in page.text
 
 

@@ -25,6 +25,7 @@ from congenial.publication import workflow
 from congenial.publication.check_document import examine, words
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
+from congenial.publication.published_document import published_words
 from congenial.publication.verification import verify
 from congenial.sampling.randomness import SeededRandomness
 from congenial.tables import general_fit
@@ -233,7 +234,7 @@ MANY = (
 def test_what_infer_cannot_do_is_said_before_anything_is_spent(tmp_path, capsys):
     rows = "".join(f"{sex},{age}\n" for sex in "fm" for age in (3, 30, 30, 70) for _ in range(40))
     made = loaded(tmp_path, MANY, "sex,age\n" + rows)
-    publish_command.show(publish_command.carry_out(made), made.schema)
+    output.show(published_words(publish_command.carry_out(made), made.schema))
     assert "Few old" in capsys.readouterr().out
     document = examine(made)
     assert document["figures"][1]["bound"] == "at most 100"

@@ -15,6 +15,7 @@ from congenial.errors import PlanError
 from congenial.publication.check_document import examine, words
 from congenial.publication.demo_population import write_demo, write_nation
 from congenial.publication.plan import Plan
+from congenial.publication.published_document import published_words
 from congenial.publication.verification import verification_document
 
 FIRST_SEED = 20200401
@@ -64,7 +65,7 @@ def demo(
         document["publish"] = publish.carry_out(plan)
     if not as_json:
         _title(f"congenial publish {out}/plan.toml")
-        publish.show(document["publish"], plan.schema)
+        show(published_words(document["publish"], plan.schema))
         if areas is None:
             _title(f"congenial check {out}/plan.toml")
             show(words(examine(plan)))

@@ -23,7 +23,7 @@ from congenial.publication import workflow
 from congenial.publication.check_document import accuracy_rows, budget_of, of_check
 from congenial.publication.plan import Plan
 from congenial.publication.workflow import PlanCheck
-from congenial.report.words import blocks
+from congenial.report.words import Block, blocks, people, per_cent
 
 PARAMETERS = ("epsilon", "rho", "mu")
 MOST_KEPT = 4  # checks of plans
@@ -34,7 +34,10 @@ def show_price(visit: Visit) -> Response:
     query = visit.query
     without, beside = query.get("without", ""), query.get("beside", "")
     suppose = [one.strip() for one in query.getlist("suppose") if one.strip()]
-    shown: dict[str, Any] = {"rows": [], "titles": [], "document": None, "sliders": [], "needs": []}
+    shown: dict[str, Any] = {
+        name: []
+        for name in ("rows", "titles", "document", "sliders", "needs", "supposed", "details")
+    }
     problem = ""
     try:
         checked, drawn = _check(visit, visit.plan), drawn_of(visit.plan, visit.ledger)
@@ -56,6 +59,16 @@ def show_price(visit: Visit) -> Response:
             ],
             "needs": list(_needs(visit)),
             "supposed": blocks("supposed.txt", check=document) if suppose else [],
+            "explained": _explained(document),
+            "details": [
+                {
+                    "name": one["name"],
+                    "promise": blocks("promise.txt", release=one),
+                    "in_full": one["promise"],
+                    "costs": blocks("figure_costs.txt", release=one),
+                }
+                for one in document["releases"]
+            ],
         }
         visit.look("price")
     except CongenialError as error:
@@ -75,6 +88,15 @@ def show_price(visit: Visit) -> Response:
         budget_words=budget_words,
         **shown,
     )
+
+
+def _explained(document: dict[str, Any]) -> list[Block]:
+    """What the margins on the page are, each sentence once."""
+    texts = [
+        blocks("margin_of_error.txt", check=document, release=one) for one in document["releases"]
+    ]
+    worst_case = blocks("worst_case.txt", check=document)
+    return [*{str(block): block for one in texts for block in one}.values(), *worst_case]
 
 
 def _figures(visit: Visit) -> Sequence[str]:
@@ -216,11 +238,8 @@ def _moved(visit: Visit, name: str, value: Fraction) -> dict[str, Any]:
 
 
 def budget_words(budget: dict[str, Any]) -> str:
-    """What a plan asks for and leaves, in a sentence."""
-    asked = f"The plan asks for {budget['asked']} of {budget['limit']}"
-    if not budget["allowed"]:
-        return f"{asked}: more than the budget allows."
-    return f"{asked}; left then: {budget['left']}."
+    """What a plan asks for and leaves."""
+    return " ".join(block.text for block in blocks("asked.txt", budget=budget))  # type: ignore[union-attr]
 
 
 def _moved_row(row: dict[str, Any]) -> dict[str, Any]:
@@ -234,11 +253,11 @@ def margin_words(row: dict[str, Any]) -> str:
     '±16 (3.1 %)'
     """
     if row["within"] is None:
-        return f"sd {row['standard_deviation']:.3g}"
+        return f"sd {row['standard_deviation']:.4g}"
     if not row["within"]:
         return "exact"
-    people = f"±{row['within']:,.0f}" if row["within"] >= 10 else f"±{row['within']:.2g}"
-    return people if row["share"] is None else f"{people} ({100 * row['share']:.2g} %)"
+    margin = f"±{people(row['within'])}"
+    return margin if row["share"] is None else f"{margin} ({per_cent(row['share'])})"
 
 
 # ---- an accuracy that is asked for ---------------------------------------------------------------
@@ -251,22 +270,18 @@ def _needs(visit: Visit) -> list[dict[str, Any]]:
     want = _want(visit)
     if want is None:
         return []
-    found = []
-    result = workflow.check(visit.plan, want, progress=visit.tell)
-    for release in of_check(result, want, (), visit.tell)["releases"]:
+    checked = of_check(workflow.check(visit.plan, want, progress=visit.tell), want, (), visit.tell)
+    needs = []
+    for release in checked["releases"]:
+        need = {"release": release["name"], "value": "", "allowed": True}
+        need["words"] = blocks("wish.txt", check=checked, release=release)
         for parameter, value in (release["wanted"] or {}).items():
-            need: dict[str, Any] = {"release": release["name"], "parameter": parameter}
-            if not value:
-                found.append(need | {"value": "", "words": "It is published exactly."})
-                continue
-            moved = _moved(visit, release["name"], fraction(value))
-            shown = number(value)  # rounded up
-            found.append(need | {"value": shown, "words": moved["budget"]} | {"of": moved})
-        if release.get("unanswered"):
-            found.append(
-                {"release": release["name"], "value": "", "words": sentence(release["unanswered"])}
-            )
-    return found
+            if value:
+                moved = _moved(visit, release["name"], fraction(value))
+                need |= {"parameter": parameter, "value": number(value)}  # rounded up
+                need |= {"allowed": moved["allowed"], "budget": moved["budget"]}
+        needs.append(need)
+    return needs
 
 
 def _want(visit: Visit) -> str | None:

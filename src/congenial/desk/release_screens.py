@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from itertools import product
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from congenial.errors import CongenialError, PlanError
 from congenial.inference.estimates.answers import answer_tables
 from congenial.inference.estimates.estimating import estimate
 from congenial.kinds.registry import of_section
-from congenial.ledger.budget import in_words
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.ledger_document import ledger_document
 from congenial.mechanisms.measured_tables import MeasuredTables
@@ -31,9 +30,10 @@ from congenial.publication import workflow
 from congenial.publication.bundle import DIGEST, INDEX, read, read_index
 from congenial.publication.number_of_people import PEOPLE, figures_beside
 from congenial.publication.plan_ledger import BUNDLES, exact_figures, standing
+from congenial.publication.published_document import of_preview, preview_words
 from congenial.publication.verification import verification_document
 from congenial.report.page_data import script_source
-from congenial.report.words import blocks
+from congenial.report.words import Block, blocks
 
 MOST_ROWS = 60  # of an answer
 SHOWN = 200  # numbers of each exact figure that a preview shows
@@ -42,7 +42,7 @@ SHOWN = 200  # numbers of each exact figure that a preview shows
 # ---- exact figures -------------------------------------------------------------------------------
 
 
-def show_publish(visit: Visit, preview: dict[str, Any] | None = None) -> Response:
+def show_publish(visit: Visit, preview: Sequence[Block] = ()) -> Response:
     """The exact figures: which are public, which are to be."""
     plan, ledger = visit.plan, visit.ledger
     known = exact_figures(plan, ledger)
@@ -65,26 +65,8 @@ def show_publish(visit: Visit, preview: dict[str, Any] | None = None) -> Respons
 def preview_figures(visit: Visit) -> Response:
     """What would be public, with warnings for small figures. CONFIDENTIAL until it is published."""
     visit.refuse_stale()
-    found = workflow.preview(visit.plan, progress=visit.tell)
-    schema = visit.plan.schema
-    figures = []
-    for statement, values in zip(found.figures.told, found.figures.told_values, strict=True):
-        if values is None:
-            continue
-        levels = product(*(schema.shown_levels(name) for name in statement.by))
-        counted = zip(levels, map(int, values.reshape(-1)), strict=True)
-        few = workflow.FEWER_THAN
-        rows = [
-            {"for": " / ".join(where) or "all", "value": value, "few": 0 < value < few}
-            for where, value in counted
-        ]
-        rows.sort(key=lambda row: not row["few"])
-        figures.append({"label": statement.label, "rows": rows[:SHOWN], "of": len(rows)})
-    preview = {
-        "figures": figures,
-        "warnings": [one.words for one in found.warnings],
-        "few": workflow.FEWER_THAN,
-    }
+    found = of_preview(visit.plan, workflow.preview(visit.plan, progress=visit.tell))
+    preview = preview_words(found, visit.plan.schema, SHOWN)
     return show_publish(visit, preview)
 
 
@@ -115,7 +97,9 @@ def publish_figures(visit: Visit) -> Response:
 def show_release(visit: Visit) -> Response:
     """What is drawn of the plan, and what comes next."""
     plan, ledger = visit.plan, visit.ledger
-    entries = {} if ledger is None else {one.name: one for one in ledger.entries() if one.counted}
+    names = [section.name for section in plan.release]
+    entries = [] if ledger is None else ledger_document(ledger)["releases"]
+    drawn = {one["name"]: one for one in entries if one["counted"] and one["name"] in names}
     stands = standing(plan, ledger)
     return visit.page(
         "release.html",
@@ -123,9 +107,10 @@ def show_release(visit: Visit) -> Response:
         stands=stands,
         ready=not stands.required or stands.standing == "approved",
         left=unpublished(plan, ledger),
+        recorded=blocks("ledger.txt", ledger={"releases": list(drawn.values())}) if drawn else [],
         releases=[
-            {"name": one.name, "entry": entries.get(one.name), "bundle": has_bundle(plan, one.name)}
-            for one in plan.release
+            {"name": name, "drawn": name in drawn, "bundle": has_bundle(plan, name)}
+            for name in names
         ],
         may_release=visit.may("reserve"),
         role=visit.role,
@@ -209,12 +194,13 @@ def _files(folder: Path) -> list[str]:
 def show_bundle(visit: Visit) -> Response:
     """The bundle of one release: its report, a question to it, its checks and files."""
     folder = _folder(visit)
-    verified: dict[str, Any] = {"holds": False, "checks": []}
-    in_short, problem, answer, refused = {}, "", [], ""
+    in_short: list[Block] = []
+    written: list[Block] = []
+    problem, answer, refused = "", [], ""
     question = visit.query.get("of", "").strip()
     try:
         release = read(folder)
-        in_short = release.guarantee.in_short
+        in_short = blocks("promise.txt", release=release.guarantee)
         if question:
             try:
                 answer = _answer(release, question)
@@ -222,6 +208,7 @@ def show_bundle(visit: Visit) -> Response:
                 refused = sentence(str(error))
         else:
             verified = verification_document(folder, progress=visit.tell)
+            written = blocks("verify.txt", verification=verified)
     except CongenialError as error:
         problem = str(error)
     index = read_index(folder)
@@ -236,8 +223,7 @@ def show_bundle(visit: Visit) -> Response:
         now=_now(visit, folder.name),
         publishable=index.get("publishable") is True,
         digest=(folder / DIGEST).read_text(encoding="utf-8").strip(),
-        verified=verified,
-        written=blocks("verify.txt", verification=verified) if verified["checks"] else [],
+        written=written,
         problem=problem,
         files=[{"name": one, "size": (folder / one).stat().st_size} for one in _files(folder)],
         question=question,
@@ -276,19 +262,11 @@ def _examples(visit: Visit, name: str) -> list[str]:
     return questions
 
 
-def _now(visit: Visit, name: str) -> str:
+def _now(visit: Visit, name: str) -> list[Block]:
     """What the release costs now that more may have been published."""
-    if visit.ledger is None:
-        return ""
-    budget = visit.ledger.budget
-    say = in_words if budget is None else budget.say
-    for one in visit.ledger.prices().releases:
-        if one.entry.name == name:
-            then, now = say(one.then), say(one.now)
-            if then == now:
-                return f"This release alone still promises {now}."
-            return f"This release alone promised {then}; with what was published since: {now}."
-    return ""
+    releases = [] if visit.ledger is None else ledger_document(visit.ledger)["releases"]
+    counted = [one for one in releases if one["name"] == name and one["counted"]]
+    return [block for one in counted for block in blocks("now.txt", release=one)]
 
 
 def send_zip(visit: Visit) -> Response:

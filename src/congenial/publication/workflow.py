@@ -83,13 +83,15 @@ class PublishWarning:
 class PublishPreview:
     """CONFIDENTIAL: what would be public, what of it is new, what it would do to earlier promises.
 
-    `repricing` is None where there is no ledger yet.
+    `repricing` is None where there is no ledger yet; figures about fewer people than `fewer_than`
+    count as small.
     """
 
     figures: Figures
     new: tuple[Statement, ...]
     warnings: tuple[PublishWarning, ...]
     repricing: Repricing | None
+    fewer_than: int
 
 
 def warnings(figures: Figures, table: Table, fewer_than: int) -> tuple[PublishWarning, ...]:
@@ -277,11 +279,11 @@ def preview(
 def _preview(
     figures: Figures, table: Table, ledger: Ledger | None, fewer_than: int
 ) -> PublishPreview:
-
     known = () if ledger is None else ledger.figures.told
     new = tuple(statement for statement in figures.told if statement not in known)
     repricing = None if ledger is None else ledger.repriced_with(figures)
-    return PublishPreview(figures, new, warnings(figures, table, fewer_than), repricing)
+    found = warnings(figures, table, fewer_than)
+    return PublishPreview(figures, new, found, repricing, fewer_than)
 
 
 def _compute(
