@@ -17,7 +17,7 @@ from congenial.sampling import (
     Randomness,
     SystemRandomness,
 )
-from congenial.sampling.lattice_gaussian import GroupedGaussian, TwoWayGaussian
+from congenial.sampling.lattice_gaussian import CrossingGaussian, GroupedGaussian
 from congenial.sampling.two_way_noise import TwoWayNoise
 
 EPS = Fraction(1, 4)
@@ -56,7 +56,7 @@ def row(part: str, what: str, per_second: float, **more: Any) -> dict[str, Any]:
 def gaussian_rows(randomness: Randomness) -> list[dict[str, Any]]:
     rows = []
     for shape, sigma2, n in GAUSSIANS:
-        ours = rate(TwoWayGaussian(shape, sigma2), randomness, n)
+        ours = rate(CrossingGaussian.of_table(shape, sigma2), randomness, n)
         plain = plain_rate(DiscreteGaussian(sigma2), shape[0] * shape[1], randomness, n)
         what = f"{shape[0]} x {shape[1]}, sigma2 = {sigma2}"
         rows.append(row("Gaussian, both margins", what, ours, ratio=plain / ours))

@@ -27,7 +27,7 @@ from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
 from congenial.sampling.exact_decisions import ball
-from congenial.sampling.lattice_gaussian import TwoWayGaussian
+from congenial.sampling.lattice_gaussian import CrossingGaussian
 from congenial.sampling.randomness import SeededRandomness
 from tests.pairs.brute import table_of
 from tests.pairs.universes import levels
@@ -73,9 +73,9 @@ def stopped_chain(steps: int | None) -> bool:
 def klein(accepts: bool) -> bool:
     """Draws of Klein's sampler against the enumerated law at sigma = 0.7: rejected?"""
     u, w = enumerated((3, 4), SMALL, 3)
-    noise = TwoWayGaussian((3, 4), SMALL)
+    noise = CrossingGaussian.of_table((3, 4), SMALL)
     if not accepts:
-        noise._sampler.__dict__["sure"] = 2**64 - 1  # every proposal is taken
+        noise.sampler.__dict__["sure"] = 2**64 - 1  # every proposal is taken
     draws = noise.draw_many(SeededRandomness(SEED), 60_000)
     return p_value(*tally(draws, u, w / w.sum())) < ALPHA
 

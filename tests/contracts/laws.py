@@ -28,7 +28,7 @@ from congenial.sampling.elimination import CrossingGroups
 from congenial.sampling.grouped_noise import GroupedNoise
 from congenial.sampling.knorm_noise import KNormNoise
 from congenial.sampling.lattice_chain import LatticeChain
-from congenial.sampling.lattice_gaussian import GroupedGaussian, TwoWayGaussian
+from congenial.sampling.lattice_gaussian import CrossingGaussian, GroupedGaussian
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.norm_given_sums import NoiseNorm, NormGivenSums
 from congenial.sampling.proposed_noise import ProposedNoise
@@ -47,6 +47,7 @@ def one_way_margins(*shape: int) -> Any:
     return np.array([axis == k for axis, levels in axes for k in range(levels)], dtype=np.int64)
 
 
+FOUR_PLACES = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
 CUBE = one_way_margins(2, 2, 2)
 FOUR = np.array([2, 0, 3, 3])
 COUNTS = np.array([[2, 0, 1], [1, 3, 0]])
@@ -213,6 +214,10 @@ def _crossed() -> Values:
     return _given(_box(7, 4), MARGINS)
 
 
+def _margins_of_groups() -> Values:
+    return _given(_box(4, 6), MARGINS[:, [0, 0, 1, 2, 2, 3]])
+
+
 def _by_norm() -> Values:
     return _two_way(2, 3, 20).reshape(-1, 6)
 
@@ -231,7 +236,12 @@ def law_cases() -> list[LawCase]:
         _case("two groups", GroupedNoise, (labels, EPS), _two_groups, _l1),
         _case("two groups", GroupedGaussian, (labels, SIGMA2), _two_groups, _l2),
         _case("2 x 4", TwoWayNoise, ((2, 4), EPS), lambda: _two_way(2, 4, 5), _l1),
-        _case("3 x 2", TwoWayGaussian, ((3, 2), SIGMA2), lambda: _two_way(3, 2, 6), _l2),
+        LawCase("3 x 2", CrossingGaussian, partial(CrossingGaussian.of_table, (3, 2), SIGMA2),
+                lambda: _two_way(3, 2, 6).reshape(-1, 6), _l2),
+        _case("groups under both margins", CrossingGaussian,
+              ([0, 0, 1, 2, 2, 3], MARGINS, SIGMA2, FOUR_PLACES), _margins_of_groups, _l2),
+        _case("a weighted sum of groups", CrossingGaussian, ([0, 1, 1, 2, 2], [[2, -1, 1]], SIGMA2),
+              lambda: _given(_box(5, 5), [[2, -1, -1, 1, 1]]), _l2),
         _case("crossing", CrossingGroups, ([0, 1, 2, 3], [0] * 4, MARGINS, CELL, None), _crossed,
               _l1),
         _case("2 x 3 counts", CrossingGroups,

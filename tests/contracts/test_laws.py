@@ -163,7 +163,7 @@ def test_the_first_option_that_fits_is_taken_and_says_why():
         "CrossingGroups": TablePart(CELL, np.arange(4), margins),
         "ProposedNoise": TablePart(DoubleGeometric(Fraction(3, 8)), np.arange(8), CUBE),
         "TwoWayNoise": TablePart(CELL, np.arange(4), margins, (2, 2)),
-        "TwoWayGaussian": TablePart(gauss, np.arange(4), margins, (2, 2)),
+        "CrossingGaussian": TablePart(gauss, np.arange(4), margins, (2, 2)),
         "LatticeChain": TablePart(CELL, np.arange(4), margins, (2, 2), chain=True),
         "TreeOfSums": TablePart(CELL, labels, centre=np.array([1, 2, 3]), low=np.zeros(3, int)),
     }

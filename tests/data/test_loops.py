@@ -12,7 +12,7 @@ from congenial.data import loops
 from congenial.data.loops import Loop, loop
 from congenial.sampling import DiscreteGaussian, DoubleGeometric, SeededRandomness
 from congenial.sampling.elimination import CrossingGroups
-from congenial.sampling.lattice_gaussian import TwoWayGaussian
+from congenial.sampling.lattice_gaussian import CrossingGaussian
 from congenial.tables.transport_fit import whole_fit
 from tests.sampling.levels import noise_at_levels
 from tests.tables.test_transport_fit import children
@@ -71,7 +71,7 @@ def _crossing():
 DRAWN = {
     "a tree of sums": lambda source: _levels().draw_many(source, 40),
     "crossing groups": lambda source: _crossing().draw_many(source, 40),
-    "Klein": lambda source: TwoWayGaussian((4, 6), Fraction(5, 2)).draw_many(source, 60),
+    "Klein": lambda source: CrossingGaussian.of_table((4, 6), Fraction(5, 2)).draw_many(source, 60),
     "inversion": lambda source: DiscreteGaussian(Fraction(1000)).draw(source, 5000),
     "whole counts": lambda source: [whole_fit(children(seed)) for seed in range(8)],
 }

@@ -16,22 +16,51 @@ from scipy.stats import chi2
 from congenial.errors import GuaranteeError, RandomnessError, StructureError
 from congenial.sampling import RecordedRandomness, SeededRandomness
 from congenial.sampling.lattice_gaussian import (
-    LINE,
+    CrossingGaussian,
     GroupedGaussian,
     Klein,
-    TwoWayGaussian,
     _log_ratio,
-    chain,
-    line_noise,
+    cells_in_groups,
     log_normaliser,
     log_rho,
-    table_noise,
+    tied_sums,
+    two_margins,
+    zero_sums,
 )
 from congenial.sampling.lattice_kernels import _one_minus_ratio, log_acceptance
 
 SEED = 60601
 ALPHA = 1e-6
 SMALL = Fraction(49, 100)  # sigma = .7: the acceptance step matters
+MARGINS = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]])  # of 2 x 2 groups
+PLACES = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+CUBE = np.array([axis == k for axis in np.indices((2, 2, 2)).reshape(3, -1) for k in range(2)])
+
+# cells in each group, the equations, and the place of each group under both margins
+STRUCTURES = {
+    "margins of groups, columns twice as large": ([2, 1, 2, 1], MARGINS, PLACES),
+    "margins of groups of other sizes": ([1, 2, 2, 1], MARGINS, PLACES),
+    "a weighted sum": ([1, 2, 2], np.array([[2, -1, 1]]), None),
+    "one-way margins of 2 x 2 x 2": ([1] * 8, CUBE.astype(np.int64), None),
+}
+structures = pytest.mark.parametrize("name", STRUCTURES)
+
+
+def of_structure(name, sigma2):
+    sizes, equations, places = STRUCTURES[name]
+    return CrossingGaussian(np.repeat(np.arange(len(sizes)), sizes), equations, sigma2, places)
+
+
+def table_noise(z):
+    """u = sum z_ij (e_i - e_{i+1}) (x) (e_j - e_{j+1}), for leading batch axes too."""
+    wide = np.pad(z, [(0, 0)] * (z.ndim - 2) + [(1, 1), (1, 1)])
+    across = wide[..., 1:] - wide[..., :-1]
+    return across[..., 1:, :] - across[..., :-1, :]
+
+
+def line_noise(z):
+    """u = sum z_j (e_j - e_{j+1}) along the last axis."""
+    return np.diff(np.pad(z, [(0, 0)] * (z.ndim - 1) + [(1, 1)]), axis=-1)
 
 
 def box(shape, reach):
@@ -48,6 +77,23 @@ def enumerated(shape, sigma2, reach):
     return u, w
 
 
+def conforming(name, reach):
+    """All noise of a structure within reach, by trying everything."""
+    sizes, equations, _ = STRUCTURES[name]
+    of_cell = equations.T[np.repeat(np.arange(len(sizes)), sizes)]
+    half = len(of_cell) // 2
+    left, right = (
+        np.array(list(itertools.product(range(-reach, reach + 1), repeat=n)))
+        for n in (half, len(of_cell) - half)
+    )
+    sums: dict[bytes, list[int]] = {}
+    for i, total in enumerate(left @ of_cell[:half]):
+        sums.setdefault(total.tobytes(), []).append(i)
+    met = [(i, j) for j, t in enumerate(-right @ of_cell[half:]) for i in sums.get(t.tobytes(), ())]
+    i, j = np.array(met).T
+    return np.concatenate([left[i], right[j]], axis=1)
+
+
 def tally(draws, places, probs):
     """Counts on the likely places, and everything else as one more."""
     likely = probs > 1e-6
@@ -60,54 +106,76 @@ def tally(draws, places, probs):
 # --- the algebra ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(2, 5), (3, 4), (4, 3)])
-def test_gram_schmidt_in_rationals(shape):
-    """||u||^2 = sum (z - c)^2 / (alpha beta), exactly."""
-    sampler = Klein(chain(shape[0]), chain(shape[1]), Fraction(9))
-    rng = np.random.default_rng(SEED)
+def lattices():
+    yield "3 x 4 cells", CrossingGaussian.of_table((3, 4), 9).sampler.lattice
+    yield "4 x 3 cells", CrossingGaussian.of_table((4, 3), 9).sampler.lattice
+    yield "a line", cells_in_groups(np.array([5]), zero_sums(1))
+    for name in STRUCTURES:
+        yield name, of_structure(name, 9).sampler.lattice
+
+
+LATTICES = dict(lattices())
+every_lattice = pytest.mark.parametrize("name", LATTICES)
+
+
+@every_lattice
+def test_gram_schmidt_in_rationals(name):
+    """||u||^2 = sum (z - c)^2 / share, exactly; doubles are these, rounded."""
+    lattice = LATTICES[name]
+    sampler, rng = Klein(lattice, Fraction(9)), np.random.default_rng(SEED)
     for _ in range(20):
-        z = rng.integers(-5, 6, (shape[0] - 1, shape[1] - 1))
-        u = table_noise(z)
-        assert not u.sum(axis=0).any()
-        assert not u.sum(axis=1).any()
-        total = Fraction(0)
-        for i, j in np.ndindex(*z.shape):
-            m, d = sampler._centre(z, i, j)
-            total += (int(z[i, j]) - Fraction(m, d)) ** 2 / (sampler._s2(i, j) / 9)
-        assert total == int((u**2).sum())
+        z = rng.integers(-5, 6, lattice.free)
+        u = lattice.noise(z[None])[0]
+        pairs = [sampler.centre(z, i) for i in range(lattice.free)]
+        exactly = [(int(x) - c) ** 2 / (s2 / 9) for x, (c, s2) in zip(z, pairs, strict=True)]
+        assert sum(exactly) == int((u**2).sum())
+        rounded = lattice.centre @ z / lattice.divisor
+        near = [float(c) for c, _ in pairs]
+        assert rounded == pytest.approx(near, abs=1e-13)
+    assert 9 * lattice.share == pytest.approx([float(s2) for _, s2 in pairs], rel=1e-15)
+    whole = lattice.rounding == 0
+    assert not np.any(lattice.centre[np.flatnonzero(whole)].data % 1)
 
 
-def test_line_is_the_one_row_case():
-    sampler = Klein(LINE, chain(5), Fraction(9))
-    z = np.array([[3, -1, 2, 4]])
-    u = line_noise(z[0])
-    assert u.tolist() == [3, -4, 3, 2, -4]
-    total = Fraction(0)
-    for j in range(4):
-        m, d = sampler._centre(z, 0, j)
-        total += (int(z[0, j]) - Fraction(m, d)) ** 2 / (sampler._s2(0, j) / 9)
-    assert total == int((u**2).sum())
+@structures
+def test_the_basis_spans_all_that_conforms(name):
+    sizes, equations, _ = STRUCTURES[name]
+    lattice = LATTICES[name]
+    of_cell = equations.T[np.repeat(np.arange(len(sizes)), sizes)]
+    assert not np.any(lattice.basis @ of_cell)
+    u = conforming(name, 1)
+    inverse = np.linalg.pinv(lattice.basis.toarray().astype(float))
+    z = np.rint(u @ inverse).astype(np.int64)
+    assert np.array_equal(lattice.noise(z), u)
+
+
+def test_margins_of_groups_need_sizes_that_are_products():
+    assert two_margins(PLACES, np.array([1, 2, 2, 1])) is None
+    product = two_margins(PLACES, np.array([6, 2, 3, 1]))
+    assert product is not None
+    assert product.basis.toarray().tolist() in ([[1, -1, -1, 1]], [[-1, 1, 1, -1]])
+    other = tied_sums(MARGINS, np.array([6, 2, 3, 1]))
+    assert product.share == pytest.approx(other.share)
 
 
 def rho(s2, c):
     return sum(math.exp(-((x - c) ** 2) / (2 * s2)) for x in range(-60, 61))
 
 
-@pytest.mark.parametrize("shape", [(2, 4), (3, 4)])
-def test_proposal_times_acceptance_is_the_target(shape):
+@every_lattice
+def test_proposal_times_acceptance_is_the_target(name):
     """q(u) A(u) = exp(-||u||^2/(2 sigma2)) / prod rho(Z), point by point."""
-    sampler = Klein(chain(shape[0]), chain(shape[1]), SMALL)
+    sampler = Klein(LATTICES[name], SMALL)
     s2 = sampler.variances
-    whole = sum(math.log(rho(v, 0)) for v in s2.ravel())
-    for z in box(shape, 1)[::37]:
+    whole = sum(math.log(rho(v, 0)) for v in s2)
+    for z in np.random.default_rng(SEED).integers(-2, 3, (20, len(s2))):
         log_q = 0.0
-        for i, j in np.ndindex(*z.shape):
-            m, d = sampler._centre(z, i, j)
-            c = m / d
-            log_q += -((z[i, j] - c) ** 2) / (2 * s2[i, j]) - math.log(rho(s2[i, j], c))
-        log_a = log_acceptance(z, sampler.rows, sampler.columns, 1 / (2 * s2))
-        target = -float((table_noise(z) ** 2).sum()) / (2 * float(SMALL)) - whole
-        assert log_q + log_a == pytest.approx(target, abs=1e-11)
+        for i, v in enumerate(s2):
+            c = float(sampler.centre(z, i)[0])
+            log_q += -((z[i] - c) ** 2) / (2 * v) - math.log(rho(v, c))
+        log_a, _ = log_acceptance(z, sampler._arrays)
+        norm = float((sampler.lattice.noise(z[None]) ** 2).sum())
+        assert log_q + log_a == pytest.approx(-norm / (2 * float(SMALL)) - whole, abs=1e-11)
         with ctx.workprec(128):
             assert float(sampler.log_accept(z)) == pytest.approx(log_a, abs=1e-12)
 
@@ -132,22 +200,38 @@ def test_log_rho():
 @pytest.mark.parametrize(("shape", "sigma2"), [((3, 4), SMALL), ((2, 5), SMALL), ((4, 2), 2)])
 def test_two_way_draws_have_the_law(shape, sigma2, fits):
     u, w = enumerated(shape, sigma2, 3 if min(shape) > 2 else 9)
-    draws = TwoWayGaussian(shape, sigma2).draw_many(SeededRandomness(SEED), 60_000)
+    draws = CrossingGaussian.of_table(shape, sigma2).draw_many(SeededRandomness(SEED), 60_000)
     assert fits(*tally(draws, u, w / w.sum()))
+
+
+@structures
+@pytest.mark.parametrize("sigma2", [SMALL, Fraction(1)])
+def test_draws_of_a_structure_have_the_law(name, sigma2, fits):
+    """And, as negative controls, neither do draws that are all accepted nor 20 % wider ones."""
+    u = conforming(name, 4 if sigma2 < 1 else 5)
+    w = np.exp(-(u**2).sum(axis=1) / (2 * float(sigma2)))
+    law = of_structure(name, sigma2)
+    draws = 300_000 if sigma2 < 1 else 40_000
+    assert fits(*tally(law.draw_many(SeededRandomness(SEED), draws), u, w / w.sum()))
+    wide = of_structure(name, sigma2 * Fraction(36, 25))
+    assert not fits(*tally(wide.draw_many(SeededRandomness(SEED), 40_000), u, w / w.sum()))
+    if sigma2 == SMALL:
+        law.sampler.__dict__["sure"] = 2**64 - 1  # every proposal is taken
+        assert not fits(*tally(law.draw_many(SeededRandomness(SEED), 300_000), u, w / w.sum()))
 
 
 def test_negative_control_without_the_acceptance_step(fits):
     """Klein's draw as it is, sigma = .7: rejected."""
     u, w = enumerated((3, 4), SMALL, 3)
-    noise = TwoWayGaussian((3, 4), SMALL)
-    noise._sampler.__dict__["sure"] = 2**64 - 1  # every table is accepted
+    noise = CrossingGaussian.of_table((3, 4), SMALL)
+    noise.sampler.__dict__["sure"] = 2**64 - 1  # every table is accepted
     draws = noise.draw_many(SeededRandomness(SEED), 60_000)
     assert not fits(*tally(draws, u, w / w.sum()))
 
 
 def test_negative_control_wrong_scale(fits):
     u, w = enumerated((3, 4), SMALL * Fraction(9, 10), 3)
-    draws = TwoWayGaussian((3, 4), SMALL).draw_many(SeededRandomness(SEED), 60_000)
+    draws = CrossingGaussian.of_table((3, 4), SMALL).draw_many(SeededRandomness(SEED), 60_000)
     assert not fits(*tally(draws, u, w / w.sum()))
 
 
@@ -155,7 +239,8 @@ def test_negative_control_wrong_scale(fits):
 def test_large_sigma_is_a_chi_square(shape, sigma2):
     """||u||^2 / sigma2 is chi-square with (r-1)(c-1) degrees, up to exp(-pi^2 sigma2)."""
     n, free = 200, (shape[0] - 1) * (shape[1] - 1)
-    u = TwoWayGaussian(shape, sigma2).draw_many(SeededRandomness(SEED), n).astype(float)
+    law = CrossingGaussian.of_table(shape, sigma2)
+    u = law.draw_many(SeededRandomness(SEED), n).astype(float)
     total = (u**2).sum() / float(sigma2)
     low, high = chi2.ppf([ALPHA / 2, 1 - ALPHA / 2], n * free)
     assert low < total < high
@@ -199,27 +284,25 @@ def test_many_groups():
 
 
 @pytest.mark.parametrize("sigma2", [SMALL, Fraction(500)])
-def test_ball_arithmetic_gives_the_same_draws(sigma2, monkeypatch):
+@pytest.mark.parametrize("name", ["3 x 4 cells", "a weighted sum"])
+def test_ball_arithmetic_gives_the_same_draws(name, sigma2, monkeypatch):
     opened = []
-    place, accept = Klein._place, Klein.log_accept
-    monkeypatch.setattr(Klein, "_place", lambda *a: opened.append("cell") or place(*a))
+    place, accept = Klein._is_kept, Klein.log_accept
+    monkeypatch.setattr(Klein, "_is_kept", lambda *a: opened.append("cell") or place(*a))
     monkeypatch.setattr(Klein, "log_accept", lambda *a: opened.append("table") or accept(*a))
-    fast = Klein(chain(3), chain(4), sigma2)
-    slow = Klein(chain(3), chain(4), sigma2, slack=0.05)
+    fast = Klein(LATTICES[name], sigma2)
+    slow = Klein(LATTICES[name], sigma2, slack=0.05)
     a, b = (k.draw(SeededRandomness(SEED), 80) for k in (fast, slow))
     assert np.array_equal(a, b)
     assert opened.count("cell") > 50
-    assert opened.count("table") > 20 or sigma2 > 1
+    assert opened.count("table") > 5 or sigma2 > 1
 
 
 def test_sure_words_are_really_sure():
     """The acceptance is never below the bound that lets a word accept unseen."""
-    sampler = Klein(chain(3), chain(4), Fraction(2))
+    sampler = Klein(LATTICES["3 x 4 cells"], Fraction(2))
     assert 0 < sampler.sure < 2**64
-    inverse = 1 / (2 * sampler.variances)
-    worst = min(
-        math.exp(log_acceptance(z, sampler.rows, sampler.columns, inverse)) for z in box((3, 4), 1)
-    )
+    worst = min(math.exp(log_acceptance(z.reshape(-1), sampler._arrays)[0]) for z in box((3, 4), 1))
     assert worst >= sampler.sure / 2**64
 
 
@@ -228,8 +311,11 @@ def test_sure_words_are_really_sure():
 
 def test_noise_that_64_bits_do_not_hold_is_refused():
     with pytest.raises(StructureError, match="too wide for 64 bits"):
-        Klein(chain(3), chain(4), Fraction(10**34))
-    assert Klein(chain(3), chain(4), Fraction(10**28)).largest > 10**15
+        Klein(LATTICES["3 x 4 cells"], Fraction(10**30))
+    assert Klein(LATTICES["3 x 4 cells"], Fraction(10**24)).largest > 10**13
+    with pytest.raises(StructureError, match="too wide for 64 bits"):
+        Klein(LATTICES["a weighted sum"], Fraction(10**24))
+    assert Klein(LATTICES["a weighted sum"], Fraction(10**16)).largest > 10**10
 
 
 @pytest.mark.parametrize("sigma2", [Fraction(1, 20), Fraction(1, 2), Fraction(5), Fraction(9)])
@@ -251,43 +337,46 @@ def test_log_normaliser_is_smooth_across_its_formulas():
 
 @pytest.mark.parametrize(("shape", "sigma2"), [((3, 3), 4), ((3, 3), SMALL), ((2, 4), SMALL)])
 def test_two_way_normaliser(shape, sigma2):
-    noise = TwoWayGaussian(shape, sigma2)
+    noise = CrossingGaussian.of_table(shape, sigma2)
     _, w = enumerated(shape, sigma2, 11)
     direct = math.log(w.sum())
     low, high = noise.log_Z_bounds
     assert low - 1e-6 <= direct <= high + 1e-6
-    if sigma2 == SMALL and min(shape) > 2:
+    if sigma2 == SMALL:
         assert noise.log_Z is None
         with pytest.raises(StructureError, match="log_weight"):
-            noise.log_density(np.zeros(shape))
+            noise.log_density(np.zeros(shape).reshape(-1))
     else:
         assert noise.log_Z == pytest.approx(direct, abs=1e-5)
-        zero = noise.log_density(np.zeros((5, *shape)))
+        zero = noise.log_density(np.zeros((5, shape[0] * shape[1])))
         assert zero == pytest.approx(np.full(5, -noise.log_Z))
 
 
 def test_off_the_lattice():
-    noise = TwoWayGaussian((2, 3), 4)
-    assert noise.log_density([[1, 0, 0], [0, 0, 0]]) == -math.inf
-    assert noise.log_weight([[1, -1, 0], [-1, 1, 0]]) == -0.5
+    noise = CrossingGaussian.of_table((2, 3), 4)
+    assert noise.log_density([1, 0, 0, 0, 0, 0]) == -math.inf
+    assert noise.log_weight([1, -1, 0, -1, 1, 0]) == -0.5
     assert GroupedGaussian(LABELS, 1).log_density([0, 0, 0, 1, 0, 0, 0]) == -math.inf
 
 
 def test_edges_and_refusals():
-    assert not TwoWayGaussian((1, 6), 4).draw(RecordedRandomness([])).any()
-    assert TwoWayGaussian((1, 6), 4).log_Z == 0
+    alone = CrossingGaussian([0, 1, 2], np.identity(3), 4)
+    assert not alone.draw(RecordedRandomness([])).any()
+    assert alone.log_Z == 0
     assert not GroupedGaussian([-1, 0, -1], 4).draw(RecordedRandomness([])).any()
     with pytest.raises(StructureError, match="10,000"):
-        TwoWayGaussian((60, 50), Fraction(1, 4))
+        CrossingGaussian.of_table((60, 50), Fraction(1, 4))
     with pytest.raises(StructureError, match="64 bits"):
-        TwoWayGaussian((300, 300), Fraction(10**24))
+        CrossingGaussian.of_table((300, 300), Fraction(10**24))
     with pytest.raises(StructureError, match="two-way"):
-        TwoWayGaussian((0, 3), 4)
-    with pytest.raises(StructureError, match="is needed"):
-        TwoWayGaussian((2, 3), 4).log_weight(np.zeros((3, 2)))
+        CrossingGaussian.of_table((0, 3), 4)
+    with pytest.raises(StructureError, match="one value per cell"):
+        CrossingGaussian.of_table((2, 3), 4).log_weight(np.zeros((3, 2)))
+    with pytest.raises(StructureError, match="600 groups of cells, more than 512"):
+        CrossingGaussian(np.arange(600), np.ones((1, 600)), 4)
     with pytest.raises(StructureError, match="no cell"):
         GroupedGaussian([0, 2], 1)
     with pytest.raises(GuaranteeError, match="sigma2"):
         GroupedGaussian([0, 0], 0)
     with pytest.raises(RandomnessError):
-        TwoWayGaussian((3, 4), 4).draw(RecordedRandomness([1, 2, 3]))
+        CrossingGaussian.of_table((3, 4), 4).draw(RecordedRandomness([1, 2, 3]))

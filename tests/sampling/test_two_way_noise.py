@@ -15,8 +15,8 @@ from congenial.errors import GuaranteeError, RandomnessError, StructureError
 from congenial.sampling import RecordedRandomness, SeededRandomness, two_way_kernels
 from congenial.sampling.exact_decisions import below, pick, pick_fast
 from congenial.sampling.grouped_noise import SharedTotal
-from congenial.sampling.lattice_gaussian import table_noise
 from congenial.sampling.two_way_noise import TwoWayNoise, profile_ball, turned
+from tests.sampling.test_lattice_gaussian import table_noise
 
 SEED = 424242
 EPS = Fraction(3, 2)

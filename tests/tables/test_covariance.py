@@ -17,7 +17,7 @@ from congenial.figures.support import support
 from congenial.sampling import SeededRandomness
 from congenial.sampling.choice import TablePart, choose
 from congenial.sampling.discrete import cell_law
-from congenial.sampling.lattice_gaussian import TwoWayGaussian
+from congenial.sampling.lattice_gaussian import CrossingGaussian
 from congenial.tables import covariance as module
 from congenial.tables import gradient_inverse, structure
 from congenial.tables.covariance import Covariance
@@ -178,7 +178,8 @@ def test_the_bound_holds_where_figures_cross(sigma2, least):
     known = publish(confidential(5), margin("district"), margin("race"))
     work = Measurements(Workload.of(SCHEMA, TABLES[:1]), (1 / float(sigma2),), known)
     stated = Covariance(work).deviations(TABLES[0]).values
-    noise = TwoWayGaussian((6, 3), sigma2).draw_many(SeededRandomness(8), 4000)
+    noise = CrossingGaussian.of_table((6, 3), sigma2).draw_many(SeededRandomness(8), 4000)
+    noise = noise.reshape(-1, 6, 3)
     ratio = (noise.astype(float) ** 2).mean(axis=0) / stated**2
     slack = SIGMAS * np.sqrt(2 / 4000)
     assert np.all(ratio <= 1 + slack)

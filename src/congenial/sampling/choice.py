@@ -23,7 +23,7 @@ from congenial.sampling.grouped_noise import GroupedNoise
 from congenial.sampling.inversion import Ints
 from congenial.sampling.knorm_noise import KNormNoise
 from congenial.sampling.lattice_chain import LatticeChain
-from congenial.sampling.lattice_gaussian import GroupedGaussian, TwoWayGaussian
+from congenial.sampling.lattice_gaussian import CrossingGaussian, GroupedGaussian
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.proposed_noise import ProposedNoise
 from congenial.sampling.tree_of_sums import BoundedSum, TreeOfSums
@@ -38,7 +38,8 @@ class TablePart:
     published touches them. equations: what ties the sums of groups; None where each is fixed.
     shape: (rows, columns) of a two-way table of single cells given both margins, cells in its
     order. centre, low, high, sums: where counts are drawn, the counts, their bounds, and bounds on
-    nested sums. chain: whether a chain was asked for.
+    nested sums. chain: whether a chain was asked for. features: where the margins of a table of
+    groups are given, each group's level on each feature.
     """
 
     cell: CellLaw
@@ -50,6 +51,7 @@ class TablePart:
     high: Ints | None = field(default=None, repr=False)
     sums: Sequence[BoundedSum] = ()
     chain: bool = False
+    features: Ints | None = field(default=None, repr=False)
 
     @property
     def geometric(self) -> bool:
@@ -112,10 +114,10 @@ OPTIONS = (
         lambda part: TwoWayNoise(part.shape, part.cell.eps),
     ),
     Option(
-        TwoWayGaussian,
-        "both margins of two-way tables: Gaussian noise on the lattice of such tables",
-        lambda part: part.signed and part.shape is not None and not part.geometric,
-        lambda part: TwoWayGaussian(part.shape, part.cell.sigma2),
+        CrossingGaussian,
+        "published sums cross: Gaussian noise on the lattice of tables where they are zero",
+        lambda part: part.signed and part.equations is not None and not part.geometric,
+        lambda part: CrossingGaussian(part.labels, part.equations, part.cell.sigma2, part.features),
     ),
     Option(
         TreeOfSums,

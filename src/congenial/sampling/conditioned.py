@@ -35,6 +35,7 @@ from congenial.sampling.law import IntegerLaw
 from congenial.sampling.proposed_noise import ProposedNoise
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.tree_of_sums import BoundedSum, TreeOfSums, log_weight, nested_sums
+from congenial.sampling.two_way_noise import TwoWayNoise
 
 PROPOSED = 10_000  # cells proposed for one draw, from which thousands of draws take long
 
@@ -49,14 +50,17 @@ class TiedNoise(IntegerLaw):
         self.labels = np.repeat(np.arange(len(tie.groups)), sizes)
         self.cells = len(self.labels)
         self._cell, self._tie, self.certified = cell, tie, not chain
-        self._grid, shape = None, None
+        shape = None
         if tie.shape is not None and len(tie.shape) == 2 and self.cells == len(tie.groups):
-            assert tie.features is not None
             shape = (tie.shape[0], tie.shape[1])
-            self._grid = None if chain else tie.features[:, 0] * shape[1] + tie.features[:, 1]
-        part = TablePart(cell, self.labels, tie.equations, shape, chain=chain)
+        part = TablePart(
+            cell, self.labels, tie.equations, shape, chain=chain, features=tie.features
+        )
         chosen = choose(part)
         self._law, self.why = chosen.law, chosen.why
+        self._grid = None
+        if isinstance(self._law, TwoWayNoise) and tie.features is not None:
+            self._grid = np.ravel_multi_index(tuple(tie.features.T), self._law.shape)
 
     @property
     def log_ratio_error(self) -> float:

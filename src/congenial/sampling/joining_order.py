@@ -34,8 +34,8 @@ _FEW = 40  # atoms of a component up to which the best one is looked for at ever
 _MOST_TRIED = 60  # atoms, beyond which an order is found at once or not at all
 _MOST_FREEDOM = 30  # free totals of a component
 REMEDY = (
-    "Publish crossing figures by the same areas (each by the finer ones too, or all by the "
-    "coarser ones), publish fewer of them, or use a larger epsilon."
+    "Promise rho in place of epsilon, for which such noise is drawn; or publish crossing figures "
+    "by the same areas (each by the finer ones too, or all by the coarser ones), or fewer of them."
 )
 # Windows end at 2^-80 of the largest weight. Draws outside them are left with half of those bits
 # at least, so that their share is far below the 2^-2 that `elimination` refuses.

@@ -17,18 +17,15 @@ DONE, MORE, OPEN, ACCEPT, WIDE = range(5)  # why the loop stopped
 
 
 @loop
-def _numerator(z: Any, i: int, j: int, rows: Any, columns: Any) -> Any:
-    """m = D c_ij."""
-    p, dp, q, dq = rows[i, 0], rows[i, 1], columns[j, 0], columns[j, 1]
-    down, right = i + 1 < z.shape[0], j + 1 < z.shape[1]
-    m = np.int64(0)
-    if down:
-        m += p * dq * z[i + 1, j]
-    if right:
-        m += dp * q * z[i, j + 1]
-        if down:
-            m -= p * q * z[i + 1, j + 1]
-    return m
+def _centre(z: Any, i: int, arrays: Any) -> Any:
+    """(c_i, a bound on its error) in doubles."""
+    start, other, weight, divisor, rounding = arrays[0], arrays[1], arrays[2], arrays[3], arrays[4]
+    total, size = 0.0, 0.0
+    for k in range(start[i], start[i + 1]):
+        term = weight[k] * float(z[other[k]])
+        total += term
+        size += abs(term)
+    return total, divisor[i], rounding[i] * size
 
 
 @loop
@@ -50,18 +47,23 @@ def _one_minus_ratio(s2: float, c: float) -> float:
 
 
 @loop
-def log_acceptance(z: Any, rows: Any, columns: Any, inverse: Any) -> float:
-    """log A(u) in doubles, or -inf where a ratio (hence A) is below 2e-6 and not known well."""
-    total = 0.0
-    for i in range(z.shape[0]):
-        for j in range(z.shape[1]):
-            d = rows[i, 1] * columns[j, 1]
-            m = _numerator(z, i, j, rows, columns)
-            less = _one_minus_ratio(0.5 / inverse[i, j], (m % d) / d)
-            if less > 1 - 1e-6:
-                return -np.inf
-            total += math.log1p(-less)
-    return total
+def log_acceptance(z: Any, arrays: Any) -> Any:
+    """log A(u) in doubles and a bound on its error from that of the centres; -inf where a ratio
+    (hence A) is below 2e-6 and not known well.
+    """
+    total, open_ = 0.0, 0.0
+    for i in range(z.size):
+        m, d, err = _centre(z, i, arrays)
+        c = m / d
+        s2 = 0.5 / arrays[5][i]
+        less = _one_minus_ratio(s2, c - math.floor(c))
+        if less > 1 - 1e-6:
+            return -np.inf, 0.0
+        total += math.log1p(-less)
+        # the ratio's slope: at most 4 pi (q + 2 q^4 + ..), q = exp(-2 pi^2 s^2); at most 2/s
+        slope = 13 * math.exp(-2 * math.pi**2 * s2) if s2 >= 0.25 else 2 / math.sqrt(s2)
+        open_ += err * slope / (1 - less)
+    return total, open_
 
 
 @loop
@@ -78,60 +80,59 @@ def _decide(low: float, high: float, p: float, slack: float) -> int:
 
 @loop
 def klein(
-    z: Any, task: int, pos: int, blocks: Any, words: Any, at: int, rows: Any, columns: Any,
-    inverse: Any, inverse0: float, shift: int, sure: Any, slack: float, largest: int,
+    z: Any, task: int, pos: int, blocks: Any, words: Any, at: int, arrays: Any, inverse0: float,
+    sure: Any, slack: float, largest: int,
 ) -> Any:  # fmt: skip
     """Draw z[task:] from coordinate pos - 1 down; return (status, task, pos, proposals used).
 
-    pos = 0: the table waits for its acceptance. Status OPEN and ACCEPT ask for ball arithmetic
-    on the proposal or the table that used entry at - 1, MORE for more blocks and words.
+    pos = 0: the draw waits for its acceptance. Status OPEN and ACCEPT ask for exact arithmetic
+    on the proposal (left in z) or the draw that used entry at - 1, MORE for more blocks and words.
     """
-    columns_n = z.shape[2]
-    cells = z.shape[1] * columns_n
-    place_mask = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
-    unit = 2.0 ** (shift - 63)
+    inverse, shifts, free = arrays[5], arrays[6], z.shape[1]
     while task < z.shape[0]:
-        table = z[task]
+        here = z[task]
         while pos > 0:
             if at >= words.size:
                 return MORE, task, pos, at
-            i, j = (pos - 1) // columns_n, (pos - 1) % columns_n
-            d = rows[i, 1] * columns[j, 1]
-            m = _numerator(table, i, j, rows, columns)
-            up = -((-m) // d)
+            i = pos - 1
+            m, d, err = _centre(here, i, arrays)
+            up = np.int64(math.ceil(m / d))
+            shift = shifts[i]
             word, k = words[at], blocks[at]
             at += 1
-            o = (k << shift) + np.int64((word >> np.uint64(1)) & place_mask)
+            mask = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
+            o = (k << shift) + np.int64((word >> np.uint64(1)) & mask)
             x = up + o if word & np.uint64(1) == 0 else up - 1 - o
             if abs(x) > largest:
                 return WIDE, task, pos, at
-            t = float(d * x - m) / float(d)
-            start = float(k << shift)
-            e1 = t * t * inverse[i, j]
-            p = math.exp(start * start * inverse0 - e1)
+            here[i] = x
+            t = (d * float(x) - m) / d
+            e1 = t * t * inverse[i]
+            p = math.exp(float(k) * float(k) * inverse0 - e1)
+            unit = 2.0 ** (shift - 63)
             rest = float(word >> np.uint64(1 + shift))
-            decided = _decide(rest * unit, (rest + 1) * unit, p, slack * (2 + e1))
+            close = slack * (2 + e1) + 2 * (2 * abs(t) + err) * err * inverse[i]
+            decided = _decide(rest * unit, (rest + 1) * unit, p, close)
             if decided < 0:
                 return OPEN, task, pos, at
-            if decided == 1:
-                table[i, j] = x
-                pos -= 1
+            pos -= decided
         if at >= words.size:
             return MORE, task, pos, at
         word = words[at]
         at += 1
         accepted = 1
         if word >= sure:
-            p = math.exp(log_acceptance(table, rows, columns, inverse))
+            log_p, err = log_acceptance(here, arrays)
+            p = math.exp(log_p)
             low, high = float(word) * 2.0**-64, (float(word) + 1) * 2.0**-64
             if p == 0.0:
                 accepted = 0 if low > 1e-5 else -1
             else:
-                accepted = _decide(low, high, p, 2 * slack * cells)
+                accepted = _decide(low, high, p, 2 * (slack * free + err))
             if accepted < 0:
                 return ACCEPT, task, pos, at
         task += accepted
-        pos = cells
+        pos = free
     return DONE, task, pos, at
 
 
