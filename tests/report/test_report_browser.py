@@ -125,7 +125,8 @@ def test_answers_are_those_of_the_file(opened: Page) -> None:
         assert opened.inner_text("#answer output") == number(row["count"])
         assert f"between {number(row['low_90'])} and {number(row['high_90'])}" in said
         sentence = opened.inner_text("#sentence")
-        assert f"place: {row['place']}, sex: {row['sex']}, age: {row['age']}" in sentence
+        age = re.sub(r"^(\d+)\+$", r"\1 or more", row["age"]).replace("-", " to ")
+        assert f"place: {row['place']}, sex: {row['sex']}, age: {age})" in sentence
 
 
 def test_a_link_opens_the_same_answer(browser: Browser, opened: Page, folder: Path) -> None:

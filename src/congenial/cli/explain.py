@@ -15,6 +15,7 @@ from congenial.publication.bundle import read, read_index
 from congenial.publication.plan import Plan
 from congenial.publication.verification import SYSTEM, verify
 from congenial.report.explained_for import explained_for
+from congenial.report.release_page import in_short
 
 
 @with_examples(
@@ -49,7 +50,7 @@ def explain(
 
 def for_reader(folder: Path, reader: str) -> Document:
     """What one reader has to know about a bundle."""
-    texts = explained_for(read(folder), reader)
+    texts = explained_for(read(folder), reader, str(read_index(folder).get("promise", "")))
     parts = [{"heading": heading, "text": text} for heading, text in texts.items()]
     return {"reader": reader, "parts": parts}
 
@@ -76,10 +77,11 @@ def of_bundle(folder: Path, progress: Tell = lambda _: None) -> Document:
     failed = [one.what for one in verify(folder, progress=progress) if not one.holds]
     if not release.publishable:  # said on its own
         failed = [what for what in failed if what != SYSTEM]
+    paragraph = str(read_index(folder).get("promise", ""))
     promise = {
         "name": release.name,
-        "in_short": release.guarantee.in_short,
-        "promise": str(read_index(folder).get("promise", "")),
+        "in_short": dict(in_short(release.guarantee, paragraph)),
+        "promise": paragraph,
         "guarantee": release.guarantee.to_dict(),
         "words": release.guarantee.tradeoff.words,
     }

@@ -33,6 +33,7 @@ from congenial.publication.plan_ledger import BUNDLES, exact_figures, standing
 from congenial.publication.published_document import of_preview, preview_words
 from congenial.publication.verification import verification_document
 from congenial.report.page_data import script_source
+from congenial.report.release_page import in_short as promise_in_short
 from congenial.report.words import Block, blocks
 
 MOST_ROWS = 60  # of an answer
@@ -198,9 +199,12 @@ def show_bundle(visit: Visit) -> Response:
     written: list[Block] = []
     problem, answer, refused = "", [], ""
     question = visit.query.get("of", "").strip()
+    index = read_index(folder)
+    promise = str(index.get("promise", ""))
     try:
         release = read(folder)
-        in_short = blocks("promise.txt", release=release.guarantee)
+        short = dict(promise_in_short(release.guarantee, promise))
+        in_short = blocks("promise.txt", release={"in_short": short})
         if question:
             try:
                 answer = _answer(release, question)
@@ -211,7 +215,6 @@ def show_bundle(visit: Visit) -> Response:
             written = blocks("verify.txt", verification=verified)
     except CongenialError as error:
         problem = str(error)
-    index = read_index(folder)
     visit.look("read")
     return visit.page(
         "bundle.html",
@@ -219,7 +222,7 @@ def show_bundle(visit: Visit) -> Response:
         name=folder.name,
         names=[one.name for one in visit.plan.release if has_bundle(visit.plan, one.name)],
         in_short=in_short,
-        promise=str(index.get("promise", "")),
+        promise=promise,
         now=_now(visit, folder.name),
         publishable=index.get("publishable") is True,
         digest=(folder / DIGEST).read_text(encoding="utf-8").strip(),

@@ -32,7 +32,7 @@ from congenial.privacy.numbers import LARGEST_PARAMETER, number
 from congenial.report.accuracy import Want, least, smallest
 from congenial.sampling.randomness import SeededRandomness
 from congenial.tables.design import Design
-from congenial.tables.intervals import ends_within, half_width
+from congenial.tables.intervals import ends_within, half_width, reliability
 from congenial.tables.joint_estimator import Answer
 
 DRAWS, ENOUGH = 3, 10_000  # of made-up people at most, and cells that are enough, to see what
@@ -186,11 +186,13 @@ def _error(estimator: TablesEstimator, want: Want) -> float:
 @dataclass(frozen=True)
 class PrintedTrial:
     """Per table: root mean square error of printed counts, and their share inside intervals; no
-    numbers (NaN) for a table without printed counts.
+    numbers (NaN) for a table without printed counts. `evenly`: how many cells of the made-up people
+    would be caution and poor.
     """
 
     errors: tuple[float, ...]
     inside: tuple[float, ...]
+    evenly: tuple[tuple[int, int], ...]
 
 
 def try_printed(made: MeasuredTables) -> PrintedTrial | None:
@@ -228,7 +230,14 @@ def try_printed(made: MeasuredTables) -> PrintedTrial | None:
             squares[:, at] += [float(np.mean((values - truth) ** 2)) / draws for values in pair]
             inside[at] += float(np.mean((low <= counts) & (counts <= high))) / draws
     errors = (_printed_error(made, names, *squares[:, at]) for at, names in enumerate(tables))
-    return PrintedTrial(tuple(errors), tuple(inside.tolist()))
+    evenly = (_evenly(made, names, people.table(names)) for names in tables)
+    return PrintedTrial(tuple(errors), tuple(inside.tolist()), tuple(evenly))
+
+
+def _evenly(made: MeasuredTables, names: tuple[str, ...], counts: Any) -> tuple[int, int]:
+    """How many of these cells would be marked caution, and how many poor."""
+    marks = reliability(counts, made.estimator.deviations(names).values)
+    return int(np.sum(marks == "caution")), int(np.sum(marks == "poor"))
 
 
 def _printed_error(

@@ -209,6 +209,7 @@ def _row(made: MeasuredTables, at: int, trial: PrintedTrial | None) -> Document:
         "whole_counts": estimator.has_counts and estimator.prints(names),
         "printed_error": None if trial is None else _known(trial.errors[at]),
         "printed_inside": None if trial is None else _known(trial.inside[at]),
+        "evenly": None if trial is None else list(trial.evenly[at]),
     }
     if told.only_law is not None and told.only_law.nonnegative:  # errors depend on the data
         return row | {

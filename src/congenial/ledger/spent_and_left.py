@@ -155,23 +155,32 @@ def is_account(text: str, counted: str = "") -> bool:
     return text == NO_LEDGER or re.fullmatch(form, text) is not None
 
 
-def guess_after_all(account: str) -> str:
-    """What an account means for the guess that a promise bounds, after all releases it counts.
+def guess_after_all(account: str, several: bool) -> str:
+    """What an account means for the guess that a promise bounds: after the releases it counts,
+    where there are several, and once all of its budget is spent.
 
-    Empty where it is not one amount. Amounts are printed rounded up, so the bound holds.
+    Empty where it is not one amount. Amounts are printed rounded up, so the bounds hold. A later
+    release or budget changes nothing in it: it says which budget, and when.
 
-    >>> guess_after_all("epsilon = 1.5 of epsilon = 4")
-    'After seeing all releases up to this one, they would guess right at most 82 times in 100.'
+    >>> guess_after_all("epsilon = 1.5", several=True)
+    'After seeing all releases up to this one, the guess above would be right at most 82 times in \
+100.'
+    >>> guess_after_all("epsilon = 0.5 of epsilon = 2", several=False)
+    'When this release was made, the budget for all releases was epsilon = 2: once all of it is \
+spent, the guess above would be right at most 89 times in 100.'
     """
-    amount, _, budget = account.partition(" of ")
-    times = right_in_100(amount)
-    if times is None or (budget and _ONE_AMOUNT.fullmatch(budget) is None):
+    spent, _, budget = account.partition(" of ")
+    so_far, in_all = right_in_100(spent), right_in_100(budget) if budget else ""
+    if so_far is None or in_all is None:
         return ""
-    coarser = " (a coarser bound than that for one release)" if amount.startswith("rho") else ""
-    return (
-        "After seeing all releases up to this one, they would guess right at most "
-        f"{times} times in 100{coarser}."
-    )
+    bounds = [("After seeing all releases up to this one", so_far)] if several else []
+    if in_all:
+        made = f"When this release was made, the budget for all releases was {budget}"
+        bounds.append((f"{made}: once all of it is spent", in_all))
+    rougher = " (a rougher bound than that for one release)" if spent.startswith("rho") else ""
+    right = "the guess above would be right at most"
+    said = [f"{when}, {right} {times} times in 100" for when, times in bounds]
+    return f"{'. '.join(said)}{rougher}." if said else ""
 
 
 def right_in_100(amount: str) -> str | None:

@@ -233,9 +233,19 @@ class Guarantee:
         return " ".join(clauses)
 
     def protection_clause(self) -> str:
-        """Which sides are compared, how far apart they can be, and whose guess that bounds."""
+        """Which sides are compared, how far apart they can be, and whose guess that bounds.
+
+        Odds of e^epsilon and the guess say the same only where delta is 0. Elsewhere a sentence
+        says why 13.6 times and 59 in 100 are one promise.
+        """
         compared = f"the protection compares {self.adjacency.words}. {self.likelihood_clause()}"
-        return " ".join(filter(None, (compared, self._guess_clause())))
+        guess = self._guess_clause()
+        if guess and not isinstance(self.tradeoff, Pure):
+            guess += (
+                " The two bounds belong to one promise: the first holds for even the rarest "
+                "results, the second over all results together."
+            )
+        return " ".join(filter(None, (compared, guess)))
 
     def _guess_clause(self) -> str:
         """Whose guess is bounded, and by how much; empty where the pairs name nobody."""

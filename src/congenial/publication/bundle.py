@@ -52,14 +52,15 @@ def write(
 ) -> PreparedBundle:
     """Write the bundle, synced, under a temporary name; `PreparedBundle.publish` moves it."""
     check_absent(folder)
+    created = time_of(release)
     if partial is None:
         partial = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.partial")
     try:
         partial.mkdir(parents=True)
-        for name, content in files_of(release, promise, report).items():
+        for name, content in files_of(release, promise, report, created).items():
             write_synced(partial / name, content)
         _link_parts(release, partial)
-        digest = _write_index(release, partial, promise)
+        digest = _write_index(release, partial, promise, created)
         sync(partial)
     except OSError as reason:
         shutil.rmtree(partial, ignore_errors=True)
@@ -144,7 +145,13 @@ def drawn_files(release: Released) -> dict[str, bytes]:
     }
 
 
-def files_of(release: Released, promise: str, report: str) -> dict[str, bytes]:
+def time_of(release: Released) -> str:
+    """When its bundle was made: what the bundle says that it was read from, or now."""
+    origin = release.origin
+    return origin.created if origin else datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def files_of(release: Released, promise: str, report: str, created: str) -> dict[str, bytes]:
     """Every file of a bundle but its index and digest."""
     from congenial.publication.bundle_texts import citation, published_csv, readme
 
@@ -153,24 +160,25 @@ def files_of(release: Released, promise: str, report: str) -> dict[str, bytes]:
         "published.csv": published_csv(release.everything).encode(),
         "report.html": report.encode(),
         "README.txt": readme(release, promise).encode(),
-        "CITATION.cff": citation(release).encode(),
+        "CITATION.cff": citation(release, created).encode(),
     }
 
 
-def _write_index(release: Released, folder: Path, promise: str) -> str:
+def _write_index(release: Released, folder: Path, promise: str, created: str) -> str:
     plain = [path for path in sorted(folder.iterdir()) if not path.is_dir()]
     files = {path.name: sha256(path.read_bytes()) for path in plain}
-    content = as_json(index_of(release, promise, files))
+    content = as_json(index_of(release, promise, files, created))
     write_synced(folder / INDEX, content)
     digest = sha256(content)
     write_synced(folder / DIGEST, (digest + "\n").encode())
     return digest
 
 
-def index_of(release: Released, promise: str, files: Mapping[str, str]) -> dict[str, Any]:
+def index_of(
+    release: Released, promise: str, files: Mapping[str, str], created: str
+) -> dict[str, Any]:
     """What release.json says; `files` are the digests by name."""
-    folders, origin = folders_of(release), release.origin
-    created = origin.created if origin else datetime.now(UTC).isoformat(timespec="seconds")
+    folders = folders_of(release)
     return {
         "bundle": FORMAT,
         "kind": release.kind,

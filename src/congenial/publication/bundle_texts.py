@@ -120,13 +120,15 @@ def _abstract(release: Released) -> str:
     return " ".join(promised) + source
 
 
-def citation(release: Released) -> str:
-    """CITATION.cff."""
+def citation(release: Released, created: str) -> str:
+    """CITATION.cff; `created` is when the bundle was made, as release.json says."""
     about = release.schema.about
+    title = ", ".join(part for part in (about.title or release.name, about.date) if part)
     return f"""cff-version: 1.2.0
 message: If you use this release, please cite it and the software that protected it.
-title: {json.dumps(f"{about.title or release.name}: protected {release.kind}")}
+title: {json.dumps(f"{title}: protected {release.kind}")}
 type: dataset
+date-released: {created[:10]}
 authors:
   - name: {json.dumps(about.agency) if about.agency else "The publisher of this folder"}
 references:

@@ -27,6 +27,7 @@ from congenial.publication.table_audit import audit_results
 from congenial.report.page import counted
 from congenial.report.render import page
 from congenial.report.words import Block, Paragraph, blocks, sections
+from congenial.tables.intervals import reliable_from
 
 if TYPE_CHECKING:
     from congenial.pairs.pairs import Adjacency
@@ -132,11 +133,14 @@ def accuracy_rows(release: Document, people: int | None) -> Iterator[Document]:
     """A row for each table or statistic: how far its noisiest cell may be off.
 
     `share`: the margin of error over the mean count of a cell, where the number of people is known;
-    of sums, over the largest number that one person can have.
+    of sums, over the largest number that one person can have. `marked`: the least numbers that are
+    marked caution, and good, in the noisiest cell of a table that the files hold. `evenly`: how
+    many cells would be caution and poor if people were spread as evenly as exact figures allow.
     """
     sums = {number["label"]: number for number in release.get("sums", [])}
     alone = next(iter(sums)) if len(sums) == 1 else "people"
     rows, tables = release["errors"], release.get("tables", [])
+    evenly = {_named(row): row.get("evenly") if people else None for row in tables}
     if len(tables) > 1:  # of one table, `errors` has every kind of sum
         rows = [row | {"what": _named(row)} for row in tables]
     for row in rows:
@@ -154,6 +158,10 @@ def accuracy_rows(release: Document, people: int | None) -> Iterator[Document]:
             "within": within,
             "level": row.get("level"),
             "share": share,
+            "marked": list(reliable_from(row["standard_deviation"]))
+            if within and row["what"] in evenly
+            else None,
+            "evenly": evenly.get(row["what"]),
         }
 
 

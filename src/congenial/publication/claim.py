@@ -217,7 +217,8 @@ def unpacked(kept: Path) -> tuple[str, Any]:
 def _packed(drawn: Released, release: str) -> bytes:
     out = io.BytesIO()
     files = bundle.drawn_files(drawn)
-    index = bundle.index_of(drawn, "", {name: bundle.sha256(files[name]) for name in files})
+    digests = {name: bundle.sha256(files[name]) for name in files}
+    index = bundle.index_of(drawn, "", digests, bundle.time_of(drawn))
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
         for name, content in files.items():
             file.writestr(name, content)

@@ -109,14 +109,16 @@ def promised(release: Any, guarantee: Guarantee) -> Any:
 
 
 def promise_of(guarantee: Guarantee, ledger: Ledger) -> str:
-    """The promise in words, with what is spent now and what all releases together promise."""
+    """The promise in words, with what is spent now and what all releases together promise, up to
+    this one and once the whole budget is spent.
+    """
     pairs = guarantee.adjacency
     account = ledger.account(pairs.counted)
     once = guarantee.explain(account)
-    several = sum(entry.counted for entry in ledger.entries()) > 1
-    if not (several and pairs.guesser and pairs.same(ledger.adjacency)):
+    if not (pairs.guesser and pairs.same(ledger.adjacency)):
         return once
-    return f"{once} {guess_after_all(account)}".rstrip()
+    several = sum(entry.counted for entry in ledger.entries()) > 1
+    return f"{once} {guess_after_all(account, several)}".rstrip()
 
 
 @contextmanager
@@ -136,8 +138,9 @@ def rehearse(offer: Offer) -> Offer:
     """
     made_up = promised(offer.rehearsal(), offer.guarantee)
     words = offer.guarantee.explain()
-    files = bundle.files_of(made_up, words, offer.report(made_up, words))
-    index = json.loads(json.dumps(bundle.index_of(made_up, words, dict.fromkeys(files, ""))))
+    now = bundle.time_of(made_up)
+    files = bundle.files_of(made_up, words, offer.report(made_up, words), now)
+    index = json.loads(json.dumps(bundle.index_of(made_up, words, dict.fromkeys(files, ""), now)))
     bundle.assemble(index, lambda name: json.loads(files[name]), files, Path(offer.name))
     return replace(offer, room=offer.room + sum(map(len, files.values())))
 

@@ -243,7 +243,7 @@ def _words(folder: Path, index: Mapping[str, Any], release: Any, sound: bool) ->
         )
     ]
     if sound and found[0].holds:
-        found += nothing_else(folder, release, promise)
+        found += nothing_else(folder, release, promise, str(index["created"]))
     return found
 
 
@@ -262,7 +262,8 @@ def _in_words(told: str, promised: Guarantee) -> bool:
     if not is_account(account if stop else account.removesuffix("."), pairs.counted):
         return False
     once = promised.explain(account if stop else account.removesuffix("."))
-    return told in (once, f"{once} {guess_after_all(account)}" if together else once)
+    bounds = (f" {guess_after_all(account, several)}" for several in (False, True))
+    return told == once or bool(together and told in {once + bound for bound in bounds})
 
 
 def _own_files(index: Mapping[str, Any], release: Any) -> bool:
@@ -295,8 +296,7 @@ def _one_line_each(release: Any) -> bool:
 def _documents(folder: Path, index: Mapping[str, Any], release: Any) -> bool:
     """Not a key twice, not a space more than is written, no number in another form."""
     told = {
-        INDEX: index_of(release, str(index["promise"]), index["files"])
-        | {"created": index["created"]},
+        INDEX: index_of(release, str(index["promise"]), index["files"], index["created"]),
         "schema.json": release.schema.to_dict(),
         "published.json": release.everything.to_dict(),
     }
@@ -319,9 +319,10 @@ def _manifest(index: Mapping[str, Any]) -> dict[str, str]:
 # ---- README, citation and report, written again --------------------------------------------------
 
 
-def nothing_else(folder: Path, release: Any, promise: str) -> list[Check]:
+def nothing_else(folder: Path, release: Any, promise: str, created: str) -> list[Check]:
     """For each text of the bundle whether it is what would be written anew."""
-    texts = {"README.txt": readme(release, promise), "CITATION.cff": citation(release)}
+    cited = citation(release, created)
+    texts = {"README.txt": readme(release, promise), "CITATION.cff": cited}
     checks = [
         Check(f"{name} contains no unexpected text", read_text(folder / name) == again)
         for name, again in texts.items()

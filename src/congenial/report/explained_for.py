@@ -18,19 +18,23 @@ from congenial.mechanisms.one_table import OneTable
 from congenial.mechanisms.released import LEVEL
 from congenial.mechanisms.tables_files import said
 from congenial.mechanisms.tables_release import TablesRelease
+from congenial.report.release_page import in_short
 from congenial.report.words import blocks, sections
 
 Facts = dict[str, Any]
 
 
-def explained_for(release: Any, reader: str) -> dict[str, str]:
-    """What this reader has to know about a bundle: headings and texts."""
+def explained_for(release: Any, reader: str, promise: str = "") -> dict[str, str]:
+    """What this reader has to know about a bundle: headings and texts. `promise` is the paragraph
+    that the bundle states, with what all releases together promise.
+    """
     if reader not in _READERS:
         raise BundleError(
             f"there is no reader '{reader}'.", remedy=f"Use one of {', '.join(_READERS)}."
         )
     summed = isinstance(release, TablesRelease) and release.description.magnitude is not None
     facts = {"margins": _margins(release), "summed": summed} | _READERS[reader](release)
+    facts["in_short"] = dict(in_short(release.guarantee, promise))
     written = blocks(f"explain_{reader}.txt", release=release, **facts)
     return {
         heading: " ".join(getattr(block, "text", "") for block in texts)
@@ -55,7 +59,7 @@ def _margins(release: Any) -> Facts | None:
 
 def _journalist(release: Any) -> Facts:
     tables = getattr(release, "tables", None) or [getattr(release, "table", ())]
-    facts = {"in_short": release.guarantee.in_short, "tables": tables}
+    facts: Facts = {"tables": tables}
     if not isinstance(release, TablesRelease):
         return facts
     numbers = [one.description.magnitude for one in release.measures]

@@ -9,7 +9,7 @@ geometric noise Chebyshev's inequality, 1.9 times as wide.
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import ceil, log, sqrt
 from statistics import NormalDist
 from typing import Any, Literal
 
@@ -80,6 +80,15 @@ def interval_names(level: float) -> tuple[str, str]:
     (('low_90', 'high_90'), ('low_99.5', 'high_99.5'))
     """
     return f"low_{100 * level:.4g}", f"high_{100 * level:.4g}"
+
+
+def reliable_from(deviation: float) -> tuple[int, int]:
+    """The least whole numbers that `reliability` calls "caution" and "good".
+
+    >>> reliable_from(10), reliability(np.array([30, 31, 60, 61]), np.full(4, 10)).tolist()
+    ((31, 61), ['poor', 'caution', 'caution', 'good'])
+    """
+    return ceil(deviation / CAUTION), ceil(deviation / GOOD)
 
 
 def reliability(values: Any, deviations: Any) -> Any:

@@ -120,9 +120,11 @@
 
   // ---- the answer ---------------------------------------------------------------------------------------------------------
 
+  const inWords = (level) => level.replace(/^(\d[\d.,]*)\+$/, "$1 or more").replace(/^(\d+)-(\d+)$/, "$1 to $2");  // "85+" as somebody says it
+  const spoken = () => table().axes.map((axis, k) => `${axis.title}: ${axis.ordered ? inWords(axis.levels[state.at[k]]) : axis.levels[state.at[k]]}`).join(", ") || "everybody";
   const group = () => table().axes.map((axis, k) => `${axis.title}: ${axis.levels[state.at[k]]}`).join(", ") || "everybody";
   function sentence(one) {
-    const of = `${table().noun} (${group()})`, source = `Source: ${data.cite}.`;
+    const of = `${table().noun} (${spoken()})`, source = `Source: ${data.cite}.`;
     const number = table().noun.startsWith("sum of ") ? `${of}: ` : "", people = number ? "" : ` ${of}`;
     if (one.exact) return `${number}${number ? "exactly" : "Exactly"} ${text(one.value)}${people}. ${source}`;
     if (one.low === undefined) return `${number}${number ? "about" : "About"} ${text(one.value)}${people}; its margin of error is not known. ${source}`;
