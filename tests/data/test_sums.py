@@ -32,6 +32,7 @@ STATED = [
     Magnitude.of("cost", [1, 20], 1),
     Magnitude.of("cost", [-30, -3], 3),
     Magnitude.of("cost", ["0.3", "9.9"], "0.1"),
+    Magnitude.of("cost", [2, 50], 2).centred,
 ]
 
 
@@ -42,11 +43,11 @@ def people(cost, **more):
 def by_hand(values, number):
     """Steps of each number: cut, then halves upwards, in exact arithmetic."""
     cut = [min(max(x, Fraction(number.low)), Fraction(number.high)) for x in values]
-    return [floor(x / number.step + Fraction(1, 2)) for x in cut]
+    return [floor((x - number.shift) / number.step + Fraction(1, 2)) for x in cut]
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
-@pytest.mark.parametrize("number", STATED, ids=lambda one: str(one.step))
+@pytest.mark.parametrize("number", STATED, ids=lambda one: f"{one.step}-{one.shift}")
 def test_every_type_of_column(kind, number):
     cost = COLUMNS[kind]
     exact = [Fraction(str(x) if kind != "float" else float(str(np.float32(x)))) for x in

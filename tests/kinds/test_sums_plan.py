@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial import Guarantee, Schema, SemiAdjacent, Table, margin, publish, total
+from congenial import Guarantee, ReplaceOne, Schema, SemiAdjacent, Table, margin, publish, total
 from congenial.data.magnitude import Magnitude
 from congenial.data.table import SumsTable
-from congenial.errors import GuaranteeError, InferenceError
+from congenial.errors import GuaranteeError, InferenceError, StructureError
 from congenial.figures.figures import Figures
 from congenial.kinds import tables_verification
 from congenial.ledger.ledger import Ledger
@@ -439,32 +439,82 @@ def test_a_measure_with_less_noise_than_promised_is_noticed(tmp_path):
     assert not failed(forged(release), tmp_path / "same")
 
 
-def ratio_coverage(errors: float, draws: int = 60) -> int:
-    """How many 90 % intervals of means over measured counts cover; `errors`: of what is divided by,
-    relative to what the interval takes into account.
+def ratio_coverage(errors: float, *, centred: bool = False, draws: int = 60) -> list[int]:
+    """How many 90 % intervals of means over measured counts, and of sums, cover; `errors`: of the
+    counts, relative to what intervals take into account; `centred`: sums of the number minus 500.
     """
     schema = Schema.from_dict({"ward": {"levels": list(WARDS)}})
     people, sums = np.array([60, 80, 70]), np.array([6000, 16000, 70000])
     pairs = SemiAdjacent(publish(Table(schema, ["ward"], people), total()))
     target = Guarantee.zero_concentrated("1/50", under=pairs)
-    made = calibrate_tables(target, [["ward"]], measures=[None, Magnitude.of("cost", [0, 1000])])
-    tables, inside = [Table(schema, ["ward"], people), SumsTable(schema, ["ward"], sums)], 0
+    cost = Magnitude.of("cost", [0, 1000])
+    cost = cost.centred if centred else cost
+    made = calibrate_tables(target, [["ward"]], measures=[None, cost])
+    shifted = SumsTable(schema, ["ward"], sums - cost.offset * people)
+    tables, inside = [Table(schema, ["ward"], people), shifted], np.zeros(2, dtype=int)
     for seed in range(draws):
         release = made.release_each(tables, SeededRandomness(seed))
         moved = np.rint((errors - 1) * (release.drawn[0] - people)).astype(np.int64)
         release = replace(release, drawn=(release.drawn[0] + moved,))
         found = congenial.estimate(release, "mean(cost) by ward", 0.9)[2]
-        inside += found.low <= 1000 <= found.high
-    return inside
+        told = release.measure("cost").interval("ward = 'maternity'", 0.9)
+        inside += [found.low <= 1000 <= found.high, told.low <= 70000 <= told.high]
+    return inside.tolist()
 
 
 def test_intervals_of_means_over_measured_counts_cover():
-    """Binomial bound at ALPHA = 1e-6; counts with four times the noise are noticed."""
+    """Binomial bound at ALPHA = 1e-6; counts with four times the noise are noticed, in shifted sums
+    too, of which they are a part.
+    """
     from scipy.stats import binom
 
     least = binom.ppf(ALPHA, 60, 0.9)
-    assert least <= ratio_coverage(1.0)
-    assert ratio_coverage(4.0) < least
+    assert least <= ratio_coverage(1.0)[0]
+    assert ratio_coverage(4.0)[0] < least
+    assert least <= min(ratio_coverage(1.0, centred=True))
+    assert ratio_coverage(6.0, centred=True)[1] < least
+
+
+def test_sums_beside_counts_are_measured_from_the_middle_of_their_bounds(tmp_path):
+    """Printed sums, estimates and questions are about the number itself; errors are smaller."""
+    path = hospital(tmp_path, *SEVERAL[1:2], ("step = 10", "step = 10\ncounts = true"))
+    run("publish", path)
+    run("release", path)
+    release = congenial.read(tmp_path / "bundles" / "cost")
+    cost = release.measure("cost")
+    assert cost.description.magnitude.shift == 2500
+    assert "2500 of it is summed by the counts" in release.guarantee.explain()
+    frame = cost.to_pandas("ward")
+    assert list(frame)[-1] == "shifted_sum_as_drawn"
+    assert (frame["sum"] >= 0).all()
+    assert (abs(frame["estimate"] - truth(tmp_path, 0, 5000)) < 6 * frame["sd"]).all()
+    by_words = asked(tmp_path / "bundles" / "cost", "sum(cost) by ward")
+    for at, found in enumerate(by_words):
+        assert found["value"] == pytest.approx(frame["estimate"][at], rel=1e-6)
+        assert found["sd"] == pytest.approx(frame["sd"][at], rel=0.1)
+    assert cost.estimate("sum(cost)")[0].value == pytest.approx(cost.margin(), rel=0.2)
+    plain = replace(release.description.beside[0].magnitude, shift=Fraction(0))
+    apart = calibrate_tables(
+        Guarantee.zero_concentrated("1/2", under=release.guarantee.adjacency),
+        release.tables,
+        measures=[None, plain],
+    )
+    for names in (("ward", "sex"), ("ward",)):
+        least = apart.beside[0].estimator.deviations(names).values.max()
+        assert cost.estimator.deviations(names).values.max() < 0.9 * least
+
+
+def test_shifted_sums_without_their_counts_are_refused():
+    schema = Schema.from_dict({"ward": {"levels": list(WARDS)}})
+    cost = Magnitude.of("cost", [0, 1000]).centred
+    target = Guarantee.pure("1/50", under=ReplaceOne(schema))
+    with pytest.raises(GuaranteeError, match="beside counts"):
+        calibrate_tables(target, [["ward"]], measures=[None, cost])
+    alone = calibrate_tables(
+        Guarantee.zero_concentrated(1, under=ReplaceOne(schema)), [["ward"]], measures=[cost]
+    )
+    with pytest.raises(StructureError, match="no counts are beside"):
+        _ = alone.estimator
 
 
 ROWS = (

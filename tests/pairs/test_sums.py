@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
@@ -85,12 +86,12 @@ def price(adjacency, weights, number, square):
     return joint_norm(adjacency, measured, square=square)
 
 
-def compare(statements, values, groups):
+def compare(statements, values, groups, shift=0):
     """Universes compared, prices, prices attained, prices below the truth, and those called exact
-    that are not.
+    that are not; of sums of the number minus `shift`.
     """
-    universe = databases(values)
-    number = Magnitude.of("v", [min(values), max(values)])
+    universe = databases([value - shift for value in values])
+    number = replace(Magnitude.of("v", [min(values), max(values)]), shift=shift)
     tables, of = np.unique(universe[1], axis=0, return_inverse=True)
     told = {}
     for at, counts in enumerate(tables):
@@ -119,12 +120,24 @@ def test_no_pair_of_databases_moves_farther(name):
     assert attained > prices / 2
 
 
+@pytest.mark.parametrize("name", ["total", "x", "all cells"])
+def test_no_pair_moves_shifted_sums_and_counts_farther(name):
+    """S - c n beside n, with c in the middle of the bounds or elsewhere."""
+    _, prices, attained, below, not_exact = sum(
+        compare(FIGURES[name], grid, groups=1, shift=shift)
+        for grid, shift in (((0, 1, 2), 1), ((2, 3), 3))
+    )
+    assert (below, not_exact) == (0, 0)
+    assert attained > prices / 2
+
+
 @pytest.mark.audit
 def test_two_hundred_universes():
     """The same for six values of the figures each: three of four are attained."""
     found = sum(
         compare(statements, grid, groups=6) for statements in FIGURES.values() for grid in GRIDS
     )
+    found += sum(compare(one, (0, 1, 2), groups=6, shift=1) for one in FIGURES.values())
     print("universes, prices, attained, below, wrongly exact:", found)
     assert found[0] >= 200
     assert tuple(found[3:]) == (0, 0)
@@ -160,8 +173,16 @@ def test_planted_types_after_cancellation_are_noticed(monkeypatch):
 
 
 def test_planted_shift_where_counts_are_exact_is_noticed():
-    """Half the range, as if S - c n were measured, is not enough for S itself."""
-    universe = databases((0, 1, 2))
+    """Half the range, as if S - c n were measured, is not enough for S itself; and where nobody
+    enters or leaves a cell, a shift changes nothing: 2 a^2 (U - L)^2 / 4 is too little.
+    """
+    universe, cells = databases((0, 1, 2)), np.array([[2, 1, 0], [0, 0, 0]])
+    exact = SemiAdjacent(publish(Table(SCHEMA, ("x", "y"), cells), margin("x", "y")))
+    inside = np.flatnonzero((universe[1] == cells).all(axis=(1, 2)))
+    truth = brute(universe, inside, 2, square=True)[0]
+    whole = Magnitude.of("v", [0, 2])
+    assert [price(exact, WEIGHTS[0], one, True).value for one in (whole, whole.centred)] == [16, 16]
+    assert 2 * 2**2 * 1**2 < truth == 16  # 2 a^2 M_c^2
     truth = brute(universe, np.arange(len(universe[0])), 1, square=True)[0]
     number = Magnitude.of("v", [-1, 1])  # 0 to 2, shifted by 1
     pairs = ReplaceOne(SCHEMA)

@@ -3,12 +3,17 @@
 Every person's number is cut to the bounds and rounded to a multiple of the step before it is
 summed, so that one person changes a sum by a known amount and sums are whole numbers of steps. The
 bounds are multiples of the step, and so is 0: a cell of nobody has the sum 0.
+
+Where people are counted under the same promise, S - c n is measured in place of the sum S, with a
+public c. One person moves it by at most max(|L - c|, |U - c|), half the range at its middle. The
+sum is that plus c times the estimated count. Exact counts make S - c n and S move alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -26,6 +31,7 @@ class Magnitude:
 
     `missing`: what a person without a number counts as; None: such data are refused. `within`: an
     attribute and the level whose people are summed; all others count as 0 (bounds by class).
+    `shift`: c, where sums of the number minus c are measured beside counts.
 
     >>> cost = Magnitude.of("cost", [0, 50_000], 10)
     >>> cost.lowest, cost.highest
@@ -40,6 +46,7 @@ class Magnitude:
     step: Number = 1
     missing: Number | None = None
     within: tuple[str, str] | None = None
+    shift: Number = Fraction(0)
 
     def __post_init__(self) -> None:
         check_name(self.column, "summed column")
@@ -63,7 +70,7 @@ class Magnitude:
                 if equal
                 else "Give the smaller number first.",
             )
-        stated = [("between", self.low), ("between", self.high)]
+        stated = [("between", self.low), ("between", self.high), ("shift", self.shift)]
         if self.missing is not None:
             stated.append(("missing", self.missing))
         for key, number in stated:
@@ -72,6 +79,12 @@ class Magnitude:
             raise SchemaError(
                 f"sum of {self.column!r}: missing = {written(self.missing)} is not within between.",
                 remedy="Widen between, or count people without a number as another one.",
+            )
+        if self.shift and (self.within is not None or not self.low <= self.shift <= self.high):
+            raise SchemaError(
+                f"sum of {self.column!r}: shift = {written(self.shift)} is not within between, or "
+                "the bounds are by class.",
+                remedy="Leave out the shift.",
             )
         if max(abs(self.lowest), abs(self.highest)) > MOST_STEPS:
             raise SchemaError(
@@ -107,6 +120,17 @@ class Magnitude:
         return cls(column, low, high, exact(step, "step"), absent, within)
 
     @property
+    def centred(self) -> Magnitude:
+        """The same, measured from the middle of its bounds; bounds by class stay as they are.
+
+        >>> Magnitude.of("cost", [1000, 2000], 100).centred.shift
+        Fraction(1500, 1)
+        """
+        if self.within is not None:
+            return self
+        return replace(self, shift=self.step * ((self.lowest + self.highest) // 2))
+
+    @property
     def label(self) -> str:
         """What a measure of it is called: the column, and the class if it is of one."""
         return self.column if self.within is None else f"{self.column} ({' = '.join(self.within)})"
@@ -122,6 +146,11 @@ class Magnitude:
         return int(self.high / self.step)
 
     @property
+    def offset(self) -> int:
+        """The shift in steps."""
+        return int(self.shift / self.step)
+
+    @property
     def words(self) -> str:
         """What happens to the number before it is summed, as a clause."""
         return self.words_of("person")
@@ -131,9 +160,10 @@ class Magnitude:
         between = f"{written(self.low)} to {written(self.high)}"
         of_class = "" if self.within is None else f", where {' is '.join(self.within)},"
         absent = "" if self.missing is None else f"; without one it is {written(self.missing)}"
+        shifted = f"; {written(self.shift)} of it is summed by the counts" if self.shift else ""
         return (
             f"each {whose}'s {self.column}{of_class} is cut to {between} and rounded to a multiple "
-            f"of {written(self.step)} before it is summed{absent}"
+            f"of {written(self.step)} before it is summed{absent}{shifted}"
         )
 
     @property
@@ -164,7 +194,8 @@ class Magnitude:
         within = {} if self.within is None else {"within": list(self.within)}
         between = [written(self.low), written(self.high)]
         plain = {"column": self.column, "between": between, "step": written(self.step)}
-        return plain | missing | within
+        shift = {"shift": written(self.shift)} if self.shift else {}
+        return plain | missing | within | shift
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Magnitude:
@@ -173,7 +204,8 @@ class Magnitude:
         if within is not None and len(within) != 2:
             raise SchemaError("a class is not an attribute and a level.")
         number = data["column"], data["between"], data["step"], data.get("missing")
-        return cls.of(*number, None if within is None else (within[0], within[1]))
+        of_class = None if within is None else (within[0], within[1])
+        return replace(cls.of(*number, of_class), shift=exact(data.get("shift", 0), "shift"))
 
 
 def _digits(values: Any) -> Any:

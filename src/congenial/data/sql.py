@@ -275,8 +275,8 @@ def summation(records: Relation, axes: Sequence[Axis], schema: Schema, magnitude
 
 
 def _steps_of(magnitude: Magnitude, records: Relation, column: str, value: str) -> tuple[str, str]:
-    """The steps of one row's number, cut to the bounds and rounded (halves upwards), and why it has
-    none, 0 where it has.
+    """The steps of one row's number, cut to the bounds, rounded (halves upwards), less its shift;
+    and why it has none, 0 where it has.
 
     Whole and decimal columns are rounded in exact arithmetic. With step p / q and a value x above
     the bound L p / q, its steps are L + floor((2 (x q - L p) + p) / 2 p). Floating columns and text
@@ -310,7 +310,7 @@ def _steps_of(magnitude: Magnitude, records: Relation, column: str, value: str) 
     cut = _balanced(value, edges, [f"({low})", inside, f"({high})"])
     missing = "NULL" if magnitude.missing is None else str(int(magnitude.missing / magnitude.step))
     why = int(Refusal.MISSING) if magnitude.missing is None else 0
-    steps = f"CASE WHEN {absent} THEN {missing} ELSE {cut} END"
+    steps = f"CASE WHEN {absent} THEN {missing} ELSE {cut} END - ({magnitude.offset})"
     return steps, f"CASE WHEN {absent} THEN {why} {' '.join(refused)} ELSE 0 END"
 
 

@@ -171,8 +171,15 @@ class TablesSection(NamedSection):
 
     @property
     def measures(self) -> tuple[Magnitude | None, ...]:
-        """What is measured of each table: numbers, and before them None where people count."""
-        return (None, *self.numbers) if self.counts else self.numbers or (None,)
+        """What is measured of each table: numbers, and before them None where people count.
+
+        Beside counts, numbers are measured from the middle of their bounds, which takes half the
+        noise; not under epsilon alone, where errors of both together have no normal shape.
+        """
+        if not self.counts:
+            return self.numbers or (None,)
+        gaussian = self.epsilon is None or self.delta is not None
+        return (None, *(one.centred if gaussian else one for one in self.numbers))
 
     @model_validator(mode="after")
     def _some_tables(self) -> TablesSection:

@@ -31,7 +31,7 @@ from congenial.mechanisms.parted_release import SUMMARY, PartedRelease
 from congenial.mechanisms.parted_tables import PartedTables, TablesPiece
 from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.tables_files import file_name, part_name
-from congenial.mechanisms.tables_release import TablesRelease, by_table
+from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.pairs import Adjacency
 from congenial.report.accuracy import Want
 from congenial.tables.estimates_by_parts import Above, Below, Settled
@@ -149,20 +149,16 @@ class _Measure:
     release: TablesRelease
 
     @cached_property
-    def _drawn(self) -> list[Any]:
-        return by_table(self.release.description, self.release.drawn)
-
-    @cached_property
     def again(self) -> Answer:
         """What follows from the draw, worked out anew."""
-        return self.made.estimator.answer(self._drawn)
+        return self.made.estimator.answer(self.release.by_table)
 
     @property
     def counted(self) -> bool:
         """Whether printed numbers follow from the draw."""
         same = _same_counts(self.release, self.again)
         estimator = self.made.estimator
-        return (same or estimator.as_near(self._drawn, self.release.counts)) and (
+        return (same or estimator.as_near(self.release.by_table, self.release.counts)) and (
             estimator.follows_keep
         )
 

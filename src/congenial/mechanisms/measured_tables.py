@@ -107,7 +107,10 @@ class MeasuredTables:
     @cached_property
     def beside(self) -> tuple[MeasuredTables, ...]:
         """What else is measured of the same tables, each as if it were released alone."""
-        return tuple(MeasuredTables(self.adjacency, one) for one in self.description.beside)
+        beside = tuple(MeasuredTables(self.adjacency, one) for one in self.description.beside)
+        for one in beside:
+            vars(one)["_counted"] = self
+        return beside
 
     @property
     def measures(self) -> tuple[MeasuredTables, ...]:
@@ -133,7 +136,7 @@ class MeasuredTables:
     @cached_property
     def estimator(self) -> TablesEstimator:
         """What all tables will say together."""
-        return estimator_of(self.description, self.mechanisms)
+        return estimator_of(self.description, self.mechanisms, vars(self).get("_counted"))
 
     def check(self, table: Table) -> None:
         """Refuse people who do not agree with the published figures, before anything is drawn."""

@@ -98,7 +98,7 @@ class TablesProblem:
                 remedy="Publish the tables exactly, or name a finer one.",
             )
         noise = [noise_given(adjacency.figures, number) for number in self.measures]
-        self.model = model_of(self.workload, noise, self.types)
+        self.model = model_of(self.workload, noise, self.types, self.measures)
 
     def mechanism(
         self, found: Design, aim: str, keep: Sequence[str] = (), whole: bool = True

@@ -140,7 +140,11 @@ class TableFile:
 
     def _named(self, name: str) -> str:
         """A column of counts as it is called where sums are in it."""
-        return name if self.magnitude is None else name.replace("count", "sum")
+        if self.magnitude is None:
+            return name
+        if self.magnitude.shift and name == "count_as_drawn":
+            return "shifted_sum_as_drawn"
+        return name.replace("count", "sum")
 
     @property
     def expected(self) -> Expected:
@@ -199,10 +203,12 @@ class TableFile:
         number = self.magnitude
         assert number is not None
         drawn = ["estimate"] if self.only is not None else []
-        whole = {*ENDS, "sum", "sum_as_drawn", *drawn}
+        whole = {*ENDS, "sum", "sum_as_drawn", "shifted_sum_as_drawn", *drawn}
         factor = number.step.denominator / number.step.numerator
         return {
-            name.replace("sum", "count"): number.steps(values) if name in whole else values * factor
+            name.replace("shifted_", "").replace("sum", "count"): number.steps(values)
+            if name in whole
+            else values * factor
             for name, values in read.items()
         }
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import nan
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -52,7 +52,12 @@ from congenial.privacy.description import Description
 from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.tables.intervals import ends_within
-from congenial.tables.joint_estimator import Answer, FittedTables, JointEstimator
+from congenial.tables.joint_estimator import (
+    Answer,
+    FittedTables,
+    JointEstimator,
+    ShiftedEstimator,
+)
 from congenial.tables.measurements import Floats
 from congenial.tables.sparse_tables import WORDS
 
@@ -164,19 +169,32 @@ class TablesRelease(Released):
     @cached_property
     def estimator(self) -> TablesEstimator:
         """What the tables say together, before any draw."""
-        return estimator_of(self.description, [table.mechanism for table in self.measured_tables()])
+        mechanisms = [table.mechanism for table in self.measured_tables()]
+        return estimator_of(self.description, mechanisms, self.counted)
+
+    @property
+    def by_table(self) -> list[Any]:
+        """The drawn values in the order of the printed tables, None for one that is not measured;
+        where the number is shifted, those of the counts after them.
+        """
+        own, counts = by_table(self.description, self.drawn), self.counted
+        return own if counts is None or not self.offset else [*own, *counts.by_table]
+
+    @property
+    def offset(self) -> int:
+        """How many steps of the number are summed by the counts (`Magnitude.shift`)."""
+        return 0 if self.description.magnitude is None else self.description.magnitude.offset
 
     @cached_property
     def _answer(self) -> Answer:
         """Everything that follows from the tables as drawn."""
-        return self.estimator.answer(by_table(self.description, self.drawn))
+        return self.estimator.answer(self.by_table)
 
     @cached_property
     def fitted(self) -> FittedTables:
         """Estimates of everything, from the tables as drawn."""
         answer = vars(self).get("_answer")  # a release that was read has no need of the rest
-        drawn = by_table(self.description, self.drawn)
-        return self.estimator.fitted(drawn) if answer is None else answer.fitted
+        return self.estimator.fitted(self.by_table) if answer is None else answer.fitted
 
     @cached_property
     def estimates(self) -> tuple[Any, ...]:
@@ -311,9 +329,11 @@ class TablesRelease(Released):
 
     def own_estimates_of(self, *names: str) -> Floats:
         """Estimates of a table from the measured tables of this release, and from nothing else:
-        their errors are those of `measured_tables`, and sums are in steps as there.
+        their errors are those of `measured_tables`, and sums are in steps and shifted as there.
         """
-        return self._estimates_of(axis_names(names))
+        axes, counts = axis_names(names), self.counted
+        own = self._estimates_of(axes)
+        return own - self.offset * counts._estimates_of(axes) if self.offset and counts else own
 
     def estimate(self, what: Any, level: float = LEVEL, **options: Any) -> Any:
         """Estimates with intervals, an `EstimateTable`: `congenial.estimate(self, what, ...)`."""
@@ -640,10 +660,27 @@ def showing(workload: Workload, condition: str) -> tuple[tuple[str, ...], Any]:
     return min(tables, key=lambda seen: int(np.count_nonzero(seen[1])))
 
 
+class _Estimated(Protocol):
+    @property
+    def estimator(self) -> TablesEstimator: ...
+
+
 def estimator_of(
-    description: TablesDescription, mechanisms: Sequence[Mechanism]
+    description: TablesDescription,
+    mechanisms: Sequence[Mechanism],
+    counted: _Estimated | None = None,
 ) -> TablesEstimator:
-    """What the tables of a description say together."""
+    """What the tables of a description say together; with `counted`, the counts beside them, where
+    these sum a part of the number.
+    """
+    number = description.magnitude
+    if number is not None and number.shift:
+        if counted is None:
+            raise StructureError(
+                f"sums of {number.column!r} are shifted, and no counts are beside them.",
+                remedy="Ask the release that measures both.",
+            )
+        return ShiftedEstimator.of(joint_estimator(description), counted.estimator, number.offset)
     if description.only_law is not None:
         workload = Workload.of(description.support.schema, description.tables)
         return OneTable(mechanisms[0], workload, description.keep, description.whole)

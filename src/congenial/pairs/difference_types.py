@@ -101,8 +101,9 @@ class NumberEnds:
 
     One column that two tables cut at different bounds has all their ends; cut to different steps,
     it is taken as two numbers, which is an upper bound. Of bounds by class (`Magnitude.within`) a
-    record has one class, and is 0 in the sums of all others. Numbers are divided by what those of a
-    table have in common (`units`), so that norms are small whole numbers.
+    record has one class, and is 0 in the sums of all others. A public shift is taken off each
+    number (`Magnitude.shift`). Numbers are divided by what those of a table have in common
+    (`units`), so that norms are small whole numbers.
     """
 
     def __init__(self, numbers: Sequence[Magnitude | None]) -> None:
@@ -164,7 +165,7 @@ def _grid(number: Magnitude) -> Grid:
 
 def _cut(at: dict[Grid, End], one: Magnitude) -> int:
     within, end = at[_grid(one)]
-    return min(max(end, one.lowest), one.highest) if within == one.within else 0
+    return min(max(end, one.lowest), one.highest) - one.offset if within == one.within else 0
 
 
 @takes(adjacency=Adjacency, workload=Workload)

@@ -19,7 +19,9 @@ those in one cell cancel: who leaves and who enters a cell may have different nu
 T w is convex in each of the 2a numbers, so the largest have every number at an end of its range:
 each type is taken with every assignment of ends to its records. With x_r the signed number of
 record r, ||T w||^2 = sum_{r,s} x_r x_s [same cell]. Where a table shows more than figures count, it
-is best if records of x > 0 and of x < 0 never share a cell, by the argument above.
+is best if records of x > 0 and of x < 0 never share a cell, by the argument above. Tables whose
+numbers differ in sign (counts beside numbers on both sides of 0) cannot all have their best at
+once: then every set partition of what no figure counts is listed, balanced or not.
 
 What is listed here contains every difference there is. Whether a type occurs (blocks with two
 levels, groups with enough people) is said by `occurs` where a simple test shows it.
@@ -74,18 +76,34 @@ def list_types(
     `ends`: the numbers that a record may have, a row for each choice and a column for each table,
     which sums them; None: every table counts.
     """
-    counted = [counted_part(figures, table) for table in tables]
     if ends is None:
         ends = np.ones((1, len(tables)), dtype=np.int64)
-    assignments = len(ends) ** (2 * a)
-    if a > MOST_RECORDS or assignments * len(tables) > MOST_NORMS:
+    if a > MOST_RECORDS or len(ends) ** (2 * a) * len(tables) > MOST_NORMS:
         return None
+    if not tables:
+        return TypeNorms(np.zeros((1, 0), np.int64), np.zeros((1, 0), np.int64))
+    norms = None
+    if _signs_differ(ends):
+        norms = _norms_of(figures, [Seen(table, apart=False) for table in tables], a, ends)
+    return norms or _norms_of(figures, [counted_part(figures, one) for one in tables], a, ends)
+
+
+def _signs_differ(ends: Ints) -> bool:
+    """Whether two tables have numbers of one sign for one record and of two for another."""
+    signs = np.sign(ends)
+    products = signs[:, :, None] * signs[:, None, :]
+    return bool(np.any((products > 0).any(axis=0) & (products < 0).any(axis=0)))
+
+
+def _norms_of(
+    figures: FigureMargins, counted: Sequence[Seen], a: int, ends: Ints
+) -> TypeNorms | None:
+    """Norms of tables that are seen as far as figures count, or completely; None if too many."""
+    assignments = len(ends) ** (2 * a)
     margins = list(dict.fromkeys([*figures.margins, *(part.margin for part in counted)]))
     states = _states(figures, margins, a)
-    if states is None or len(states) * assignments * len(tables) > MOST_NORMS:
+    if states is None or len(states) * assignments * len(counted) > MOST_NORMS:
         return None
-    if not counted:
-        return TypeNorms(np.zeros((1, 0), np.int64), np.zeros((1, 0), np.int64))
     norms, chosen = _Norms(a), np.array(list(product(range(len(ends)), repeat=2 * a)))
     columns = [
         norms.of(states[:, margins.index(part.margin)], part.apart, ends[chosen, b])
@@ -129,7 +147,9 @@ def _states(figures: FigureMargins, margins: Sequence[Margin], a: int) -> Masks 
     )
     state = np.full((1, len(margins)), _everything(a), dtype=np.uint64)
     for step, attribute in enumerate(order):
-        options = _assignments(used[attribute], a, first=step == 0, most=MOST_STATES // len(state))
+        counted = [figures.cover(attribute, partition) for partition in used[attribute]]
+        most = MOST_STATES // len(state)
+        options = _assignments(used[attribute], counted, a, first=step == 0, most=most)
         if options is None:
             return None
         table = np.array(options, dtype=np.uint64).reshape(len(options), -1)
@@ -164,9 +184,10 @@ def _attributes(margin: Margin) -> set[int]:
 
 
 def _assignments(
-    used: Sequence[Partition], a: int, *, first: bool, most: int
+    used: Sequence[Partition], counted: Sequence[bool], a: int, *, first: bool, most: int
 ) -> list[tuple[int, ...]] | None:
-    """A balanced set partition for each partition of the levels, coarser ones for coarser.
+    """A set partition for each partition of the levels, coarser ones for coarser; balanced where
+    figures count these.
 
     It has no more parts than there are blocks of levels. Records of a sign can be renumbered, so
     the very first set partition has a fixed form.
@@ -174,8 +195,10 @@ def _assignments(
     assignments: list[tuple[int, ...]] = [()]
     for k, partition in enumerate(used):
         finer = [i for i in range(k) if used[i].refines(partition)]
-        balanced = representatives(a) if first and not k else balanced_partitions(a)
-        choices = [mask for mask, parts in balanced.items() if parts <= partition.size]
+        possible = representatives(a) if first and not k else balanced_partitions(a)
+        if not counted[k]:
+            possible = all_partitions(a)
+        choices = [mask for mask, parts in possible.items() if parts <= partition.size]
         assignments = [
             (*chosen, mask)
             for chosen in assignments
@@ -204,6 +227,16 @@ def balanced_partitions(a: int) -> Mapping[int, int]:
         for parts in _growth_strings(a)
         for order in permutations(range(a))
     }
+
+
+@lru_cache(maxsize=8)
+def all_partitions(a: int) -> Mapping[int, int]:
+    """All set partitions of 2a records, each with its number of parts.
+
+    >>> len(all_partitions(1)), len(all_partitions(2))
+    (2, 15)
+    """
+    return {_mask(parts): max(parts) + 1 for parts in _growth_strings(2 * a)}
 
 
 @lru_cache(maxsize=8)

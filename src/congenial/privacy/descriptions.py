@@ -185,6 +185,9 @@ class TablesDescription:
         named = [measure.of for measure in self.measures]
         if len(set(named)) < len(named) or (self.beside and self.parts):
             raise GuaranteeError("a number is summed twice under one promise, or drawn by parts.")
+        counted = self.magnitude is None and self.family == "discrete_gaussian"
+        if any(one.magnitude and one.magnitude.shift for one in self.beside) and not counted:
+            raise GuaranteeError("a shifted number is measured beside counts, with Gaussian noise.")
         if any((one.family, one.units) != (self.family, self.units) for one in self.beside):
             raise GuaranteeError("what is measured under one promise has one family of noise.")
 
@@ -211,9 +214,11 @@ class TablesDescription:
     @cached_property
     def only_law(self) -> Description | None:
         """The law of the one table that was drawn and of which all printed tables are sums; None
-        where several are combined, with each other or with figures, or parts with what lies above.
+        where several are combined, with each other, with figures or with counts (`shift`), or parts
+        with what lies above.
         """
-        if len(self.measured) != 1 or self.parts:
+        shifted = self.magnitude is not None and self.magnitude.shift
+        if len(self.measured) != 1 or self.parts or shifted:
             return None
         law = self.measured[0]
         try:

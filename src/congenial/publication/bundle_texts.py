@@ -80,6 +80,7 @@ COLUMNS = {
     "reliability": "good: sd up to 16.5 % of the number; caution: up to 33.3 %; else poor",
     "count_as_drawn": "the raw noisy value of one table, for specialists; do not quote it",
     "sum": "the number to quote, with its interval; sums of all tables agree",
+    "shifted_sum_as_drawn": "the raw noisy sum of the number minus its shift, for specialists",
     "sum_as_drawn": "the raw noisy value of one table, for specialists; do not quote it",
 }
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.magnitude import Magnitude
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.data.workload import Workload
@@ -49,10 +50,14 @@ def variance_model(workload: Workload, figures: Figures, types: DifferenceTypes)
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """Variances of several measures of the same tables, whose noise is independent."""
+    """Variances of several measures of the same tables, whose noise is independent.
+
+    `shifts`: of each measure, what is added of the first one's estimates (`Magnitude.shift`).
+    """
 
     models: tuple[Information, ...]
     size: int  # tables of each
+    shifts: tuple[float, ...]
 
     @property
     def approximate(self) -> bool:
@@ -65,11 +70,15 @@ class Together:
 
     def variances(self, precisions: Floats) -> Floats:
         """Mean variance of the cells of each table, measure by measure."""
-        return np.concatenate([one.variances(*part) for one, part in self._parts(precisions)])
+        apart = [one.variances(*part) for one, part in self._parts(precisions)]
+        pairs = zip(apart, self.shifts, strict=True)
+        return np.concatenate([one + shift**2 * apart[0] if shift else one for one, shift in pairs])
 
     def gains(self, precisions: Floats, weights: Floats) -> Floats:
         """-d/dp_c of sum_b weights_b V_b, for each table c."""
-        parts = self._parts(precisions, weights)
+        of_measure = weights.reshape(len(self.models), -1).copy()
+        of_measure[0] += np.square(self.shifts) @ of_measure
+        parts = self._parts(precisions, of_measure.reshape(-1))
         return np.concatenate([one.gains(*part) for one, part in parts])
 
 
@@ -81,7 +90,12 @@ def repeated(schema: Schema, tables: Sequence[Sequence[str]], times: int) -> Wor
     return Workload.of(schema, [*tables] * times)
 
 
-def model_of(workload: Workload, given: Sequence[Figures], types: DifferenceTypes) -> Model:
+def model_of(
+    workload: Workload,
+    given: Sequence[Figures],
+    types: DifferenceTypes,
+    measures: Sequence[Magnitude | None],
+) -> Model:
     """The variances of tables that are repeated for several measures, each given its figures."""
     if len(given) == 1:
         return variance_model(workload, given[0], types)
@@ -91,7 +105,10 @@ def model_of(workload: Workload, given: Sequence[Figures], types: DifferenceType
     for at, figures in enumerate(given):
         moved = tuple(row[at * size : (at + 1) * size] for row in types.squares)
         models.append(variance_model(first, figures, replace(types, squares=moved)))
-    return Together(tuple(models), size)
+    units = types.units[::size]
+    pairs = zip(measures, units, strict=True)
+    shifts = tuple(0.0 if one is None else one.offset / unit for one, unit in pairs)
+    return Together(tuple(models), size, shifts)
 
 
 def document(found: Design, model: Model, aim: str) -> dict[str, Any]:
@@ -185,9 +202,10 @@ def _recheck(
 ) -> DesignChecks:
     told, measures = description.design, description.measures
     tables, workload = workload.tables, repeated(workload.schema, workload.tables, len(measures))
-    numbers = [one.magnitude for one in measures for _ in tables]
+    of_measure = [one.magnitude for one in measures]
+    numbers = [number for number in of_measure for _ in tables]
     types, law = difference_types(adjacency, workload, numbers), told["law"]
-    model = model_of(workload, [one.support for one in measures], types)
+    model = model_of(workload, [one.support for one in measures], types, of_measure)
     drawn = [{law.table: law.scale for law in one.measured} for one in measures]
     scales = tuple(of_measure.get(names) for of_measure in drawn for names in tables)
     read = Design(

@@ -8,7 +8,7 @@ counts. Public values in, public values out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol
@@ -292,3 +292,68 @@ class JointEstimator:
         pairs = zip(self.workload.tables, counts, strict=True)
         same = all(c is not None and np.array_equal(whole.table(names), c) for names, c in pairs)
         return same and as_near_tables(fitted, self.keep, whole.cells)
+
+
+class CountsEstimator(Protocol):
+    """What measured counts of the same tables say: estimates and their errors."""
+
+    def fitted(self, drawn: Sequence[Any]) -> FittedTables:
+        """Estimates of everything."""
+
+    def deviations(self, names: Sequence[str]) -> Deviations:
+        """Standard deviation of every cell of a table."""
+
+    def deviation_of_sum(self, names: Sequence[str], cells: Any) -> float:
+        """Standard deviation of the sum over some cells."""
+
+
+@dataclass(frozen=True)
+class ShiftedEstimator(JointEstimator):
+    """The same for sums S of which S - c n is measured, beside counts n of the same tables.
+
+    The estimate of S is that of S - c n plus c times that of n. Both are consistent and their noise
+    is independent, so errors add up as sd(S - c n)^2 + c^2 sd(n)^2. Drawn tables are those of S - c
+    n and then those of n.
+    """
+
+    people: CountsEstimator | None = None
+    shift: int = 0
+
+    @classmethod
+    def of(cls, sums: JointEstimator, people: CountsEstimator, shift: int) -> ShiftedEstimator:
+        """From what tables of S - c n say, and counts; `shift` is c in steps."""
+        own = {one.name: getattr(sums, one.name) for one in fields(sums)}
+        return cls(**own, people=people, shift=shift)
+
+    @property
+    def _people(self) -> CountsEstimator:
+        assert self.people is not None
+        return self.people
+
+    def deviations(self, names: Sequence[str]) -> Deviations:
+        """Standard deviation of every cell of a table; 0 where figures tell it."""
+        own, people = super().deviations(names), self._people.deviations(names)
+        values = np.hypot(own.values, self.shift * people.values)
+        return Deviations(values, people.basis if own.basis == "exact" else own.basis)
+
+    def deviation_of_sum(self, names: Sequence[str], cells: Any) -> float:
+        """Standard deviation of the sum over some cells (a boolean array) of a table."""
+        people = self._people.deviation_of_sum(names, cells)
+        return float(np.hypot(super().deviation_of_sum(names, cells), self.shift * people))
+
+    def basis_of_sum(self, names: Sequence[str], cells: Any) -> str:
+        """What the interval of a sum rests on."""
+        own, people = self.covariance.basis, self._people.deviations(names).basis
+        return super().basis_of_sum(names, cells) if own != "exact" else BASES[people]
+
+    def fitted(self, drawn: Sequence[Any]) -> Estimates:
+        """Estimates of everything: least squares leave consistent tables as they are, so c times
+        the estimated counts may be added to what was drawn.
+        """
+        tables = self.workload.tables
+        people = self._people.fitted(drawn[len(tables) :])
+        sums = [
+            None if values is None else values + self.shift * people.table(names)
+            for names, values in zip(tables, drawn, strict=False)
+        ]
+        return super().fitted(sums)

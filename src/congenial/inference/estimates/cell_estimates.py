@@ -199,13 +199,13 @@ def possible_sums(source: CellEstimates, weights: Weights) -> SumRanges:
         least = np.zeros(weights.shape[0])
         for table, part in source.of_tables(weights):
             of_table = summed_number(table)
-            if of_table is not None and of_table.lowest < 0:
+            if of_table is not None and of_table.lowest < of_table.offset:
                 least[np.diff(part.indptr) > 0] = -np.inf
         return SumRanges(least, np.full(weights.shape[0], np.inf))
     figures = source.published if number is None else source.people  # type: ignore[attr-defined]
     known = sum_ranges(support(figures, source.axes), weights != 0)
     if number is not None:
-        known = known.times(number.lowest, number.highest)
+        known = known.times(number.lowest - number.offset, number.highest - number.offset)
     largest = weights.max(axis=1).toarray().reshape(-1)
     smallest = np.full(weights.shape[0], np.inf)
     np.minimum.at(smallest, weights.tocoo().row, weights.data)

@@ -89,6 +89,8 @@ def cell_estimates(release: Any) -> CellEstimates:
 
 def measured_estimates(release: Any) -> tuple[CellEstimates, ...]:
     """The cells of everything that a release measures: counts, sums of one number or of several."""
+    if isinstance(release, TablesRelease) and release.offset and release.counted is not None:
+        release = release.counted  # one of its measures, of which counts are a part
     measures = release.measures if isinstance(release, TablesRelease) else (release,)
     return tuple(map(cell_estimates, measures))
 

@@ -224,7 +224,10 @@ def _needed(question: Question, measures: Sequence[CellEstimates]) -> list[CellE
     found = []
     for node in leaves(question.expression):
         if isinstance(node, NumberOf):
-            found += _all_about(measures, node.column) + [_about(measures, None)] * node.mean
+            about = _all_about(measures, node.column)
+            number = summed_number(measures[about[0]])
+            counts = node.mean or (number is not None and number.shift)
+            found += about + [_about(measures, None)] * bool(counts)
         elif not isinstance(node, Constant):
             found.append(_about(measures, None))
     return [measures[at] for at in dict.fromkeys(found or [0])]
@@ -366,6 +369,8 @@ def _of_number(node: NumberOf, side: Side) -> Quantity:
         more, of_class = side[at].sums(node.condition), summed_number(side[at].table)
         assert of_class is not None
         sums = sums.plus(more, float(of_class.step))
+    if number.shift:  # that part of it is summed by the counts
+        sums = sums.plus(_groups_about(side).sums(node.condition), float(number.shift))
     if not node.mean:
         return sums
     if node.column != number.column:
