@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from congenial.data.magnitude import Magnitude
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import Microdata
 from congenial.errors import DataError
 
@@ -63,6 +63,33 @@ def test_every_type_of_column(kind, number):
     assert total.counts == expected.sum()
     assert found.marginal(["sex"]).counts.tolist() == expected.sum(axis=0).tolist()
     assert repr(found) == "SumsTable(ward: 3, sex: 2)"
+
+
+@pytest.mark.parametrize("stated", [([0, 50], 5, 60), ([-30, 50], 1, 50), ([0, 2**40], 1, 2**39)])
+def test_the_rows_of_a_unit_are_scaled_down_to_a_cap(stated):
+    between, step, cap = stated
+    rng = np.random.default_rng(4)
+    values = rng.integers(-60, 90, 200) * (1 if cap < 100 else 2**33)
+    units, wards = rng.integers(0, 40, 200), rng.integers(0, 3, 200)
+    number = Magnitude.of("cost", between, step, cap=cap)
+    steps = np.array(by_hand([Fraction(int(x)) for x in values], number), dtype=object)
+    sums = [0, 0, 0]
+    for unit in range(40):
+        rows = np.flatnonzero(units == unit)
+        size, most = sum(abs(steps[rows])), cap // step
+        for row in rows:
+            kept = steps[row] if size <= most else abs(steps[row]) * most // size
+            sums[wards[row]] += kept if size <= most or steps[row] > 0 else -kept
+    table = pa.table({"ward": np.array(list("abc"))[wards], "sex": ["f"] * 200, "cost": values,
+                      "id": units})  # fmt: skip
+    with Microdata.open(table, SCHEMA, Unit("id", max_rows=20), numbers=["cost"]) as data:
+        assert data.tabulate_sums(["ward"], number).counts.tolist() == sums
+        assert data.tabulate_sums([], number).counts == sum(sums)
+    with (
+        Microdata.open(table, SCHEMA, numbers=["cost"]) as data,
+        pytest.raises(DataError, match="no unit column"),
+    ):
+        data.tabulate_sums(["ward"], number)
 
 
 def test_people_without_a_number():

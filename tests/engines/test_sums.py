@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from congenial.data.magnitude import Magnitude
-from congenial.data.schema import Schema
+from congenial.data.schema import Schema, Unit
 from congenial.data.tabulate import Microdata
 from congenial.errors import DataError
 from tests.engines.conftest import ENGINES
@@ -28,16 +28,19 @@ STATED = (
     Magnitude.of("cost", ["-2.5", 10], "0.5", 0),
     Magnitude.of("cost", ["0.3", "9.9"], "0.1", "0.3"),
     Magnitude.of("cost", [0, 20], 1, 0, ("size", "l")),
+    Magnitude.of("cost", ["-2.5", 10], "0.5", 0, cap=12),
+    Magnitude.of("cost", [2, 50], 2, 10).centred,
 )
 
 
 def people(cost):
     wards, sizes = (np.resize(one, len(NUMBERS)) for one in (["a", "b", "a"], ["s", "l"]))
-    return pa.table({"ward": pa.array(wards), "size": pa.array(sizes), "cost": cost})
+    units = np.resize([1, 2, 3], len(NUMBERS))
+    return pa.table({"ward": wards, "size": sizes, "cost": cost, "id": pa.array(units)})
 
 
 def sums(table, number):
-    with Microdata.open(table, SCHEMA, numbers=["cost"]) as data:
+    with Microdata.open(table, SCHEMA, Unit("id", max_rows=3), numbers=["cost"]) as data:
         return data.tabulate_sums(["ward"], number).counts.tolist()
 
 

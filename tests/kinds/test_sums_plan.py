@@ -287,6 +287,7 @@ REFUSED = {
     "negative": (
         ("between = [0, 5000]", 'between = [-10, 5000]\nnonnegative = "project"'), "below 0"),
     "missing beyond": (("step = 10", "step = 10\nmissing = 9000"), "not within between"),
+    "a cap for one row each": (("step = 10", "step = 10\ncap = 6000"), "every person has one row"),
     "bounds alone": (('sum = "cost"', ""), "goes with sum"),
     "counts alone": (
         ('sum = "cost"\nbetween = [0, 5000]\nstep = 10', "counts = true"), "counts goes with sum"),
@@ -548,6 +549,27 @@ def test_stays_of_patients_are_summed_row_by_row(tmp_path):
     other.mkdir()
     path = with_patients(hospital(other, *ROWS), 4)
     assert "more than 3 rows" in refused(path, "publish", code=3)
+
+
+@pytest.mark.parametrize("figures", [True, False])
+def test_what_a_patient_adds_in_all_has_a_cap(tmp_path, figures):
+    """With the same bounds there is less noise, by units that differ in place of rows."""
+    cap = ("step = 10", "step = 10\ncap = 6000")
+    none = [] if figures else [('"Admissions" = { total = true, by = ["ward"] }', "")]
+    path = with_patients(hospital(tmp_path, *ROWS, cap, *none), 3)
+    assert "scaled down to 6000" in run("check", path, "--full")
+    if figures:
+        run("publish", path)
+    run("release", path)
+    bundle = tmp_path / "bundles" / "cost"
+    assert "All checks passed" in run("verify", bundle)
+    release = congenial.read(bundle)
+    assert "the numbers of a unit are scaled down to 6000 in all" in release.guarantee.explain()
+    pairs, (law, *_) = release.guarantee.adjacency, release.description.measured
+    square = 2 * (pairs.units * 600) ** 2 if figures else 600**2
+    assert joint_loss([replace(release.description, measured=(law,))], pairs).rho == pytest.approx(
+        float(square / law.scale / 2)
+    )
 
 
 def test_bounds_by_class_are_far_better_for_small_classes(tmp_path):

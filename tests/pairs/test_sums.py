@@ -14,7 +14,7 @@ from congenial.data.magnitude import Magnitude
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.workload import Workload
-from congenial.errors import FigureError, SchemaError
+from congenial.errors import FigureError, GuaranteeError, SchemaError
 from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, linear, margin, structural_zeros, total
 from congenial.pairs import difference_types as priced
@@ -328,13 +328,12 @@ def test_bounds_too_wide_for_types_have_the_closed_bound():
     assert found.squares == ((2 * 2**70,) * 3 + ((2**35 + 1) ** 2,),)
 
 
-def units_of_rows(values):
-    """Contents of one unit with at most two rows (cell, number), as counts of each kind of row, and
-    in how many slots two of them differ.
+def units_of_rows(values, most=2):
+    """Contents of one unit with at most so many rows (cell, number), as counts of each kind of row,
+    and in how many slots two of them differ.
     """
     kinds = 2 * len(values)
-    rows = [(), *combinations_with_replacement(range(kinds), 1)]
-    rows += combinations_with_replacement(range(kinds), 2)
+    rows = [one for k in range(most + 1) for one in combinations_with_replacement(range(kinds), k)]
     units = np.array([[content.count(kind) for kind in range(kinds)] for content in rows])
     apart = units[:, None] - units[None]
     return units, np.maximum(np.maximum(apart, 0).sum(2), np.maximum(-apart, 0).sum(2))
@@ -384,6 +383,72 @@ def test_rows_of_units_with_numbers(values, statement):
     assert attained
 
 
+def capped(units, values, cap):
+    """Sums by cell of each unit's rows, whose numbers are scaled down to `cap` in all."""
+    numbers = np.tile(values, 2)
+    sizes = units @ np.abs(numbers)
+    scaled = np.sign(numbers) * (np.abs(numbers) * cap // np.maximum(sizes, 1)[:, None])
+    kept = np.where(sizes[:, None] > cap, scaled, numbers) * units
+    return kept.reshape(len(units), 2, -1).sum(2)
+
+
+def moved_with_a_cap(values, cap, statement, most=2, slots=None):
+    """The largest l1 and squared l2 norm of sums by cell over databases of two units that agree in
+    `statement` and differ in one unit, and then in both; with `slots`, in so many slots at most.
+    """
+    units, apart = units_of_rows(values, most)
+    sums, pairs = capped(units, values, cap), np.indices((len(units), len(units)))
+    first, second = (one.reshape(-1) for one in pairs)
+    rows = (units[first] + units[second]).reshape(-1, 2, len(values)).sum(2)
+    seen = {"cells": rows, "rows": rows.sum(1, keepdims=True), "none": rows[:, :0]}[statement]
+    moved, best = sums[first] + sums[second], np.zeros((2, 2), dtype=int)
+    for i in range(len(rows)):
+        conform = (seen == seen[i]).all(1)
+        straight = np.stack([apart[first[i], first], apart[second[i], second]])
+        if slots is not None:
+            conform &= straight.sum(0) <= slots
+        for a in (1, 2):
+            w = moved[conform & ((straight > 0).sum(0) <= a)] - moved[i]
+            best[a - 1] = np.maximum(best[a - 1], [np.abs(w).sum(1).max(), (w**2).sum(1).max()])
+    return best.tolist()
+
+
+@pytest.mark.parametrize("statement", ["none", "rows", "cells"])
+@pytest.mark.parametrize(("values", "cap"), [((0, 1, 2), 3), ((0, 1, 2), 2), ((-2, 0, 1), 2)])
+def test_units_with_a_cap(values, cap, statement):
+    """Every pair of databases of two units with at most two rows: no norm above the bound."""
+    ends = NumberEnds([Magnitude.of("v", [min(values), max(values)], cap=cap)])
+    (unit,), attained = ends.units, 0
+    for a, truth in enumerate(moved_with_a_cap(values, cap, statement), start=1):
+        (square,), (absolute,) = ends.largest(99, [True], a)
+        assert truth[0] <= absolute * unit
+        assert truth[1] <= square * unit**2
+        attained += truth == [absolute * unit, square * unit**2]
+    assert attained or cap == 3  # for which a unit needs rows of both 1 and 2
+
+
+def test_planted_slots_in_place_of_units_under_a_cap_is_noticed():
+    """One row more of a unit scales its other rows: more than 2 b U, within 2 a V."""
+    truth = moved_with_a_cap((0, 1), 3, "none", most=4, slots=1)[0]
+    number = Magnitude.of("v", [0, 1], cap=3)
+    (square,), (absolute,) = NumberEnds([number]).largest(1, [False], 1)
+    (no_cap,), (slot,) = NumberEnds([replace(number, cap=None)]).largest(1, [False])
+    assert slot < truth[0] <= absolute
+    assert no_cap < truth[1] <= square
+
+
+def test_a_cap_is_for_units_with_several_rows():
+    capped_cost = Magnitude.of("v", [0, 2], cap=3)
+    sums = [(("x",), Fraction(1), capped_cost)]
+    assert joint_norm(AddRemove(SCHEMA, 5), sums, square=False).value == 3
+    assert joint_norm(AddRemove(SCHEMA, 5), sums, square=True).value == 9
+    pairs = SeveralRows(Figures(SCHEMA, (total(by="x"),)), max_rows=3)
+    assert joint_norm(pairs, sums, square=False).value == 2 * pairs.units * 3
+    assert joint_norm(pairs, sums, square=True).value == 2 * (pairs.units * 3) ** 2
+    with pytest.raises(GuaranteeError, match="several rows"):
+        joint_norm(ReplaceOne(SCHEMA), sums, square=True)
+
+
 def test_sums_over_rows_of_units_are_priced_by_slots():
     pairs, cost = (
         SeveralRows(Figures(SCHEMA, (total(by="x"),)), max_rows=3),
@@ -408,6 +473,9 @@ def test_sums_over_rows_of_units_are_priced_by_slots():
         (([0], 1), "not a pair"),
         (([0, float("inf")], 1), "not a finite number"),
         (([0, 10], 1, 20), "missing = 20"),
+        (([1, 10], 1, None, None, 20), "include 0"),
+        (([0, 10], 1, None, None, -20), "not positive"),
+        (([0, 10], 10, None, None, 25), "not a multiple"),
     ],
 )
 def test_bounds_that_cannot_be(stated, words):

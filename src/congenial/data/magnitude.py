@@ -31,7 +31,9 @@ class Magnitude:
 
     `missing`: what a person without a number counts as; None: such data are refused. `within`: an
     attribute and the level whose people are summed; all others count as 0 (bounds by class).
-    `shift`: c, where sums of the number minus c are measured beside counts.
+    `shift`: c, where sums of the number minus c are measured beside counts. `cap`: what the numbers
+    of one unit with several rows may add up to in size; those of a unit with more are scaled down
+    by one factor and rounded towards 0.
 
     >>> cost = Magnitude.of("cost", [0, 50_000], 10)
     >>> cost.lowest, cost.highest
@@ -47,6 +49,7 @@ class Magnitude:
     missing: Number | None = None
     within: tuple[str, str] | None = None
     shift: Number = Fraction(0)
+    cap: Number | None = None
 
     def __post_init__(self) -> None:
         check_name(self.column, "summed column")
@@ -73,6 +76,9 @@ class Magnitude:
         stated = [("between", self.low), ("between", self.high), ("shift", self.shift)]
         if self.missing is not None:
             stated.append(("missing", self.missing))
+        if self.cap is not None:
+            stated.append(("cap", self.cap))
+            self._refuse_cap(self.cap)
         for key, number in stated:
             self._refuse_off_grid(key, number)
         if self.missing is not None and not self.low <= self.missing <= self.high:
@@ -92,6 +98,19 @@ class Magnitude:
                 remedy="Use a larger step.",
             )
 
+    def _refuse_cap(self, cap: Number) -> None:
+        if self.within is not None or not self.low <= 0 <= self.high:
+            raise SchemaError(
+                f"sum of {self.column!r}: cap is for bounds that include 0, and not by class.",
+                remedy="Start the bounds at 0, or leave out cap.",
+            )
+        if not 0 < cap <= MOST_STEPS * self.step:
+            raise SchemaError(
+                f"sum of {self.column!r}: cap = {written(cap)} is not positive, or beyond 2^40 "
+                "steps.",
+                remedy="Give what the numbers of one unit may add up to.",
+            )
+
     def _refuse_off_grid(self, key: str, number: Number) -> None:
         if number % self.step:
             raise SchemaError(
@@ -108,6 +127,7 @@ class Magnitude:
         step: Any = 1,
         missing: Any = None,
         within: tuple[str, str] | None = None,
+        cap: Any = None,
     ) -> Magnitude:
         """The number with bounds and step as a plan writes them."""
         if not isinstance(between, list | tuple) or len(between) != 2:
@@ -117,16 +137,17 @@ class Magnitude:
             )
         low, high = (exact(end, "between") for end in between)
         absent = None if missing is None else exact(missing, "missing")
-        return cls(column, low, high, exact(step, "step"), absent, within)
+        most = None if cap is None else exact(cap, "cap")
+        return cls(column, low, high, exact(step, "step"), absent, within, cap=most)
 
     @property
     def centred(self) -> Magnitude:
-        """The same, measured from the middle of its bounds; bounds by class stay as they are.
+        """The same, measured from the middle of its bounds; by class or with a cap it stays as is.
 
         >>> Magnitude.of("cost", [1000, 2000], 100).centred.shift
         Fraction(1500, 1)
         """
-        if self.within is not None:
+        if self.within is not None or self.cap is not None:
             return self
         return replace(self, shift=self.step * ((self.lowest + self.highest) // 2))
 
@@ -160,6 +181,8 @@ class Magnitude:
         between = f"{written(self.low)} to {written(self.high)}"
         of_class = "" if self.within is None else f", where {' is '.join(self.within)},"
         absent = "" if self.missing is None else f"; without one it is {written(self.missing)}"
+        if self.cap is not None:
+            absent += f"; the numbers of a unit are scaled down to {written(self.cap)} in all"
         shifted = f"; {written(self.shift)} of it is summed by the counts" if self.shift else ""
         return (
             f"each {whose}'s {self.column}{of_class} is cut to {between} and rounded to a multiple "
@@ -195,7 +218,8 @@ class Magnitude:
         between = [written(self.low), written(self.high)]
         plain = {"column": self.column, "between": between, "step": written(self.step)}
         shift = {"shift": written(self.shift)} if self.shift else {}
-        return plain | missing | within | shift
+        cap = {} if self.cap is None else {"cap": written(self.cap)}
+        return plain | missing | within | shift | cap
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Magnitude:
@@ -205,7 +229,8 @@ class Magnitude:
             raise SchemaError("a class is not an attribute and a level.")
         number = data["column"], data["between"], data["step"], data.get("missing")
         of_class = None if within is None else (within[0], within[1])
-        return replace(cls.of(*number, of_class), shift=exact(data.get("shift", 0), "shift"))
+        stated = cls.of(*number, of_class, data.get("cap"))
+        return replace(stated, shift=exact(data.get("shift", 0), "shift"))
 
 
 def _digits(values: Any) -> Any:

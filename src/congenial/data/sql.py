@@ -256,10 +256,17 @@ def tabulation(records: Relation, axes: Sequence[Axis], schema: Schema) -> str:
     return f"SELECT {keys}, COUNT(*) AS n FROM ({rows}) AS coded GROUP BY {keys}"
 
 
-def summation(records: Relation, axes: Sequence[Axis], schema: Schema, magnitude: Magnitude) -> str:
+def summation(
+    records: Relation,
+    axes: Sequence[Axis],
+    schema: Schema,
+    magnitude: Magnitude,
+    unit: str | None = None,
+) -> str:
     """Sum a number over records per combination of codes: c0, c1, ..., s, why.
 
-    Sums are in steps of the number. `why` is below 0 (a `Refusal`) where some row has none.
+    Sums are in steps of the number. `why` is below 0 (a `Refusal`) where some row has none. `unit`:
+    the column that tells the rows of a unit, for numbers with a cap.
     """
     column = value = f"src.{records.dialect.identifier(magnitude.column)}"
     read = []
@@ -267,11 +274,26 @@ def summation(records: Relation, axes: Sequence[Axis], schema: Schema, magnitude
         number = records.dialect.identifier(f"{_NUMBER}summed")
         read, value = [f"{records.dialect.read_number(column)} AS {number}"], f"src.{number}"
     number, refusal = _steps_of(magnitude, records, column, value)
-    rows = coded(records, axes, schema, (f"{number} AS v", f"{refusal} AS why"), read)
+    beside = [f"{number} AS v", f"{refusal} AS why"]
+    if magnitude.cap is not None:
+        beside.append(f"src.{records.dialect.identifier(str(unit))} AS u")
+    rows = coded(records, axes, schema, beside, read)
+    if magnitude.cap is not None:
+        rows = _capped(rows, len(axes), int(magnitude.cap / magnitude.step), records.dialect)
     keys = ", ".join(f"c{at}" for at in range(len(axes)))
     sums = "CAST(COALESCE(SUM(v), 0) AS DECIMAL(38,0)) AS s, MIN(why) AS why, COUNT(*) AS n"
     grouped = f"GROUP BY {keys}" if axes else ""
     return f"SELECT {', '.join(filter(None, (keys, sums)))} FROM ({rows}) AS coded {grouped}"
+
+
+def _capped(rows: str, keys: int, cap: int, dialect: Dialect) -> str:
+    """The same; of a unit u whose |v| add up to t > cap each |v| becomes floor(|v| cap / t)."""
+    codes = "".join(f"c{at}, " for at in range(keys))
+    totals = f"SELECT {codes}v, why, SUM(ABS(v)) OVER (PARTITION BY u) AS t FROM ({rows}) AS rows_"
+    size = f"CAST(ABS(v) AS {dialect.whole_type}) * {cap}"
+    scaled = f"SIGN(v) * CAST({dialect.quotient(size, 't')} AS BIGINT)"
+    cut = f"CASE WHEN t > {cap} THEN CAST({scaled} AS BIGINT) ELSE v END AS v"
+    return f"SELECT {codes}{cut}, why FROM ({totals}) AS totals"
 
 
 def _steps_of(magnitude: Magnitude, records: Relation, column: str, value: str) -> tuple[str, str]:

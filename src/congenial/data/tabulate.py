@@ -155,7 +155,13 @@ class Microdata:
         shape = tuple(axis.size for axis in axes)
         self.check_unit()
         source = self.source_for(axes)
-        query = summation(source, axes, self.schema, magnitude)
+        if magnitude.cap is not None and self.unit.column is None:
+            raise DataError(
+                f"the sum of {magnitude.column!r} has a cap for each unit, and the data have no "
+                "unit column.",
+                remedy="Name it (data.unit), or leave out cap.",
+            )
+        query = summation(source, axes, self.schema, magnitude, self.unit.column)
         rows = source.run(query)
         if not rows.num_rows or (not axes and rows["n"][0].as_py() == 0):
             raise no_records()

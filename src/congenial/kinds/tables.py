@@ -48,7 +48,7 @@ from congenial.kinds.kind import (
 )
 from congenial.mechanisms.calibrate import AUTO, calibrate
 from congenial.mechanisms.congenial import CongenialCounts
-from congenial.mechanisms.measured_tables import MeasuredTables
+from congenial.mechanisms.measured_tables import MeasuredTables, whose_number
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.mechanisms.tables_calibration import TablesProblem
@@ -86,6 +86,7 @@ class NumberSection(Section):
     between: list[Any]
     step: Positive = Fraction(1)
     missing: Any = None
+    cap: Positive | None = None
 
 
 class TablesSection(NamedSection):
@@ -110,12 +111,13 @@ class TablesSection(NamedSection):
     between_by: dict[str, dict[str, list[Any]]] | None = None
     step: Positive | None = None
     missing: Any = None
+    cap: Positive | None = None
     counts: bool = False
 
     @model_validator(mode="after")
     def _one_number(self) -> TablesSection:
         beside = {"between": self.between, "between_by": self.between_by, "step": self.step}
-        beside |= {"missing": self.missing}
+        beside |= {"missing": self.missing, "cap": self.cap}
         stated = [key for key, value in beside.items() if value is not None]
         if self.sum is None:
             for key in (*stated, *(["counts"] if self.counts else [])):
@@ -158,14 +160,15 @@ class TablesSection(NamedSection):
         if isinstance(self.sum, str):
             step = 1 if self.step is None else self.step
             if self.between_by is None:
-                return (Magnitude.of(self.sum, self.between, step, self.missing),)
+                number = (self.sum, self.between, step, self.missing)
+                return (Magnitude.of(*number, cap=self.cap),)
             return tuple(
-                Magnitude.of(self.sum, bounds, step, self.missing, (attribute, level))
+                Magnitude.of(self.sum, bounds, step, self.missing, (attribute, level), self.cap)
                 for attribute, levels in self.between_by.items()
                 for level, bounds in levels.items()
             )
         return tuple(
-            Magnitude.of(column, one.between, one.step, one.missing)
+            Magnitude.of(column, one.between, one.step, one.missing, cap=one.cap)
             for column, one in self.sum.items()
         )
 
@@ -335,6 +338,7 @@ class TablesKind(Kind[TablesSection]):
             named = named_tables(plan.schema, section)
             _refuse_own_axis(plan, section, named, figures)
             _refuse_classes(plan, section, named)
+            _refuse_cap(section, adjacency)
             asked = TablesProblem(adjacency, named, section.measures)
             found, aim = designed(section, asked), aim_words(section)
             if section.parts is not None:
@@ -574,6 +578,16 @@ def _refuse_classes(plan: Setting, section: TablesSection, tables: Tables) -> No
                 remedy=f"Leave '{name}' out of the tables: each of its classes has tables of its "
                 "own.",
             )
+
+
+def _refuse_cap(section: TablesSection, adjacency: Adjacency) -> None:
+    """A cap is for all rows of a unit: refused where every unit has one."""
+    if any(number.cap for number in section.numbers) and whose_number(adjacency) == "person":
+        raise PlanError(
+            f"release '{section.name}': cap limits what the rows of one unit add up to, and here "
+            "every person has one row.",
+            remedy="Leave out cap: between is the bound. Or state data.unit and data.max_rows.",
+        )
 
 
 def _refuse_unkept(section: TablesSection, made: MeasuredTables) -> None:

@@ -22,6 +22,11 @@ and the bounds are, with M = max(|L|, |U|) and a >= 1 even where the figures lea
 since r and s are sums of a numbers, and one person's numbers in one cell differ by up to U - L
 (more than sqrt 2 M where L < 0 < U). A table whose *counts* the figures tell moves less, a (U - L)
 and a^2 (U - L)^2: nobody enters or leaves a cell, so every difference is one of numbers.
+
+Where the numbers of a unit with several rows are scaled down to a cap V in all, a unit adds sums s
+with ||s||_1 <= V. With a units that differ, 2 a V and a^2 max(2 V^2, R^2), R = V for numbers on one
+side of 0 and 2 V otherwise, whatever the figures; never by the rows b that differ, because one more
+row of a unit scales all of them.
 """
 
 from __future__ import annotations
@@ -41,6 +46,7 @@ from congenial.data.arguments import takes
 from congenial.data.magnitude import Magnitude
 from congenial.data.rational import Number
 from congenial.data.workload import Margin, Partition, Workload
+from congenial.errors import GuaranteeError
 from congenial.figures.statements import total
 from congenial.pairs.differences import LARGEST_DOMAIN, Differences, product
 from congenial.pairs.figure_margins import FigureMargins, figure_margins
@@ -120,7 +126,13 @@ class NumberEnds:
             at = dict(zip(grids, chosen, strict=True))
             rows.append([1 if number is None else _cut(at, number) for number in numbers])
         self.by_class = any(number.within for number in numbers if number is not None)
-        self.units = tuple(gcd(*column) or 1 for column in zip(*rows, strict=True))
+        caps = [
+            None if number is None or number.cap is None else int(number.cap / number.step)
+            for number in numbers
+        ]
+        columns = zip(zip(*rows, strict=True), caps, strict=True)
+        self.units = tuple(gcd(*column, cap or 0) or 1 for column, cap in columns)
+        self.caps = [cap and cap // unit for cap, unit in zip(caps, self.units, strict=True)]
         self.rows = [
             [value // unit for value, unit in zip(row, self.units, strict=True)] for row in rows
         ]
@@ -137,21 +149,31 @@ class NumberEnds:
         """Whether every table counts."""
         return all(value == 1 for row in self.rows for value in row) and len(self.rows) == 1
 
-    def largest(self, a: int, settled: Sequence[bool]) -> tuple[list[int], list[int]]:
+    def largest(
+        self, a: int, settled: Sequence[bool], differ: int = 0
+    ) -> tuple[list[int], list[int]]:
         """Bounds of both norms of each table if `a` records are replaced; `settled`: whether the
-        figures tell the table's counts.
+        figures tell the table's counts; `differ`: the units that differ, for numbers with a cap.
         """
         squares, absolutes = [], []
-        for column, fixed in zip(zip(*self.rows, strict=True), settled, strict=True):
+        columns = zip(zip(*self.rows, strict=True), settled, self.caps, strict=True)
+        for column, fixed, cap in columns:
             spread, most = max(column) - min(column), max(map(abs, column))
+            if cap is not None:
+                signed = min(column) < 0 < max(column)
+                squares.append((4 if signed else 2) * (differ * cap) ** 2)
+                absolutes.append(2 * differ * cap)
+                continue
             squares.append(a * a * (spread**2 if fixed else max(2 * most**2, spread**2)))
             absolutes.append(a * spread if fixed else 2 * a * most)
         return squares, absolutes
 
     def entering(self, rows: int) -> tuple[list[int], list[int]]:
         """The same if so many records are added or removed."""
-        most = [max(map(abs, column)) for column in zip(*self.rows, strict=True)]
-        return [(rows * number) ** 2 for number in most], [rows * number for number in most]
+        columns = zip(zip(*self.rows, strict=True), self.caps, strict=True)
+        all_rows = [(rows * max(map(abs, column)), cap) for column, cap in columns]
+        most = [number if cap is None else min(number, cap) for number, cap in all_rows]
+        return [number**2 for number in most], most
 
 
 Grid = tuple[str, Number, str]
@@ -189,6 +211,11 @@ def difference_types(
     ends = NumberEnds(numbers or [None] * len(workload.tables))
     if adjacency.several_rows:
         return _several_rows(adjacency, workload, ends)
+    if any(ends.caps) and not adjacency.any_rows:
+        raise GuaranteeError(
+            "numbers with a cap for all rows of a unit are priced for units with several rows.",
+            remedy="Leave out cap: every person has one number.",
+        )
     moves = adjacency.moves
     if moves is None:
         return _rows(adjacency, workload, ends)
@@ -287,7 +314,7 @@ def _rows(adjacency: Adjacency, workload: Workload, ends: NumberEnds) -> Differe
     largest = ends.entering(a)
     if adjacency.any_rows:
         why = f"{a} row{'s' * (a != 1)} in one cell of every table"
-        one_number = len(ends.rows) <= 2  # whose larger end all rows may have
+        one_number = len(ends.rows) <= 2 and not any(ends.caps)  # all rows may have its larger end
         return _uniform(adjacency, workload, largest, why, ends, exact=one_number)
     listed = _listed(adjacency, workload, ends) if ends.counts else None
     if listed is not None:
@@ -327,7 +354,8 @@ def _numbers_of_rows(
     tables = [widened(margin, workload.axes, domain, workload) for margin in workload.margins]
     settled = [figures.settle(table) for table in tables]
     why = f"{b} rows of units may be other rows, each with another number"
-    return _uniform(adjacency, workload, ends.largest(b, settled), why, ends)
+    largest = ends.largest(b, settled, adjacency.units)  # type: ignore[attr-defined]
+    return _uniform(adjacency, workload, largest, why, ends)
 
 
 def _uniform(
