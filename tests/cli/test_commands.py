@@ -18,7 +18,7 @@ from congenial.publication.check_document import words
 
 COMMANDS = (
     *("init", "check", "publish", "release", "verify", "explain", "reassess", "infer", "curve"),
-    *("audit", "sign", "utility", "reproduce", "convert", "demo", "estimate", "export"),
+    *("audit", "sign", "utility", "reproduce", "convert", "demo", "estimate", "export", "site"),
     *("propose", "approve", "compare"),
     "data",
 )

@@ -268,7 +268,7 @@ def test_errors(say: Say, golden: Callable[..., None]) -> None:
 
 HELP = (
     *((), "init", "data", "check", "compare", "publish", "release", "sign", "verify", "explain"),
-    *("estimate", "infer", "export", "demo", "audit", "convert", "reproduce", "reassess"),
+    *("estimate", "infer", "export", "site", "demo", "audit", "convert", "reproduce", "reassess"),
 )
 
 

@@ -34,7 +34,7 @@ INTERRUPTED = 130
 COMMANDS = {
     "Plan": ("init", "data", "check", "compare", "schema"),
     "Publish": ("propose", "approve", "publish", "release", "sign"),
-    "Read a release": ("verify", "explain", "estimate", "infer", "export"),
+    "Read a release": ("verify", "explain", "estimate", "infer", "export", "site"),
     "Study": ("demo", "audit", "utility", "curve", "convert", "reproduce"),
     "Manage": ("reassess", "desk", "ledger"),
 }

@@ -24,21 +24,21 @@ import numpy as np
 MOST_ROWS = 300_000  # of all tables on a page together
 LEVEL_OF_GZIP = 6
 _BLOCK = re.compile(r'(<script type="application/gzip" id="rows">)([A-Za-z0-9+/=]*)(</script>)')
-SCRIPTS = ("charts.js", "report.js")
+SCRIPTS = ("charts.js", "rows.js", "report.js")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 @cache
-def script() -> str:
-    """The script of a page with rows."""
+def script(names: tuple[str, ...] = SCRIPTS) -> str:
+    """The script of a page with rows: by default that of a report."""
     folder = files("congenial.report") / "static"
-    return "".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    return "".join((folder / name).read_text(encoding="utf-8") for name in names)
 
 
 @cache
-def script_source() -> str:
+def script_source(names: tuple[str, ...] = SCRIPTS) -> str:
     """What a policy calls that script: its SHA-256."""
-    digest = hashlib.sha256(script().encode()).digest()
+    digest = hashlib.sha256(script(names).encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 

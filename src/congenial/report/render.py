@@ -14,7 +14,7 @@ from html import unescape
 from typing import TYPE_CHECKING, Any
 
 from congenial._version import __version__
-from congenial.report.page_data import script, script_source, with_equal_rows
+from congenial.report.page_data import SCRIPTS, script, script_source, with_equal_rows
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -76,7 +76,8 @@ def page_from(template: str, **shown: Any) -> str:
 def _with_basis(shown: dict[str, Any]) -> dict[str, Any]:
     """Plain data as the text of an attribute."""
     told = shown.get("basis")
-    return shown | {"basis": "" if told is None else json.dumps(told, ensure_ascii=False)}
+    basis = "" if told is None else json.dumps(told, ensure_ascii=False)
+    return {"scripts": SCRIPTS} | shown | {"basis": basis}
 
 
 def stated(promise: str) -> str:

@@ -4,54 +4,17 @@
 (async () => {
   const block = document.getElementById("rows");
   if (!block || !window.DecompressionStream) return;
-  const bytes = Uint8Array.from(atob(block.textContent), (c) => c.charCodeAt(0));
-  const data = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
-  const PAGE = 50, MOST_DOTS = 40, MOST_CHOICES = 300, { text } = Charts, $ = (id) => document.getElementById(id);
+  const data = await Rows.unpacked(block);
+  const PAGE = 50, MOST_DOTS = 40, MOST_CHOICES = 300, { text } = Charts, { make, cellOf, placeOf, labelsOf, point, between, sign, plainly } = Rows, $ = (id) => document.getElementById(id);
   const dark = () => matchMedia("(prefers-color-scheme: dark)").matches && !matchMedia("print").matches;
   const state = { table: 0, at: [], across: null, as: null, shade: "value", page: 0, sort: null, down: false, words: "", columns: [] };
 
-  function make(name, attributes, ...children) {
-    const made = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes || {})) {
-      if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-      else if (key in made && typeof value !== "string") made[key] = value;
-      else made.setAttribute(key, value);
-    }
-    made.append(...children.filter((one) => one !== null));
-    return made;
-  }
-
   // ---- numbers ------------------------------------------------------------------------------------------------------------
 
-  const FLAGS = { e: "exact", g: "reliable", c: "use with care", p: "too uncertain" }, opened = new Map();
+  const opened = new Map();
   function table(at = state.table) {
-    if (opened.has(at)) return opened.get(at);
-    const { axes, columns, flags } = data.tables[at], read = {};
-    for (const [name, values] of Object.entries(columns))
-      if (name !== "from") read[name] = columns.from.includes(name) ? values.map((one, k) => one + columns.base[k]) : values;
-    const shape = axes.map((name) => data.axes[name].levels.length), strides = shape.map(() => 1);
-    for (let k = shape.length - 2; k >= 0; k--) strides[k] = strides[k + 1] * shape[k + 1];
-    const found = { ...data.tables[at], axes: axes.map((name) => ({ name, ...data.axes[name] })), read, shape, strides,
-      size: read.base.length, flag: (cell) => FLAGS[flags[cell]] || "", ends: "low" in read };
-    opened.set(at, found);
-    return found;
-  }
-  const cellOf = (shown, at) => at.reduce((sum, place, k) => sum + place * shown.strides[k], 0);
-  const placeOf = (shown, cell, k) => Math.floor(cell / shown.strides[k]) % shown.shape[k];
-  const labelsOf = (shown, cell) => shown.axes.map((axis, k) => axis.levels[placeOf(shown, cell, k)]);
-  function point(shown, cell) {
-    const value = shown.read.base[cell];
-    const flag = shown.flag(cell), whole = shown.whole;
-    if (flag === "exact") return { value, low: value, high: value, exact: true, flag, whole };
-    return shown.ends ? { value, low: shown.read.low[cell], high: shown.read.high[cell], exact: false, flag, whole } : { value, exact: false, flag, whole };
-  }
-
-  const sign = (said) => make("span", { class: `flag ${said.replaceAll(" ", "-")}` }, said);
-  function between(one) {
-    if (one.exact) return "exact";
-    if (one.low === undefined) return "";
-    if (one.value === 0 && one.low >= 0) return one.whole ? `probably fewer than ${text(one.high + 1)}` : `probably at most ${text(one.high)}`;
-    return `${text(one.low)} to ${text(one.high)}`;
+    if (!opened.has(at)) opened.set(at, Rows.open(data, at));
+    return opened.get(at);
   }
 
   // ---- the question -------------------------------------------------------------------------------------------------------
@@ -105,8 +68,7 @@
     if (focus && focus.startsWith("pick-") && $(focus)) $(focus).focus();
   }
 
-  const link = () => "#find?" + new URLSearchParams([["of", table().of], ["table", data.tables[state.table].axes.join(",")],
-    ...table().axes.map((axis, k) => [axis.name, (axis.codes || axis.levels)[state.at[k]]])]);
+  const link = () => Rows.link(table(), state.at);
 
   function follow() {  // the question in the address, if there is one
     if (!location.hash.startsWith("#find?")) return false;
@@ -237,7 +199,7 @@
   // ---- all rows -----------------------------------------------------------------------------------------------------------
 
   function sifted() {
-    const shown = table(), plainly = (said) => said.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean), cells = [];
+    const shown = table(), cells = [];
     const known = shown.axes.map((axis) => axis.levels.map(plainly));  // a word of a row begins with every word asked for
     const tests = plainly(state.words).map((word) => known.map((levels) => levels.map((parts) => parts.some((part) => part.startsWith(word)))));
     for (let cell = 0; cell < shown.size; cell++)
