@@ -11,10 +11,10 @@ from typing import Any
 
 from congenial.data.advance import Tell, quiet
 from congenial.errors import BundleError
-from congenial.publication.bundle import DIGEST, read, read_text
+from congenial.publication.bundle import DIGEST, read, read_index, read_text
 from congenial.publication.verification import verify
 from congenial.report.page_data import packed, rows_of, within_room
-from congenial.report.release_page import cite
+from congenial.report.release_page import cite, in_short
 from congenial.report.render import page
 
 REPORT = "report.html"
@@ -79,7 +79,7 @@ def _release(folder: Path, name: str, progress: Tell) -> Document:
         "heading": about.title,
         "about": about.told,
         "quoted": about.quote == release.name,
-        "in_short": tuple(release.guarantee.in_short.items()),
+        "in_short": in_short(release.guarantee, read_index(folder)["promise"]),
         "cite": cite(release),
         "digest": read_text(folder / DIGEST).strip(),
         "tables": [] if rows is None else [table["words"] for table in rows["tables"]],
