@@ -5,16 +5,16 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer.testing
 from hypothesis import settings
-
-from tests.plain_reports import plain_reports
 
 # A change is judged on the same examples every time; `make audit` looks for new ones. None has a
 # limit of time: machines of automatic runs are slow at times.
@@ -88,11 +88,52 @@ def oracles() -> Path:
     return Path(__file__).parent / "oracles"
 
 
-@pytest.fixture
-def without_pictures() -> Iterator[None]:
-    """Reports with tables alone; name it in `usefixtures` where pictures are not the point."""
-    with plain_reports():
+@pytest.fixture(scope="session", autouse=True)
+def _without_charts() -> Iterator[None]:
+    """Charts of commands, which no bundle has, are drawn where a test asks for `with_charts`."""
+    from congenial.report import pictures
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "available", lambda: False)
         yield
+
+
+@pytest.fixture
+def with_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charts of commands, for tests about them; without the extra `report` the test skips."""
+    from congenial.report import pictures
+
+    if not all(map(find_spec, ("altair", "vl_convert"))):
+        pytest.skip("needs the extra 'report'")
+    monkeypatch.setattr(pictures, "available", lambda: True)
+
+
+@pytest.fixture(scope="module")
+def short_bootstrap() -> Iterator[None]:
+    """Few draws for the error of fitted laws, where it is not the point."""
+    from congenial.mechanisms.distribution import sampling_error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sampling_error, "DRAWS", 19)
+        yield
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A Chromium of the machine, or the one that CONGENIAL_BROWSER names; without one, skip."""
+    from playwright.sync_api import sync_playwright
+
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    named = os.environ.get("CONGENIAL_BROWSER")
+    path = named or next((found for name in names if (found := shutil.which(name))), None)
+    if path is None:
+        pytest.skip(f"no browser on this machine: none of {', '.join(names)} is installed")
+    quiet = ["--disable-gpu", "--disable-quic", "--disable-background-networking"]
+    quiet += ["--no-sandbox", "--no-first-run", "--disable-component-update", "--disable-sync"]
+    with sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=path, args=quiet)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture

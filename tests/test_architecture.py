@@ -1,8 +1,14 @@
-"""The tree is the argument: a package imports only from packages above it."""
+"""The tree is the argument: a package imports only from packages above it, one module does a thing
+that must be done in one way, and files that prose names are there.
+"""
 
 from __future__ import annotations
 
 import ast
+import io
+import re
+import tokenize
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,73 +16,58 @@ import pytest
 import congenial
 
 ROOT = Path(congenial.__file__).parent
+REPOSITORY = ROOT.parent.parent
 ORDER = (
-    "data",
-    "figures",
-    "pairs",
-    "privacy",
-    "ledger",
-    "sampling",
-    "transport",
-    "tables",
-    "mechanisms",
-    "synthesis",
-    "inference",
-    "audit",
-    "report",
-    "kinds",
-    "publication",
-    "exports",
-    "papers",
-    "desk",
-    "cli",
+    *("data", "figures", "pairs", "privacy", "ledger", "sampling", "transport", "tables"),
+    *("mechanisms", "synthesis", "inference", "audit", "report", "kinds", "publication"),
+    *("exports", "papers", "desk", "cli"),
 )
 EVERYWHERE = ("errors", "_exports", "_notebook", "_version")
 
 
-def imported(path: Path) -> set[str]:
-    """Packages of congenial that a module imports, inside functions and for typing too."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def modules() -> tuple[Path, ...]:
+    """All modules in rooms."""
+    return tuple(sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT))
+
+
+def place(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def dotted(path: Path) -> set[str]:
+    """Names that a module imports, inside functions and for typing too."""
+    names = set()
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module:
             assert node.level == 0, f"{path}: relative import"
-            names = [node.module]
-            if node.module == "congenial":
-                names = [f"congenial.{alias.name}" for alias in node.names]
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        found |= {name.split(".")[1] for name in names if name.startswith("congenial.")}
-    return found
+            names |= {alias.name for alias in node.names}
+    return names
 
 
-def modules() -> list[Path]:
-    return sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT)
+def imported(path: Path) -> set[str]:
+    """Packages of congenial that a module imports."""
+    return {name.split(".")[1] for name in dotted(path) if name.startswith("congenial.")}
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_point_upwards(path):
-    package = path.relative_to(ROOT).parts[0]
-    allowed = {*ORDER[: ORDER.index(package) + 1], *EVERYWHERE}
-    assert imported(path) <= allowed
-
-
-def imports_the_front_door(path: Path) -> bool:
-    """Whether a module imports `congenial` itself, from which every room can be reached."""
-    names = [
-        alias.name
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Import)
-        for alias in node.names
-    ]
-    return "congenial" in names
+def test_imports_point_upwards():
+    for path in modules():
+        room = ORDER.index(path.relative_to(ROOT).parts[0])
+        assert imported(path) <= {*ORDER[: room + 1], *EVERYWHERE}, place(path)
 
 
 def test_no_room_imports_the_front_door():
-    """What is worked out in a later room is asked for by its public name (`_exports.public`)."""
-    found = {path for path in modules() if imports_the_front_door(path)}
-    assert found == set()
+    """`congenial` reaches every room: what a later room works out is asked for by its public name
+    (`_exports.public`).
+    """
+    assert [place(path) for path in modules() if "congenial" in dotted(path)] == []
 
 
 def test_every_package_has_its_place():
@@ -84,66 +75,52 @@ def test_every_package_has_its_place():
     assert packages <= set(ORDER)
 
 
-def test_a_downward_import_would_be_noticed(tmp_path):
-    bad = tmp_path / "bad.py"
-    bad.write_text("def f():\n    from congenial.publication import plan\n")
-    assert imported(bad) == {"publication"}
-
-
-def test_no_module_name_stands_for_two_things():
+def test_no_name_stands_for_two_things():
     """A command of cli/ may carry the name of its room, and a room's first module the room's."""
     rooms = {path.name for path in ROOT.iterdir() if path.is_dir()}
-    named: dict[str, list[Path]] = {}
+    named: dict[str, list[str]] = {}
     for path in modules():
-        if not (path.parent.name == "cli" and path.stem in rooms):
-            named.setdefault(path.stem, []).append(path)
-    assert [paths for name, paths in named.items() if len(paths) > 1 and name[0] != "_"] == []
-
-
-def test_no_class_name_stands_for_two_things():
-    named: dict[str, list[Path]] = {}
-    for path in modules():
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                named.setdefault(node.name, []).append(path)
-    assert {name: paths for name, paths in named.items() if len(paths) > 1} == {}
+        classes = [n.name for n in parsed(path).body if isinstance(n, ast.ClassDef)]
+        own = [] if path.parent.name == "cli" and path.stem in rooms else [path.stem]
+        for name in (*own, *classes):
+            named.setdefault(name, []).append(place(path))
+    assert {n: where for n, where in named.items() if len(where) > 1 and n[0] != "_"} == {}
 
 
 # What a kind of release is, is asked of the registry; only a command that is about one kind (an
 # attack on tables) names it.
 OF_ANY_KIND = {"registry", "kind"}
-OF_ONE_KIND = {"cli/audit.py"}
+OF_ONE_KIND = ["cli/audit.py"]
 
 
 def kinds_imported(path: Path) -> set[str]:
-    """Modules of kinds/ that a module imports, inside functions and for typing too."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module == "congenial.kinds":
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
-            "congenial.kinds."
-        ):
-            found.add(str(node.module).split(".")[2])
-    return found
+    """Modules of kinds/ that a module imports."""
+    names = (name.split(".") for name in dotted(path) if name.startswith("congenial.kinds."))
+    return {name[2] for name in names}
 
 
 def test_kinds_are_known_through_the_registry_only():
-    told = {}
-    for package in ("publication", "cli"):
-        for path in sorted((ROOT / package).glob("*.py")):
-            place = path.relative_to(ROOT).as_posix()
-            told[place] = kinds_imported(path) - OF_ANY_KIND
-    assert {place for place, names in told.items() if names} == OF_ONE_KIND
+    outside = [path for path in modules() if path.parent in (ROOT / "publication", ROOT / "cli")]
+    assert [place(path) for path in outside if kinds_imported(path) - OF_ANY_KIND] == OF_ONE_KIND
 
 
-def test_a_kind_named_outside_would_be_noticed(tmp_path):
+@pytest.mark.parametrize(
+    ("line", "package", "kind"),
+    [
+        ("from congenial.publication import plan", "publication", set()),
+        ("from congenial.kinds.tables import TablesSection", "kinds", {"tables"}),
+        ("import congenial.kinds.tables", "kinds", {"tables"}),
+    ],
+)
+def test_a_wrong_import_would_be_noticed(tmp_path, line, package, kind):
     bad = tmp_path / "bad.py"
-    bad.write_text(
-        "def f():\n    from congenial.kinds.records_from_models import ModelRecordsSection\n"
-    )
-    assert kinds_imported(bad) - OF_ANY_KIND == {"records_from_models"}
+    bad.write_text(f"def f():\n    {line}\n    import congenial\n")
+    assert imported(bad) == {package}
+    assert kinds_imported(bad) == kind
+    assert "congenial" in dotted(bad)
 
+
+# ---- what a command loads -----------------------------------------------------------------------
 
 # What one has to load, and may have to read, to understand a command: modules that are imported at
 # the top of a file, directly or through others. What only some plans need is imported where it is
@@ -171,7 +148,7 @@ def loaded_with(module: str) -> set[str]:
         path = ROOT.parent.joinpath(*name.split(".")).with_suffix(".py")
         if name not in seen and path.exists():
             seen.add(name)
-            waiting += imported_at_the_top(ast.parse(path.read_text(encoding="utf-8")).body)
+            waiting += imported_at_the_top(parsed(path).body)
     return seen
 
 
@@ -187,3 +164,87 @@ def test_what_is_loaded_on_use_or_for_typing_is_not_counted():
     used = "def f():\n    from congenial.data import c\n"
     names = imported_at_the_top(ast.parse(source + used).body)
     assert names == {"congenial.data", "congenial.data.b"}
+
+
+# ---- what one module does ------------------------------------------------------------------------
+
+# A pattern, and the modules that may have it: whoever needs the thing uses them.
+ONCE = {
+    "words become doubles: 0.5 added to 53 bits rounds to 1.0 at the end": (
+        r"\+ 0\.5\) \* 2\.0\*\*-53",
+        {"sampling/randomness.py"},
+    ),
+    "CSV is written, without formulas; the demo writes names of its own": (
+        r"csv\.(writer|DictWriter)|write_csv|to_csv",
+        {"data/text_files.py", "publication/demo_population.py"},
+    ),
+    "files are synced and renamed; parts of a bundle get a second name in a folder that is": (
+        r"\bos\.(fsync|replace|rename|link)\(|\.rename\(|mkstemp|NamedTemporaryFile",
+        {"data/durable_files.py", "publication/bundle.py"},
+    ),
+    "the precision of ball arithmetic is set, for the whole process and under a lock": (
+        r"\b(workprec|extraprec|workdps|extradps)\b|ctx\.(prec|dps) = ",
+        {"sampling/exact_decisions.py"},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ONCE)
+def test_one_module_does_it(what):
+    pattern, places = ONCE[what]
+    texts = {place(path): path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
+    assert {where for where, text in texts.items() if re.search(pattern, text)} == places
+    if "publication/bundle.py" in places:
+        assert not re.search(pattern, texts["publication/bundle.py"].replace("os.link(", ""))
+
+
+# ---- files that prose names ----------------------------------------------------------------------
+
+MODULE = re.compile(r"(?<![\w./*-])((?:[a-z][a-z_]*/)*[a-z][a-z_]*\.py)\b")
+
+
+def prose(text: str) -> str:
+    """Docstrings and comments of a module."""
+    nodes = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    documented = [
+        ast.get_docstring(node) or ""
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, nodes)
+    ]
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    return "\n".join([*documented, *comments])
+
+
+@cache
+def present() -> tuple[str, ...]:
+    folders = [ROOT, REPOSITORY / "tests", REPOSITORY / "benchmarks"]
+    return tuple(path.as_posix() for folder in folders for path in folder.rglob("*.py"))
+
+
+def absent(text: str) -> list[str]:
+    """Modules that some prose names and that are nowhere in the repository, by name and folder."""
+    named = set(MODULE.findall(text))
+    return sorted(n for n in named if not any(path.endswith(f"/{n}") for path in present()))
+
+
+def test_modules_that_are_named_exist():
+    told = {place(path): absent(prose(path.read_text("utf-8"))) for path in ROOT.rglob("*.py")}
+    assert {path: missing for path, missing in told.items() if missing} == {}
+    assert absent((REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")) == []
+    source = '"""See `figures/merged.py` and figures/people.py."""\n\nx = 1  # as `set_cover.py`\n'
+    assert absent(prose(source)) == ["figures/merged.py", "set_cover.py"]
+
+
+def test_twelve_changes_open_at_most_three_files_each():
+    """The table of CONTRIBUTING.md: paths below src/congenial/, tests/ or docs/ that exist."""
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.split("## Twelve changes")[1].split("\n## ")[0]
+    rows = [row for row in table.splitlines() if row.startswith("|")][2:]
+    assert len(rows) == 12
+    for row in rows:
+        files = re.findall(r"`([\w/-]+\.[a-z]+)`", row)
+        assert 1 <= len(files) <= 3, row
+        for name in files:
+            roots = (ROOT, REPOSITORY) if name.split("/")[0] in ORDER else (REPOSITORY,)
+            assert any((root / name).is_file() for root in roots), name

@@ -10,9 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from congenial.cli import app
-from congenial.report import pictures
 from tests.cli.conftest import PLAN, write_people
-from tests.plain_reports import plain_reports
 
 SEED = 3
 FEW = ("--draws", 4000, "--pairs", 2, "--seed", SEED)
@@ -28,9 +26,8 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_people(folder / "people.csv")
     path = folder / "plan.toml"
     path.write_text(PLAN)
-    with plain_reports():
-        assert run("publish", path).exit_code == 0
-        assert run("release", path, "--name", "detail", "--seed", 1).exit_code == 0
+    assert run("publish", path).exit_code == 0
+    assert run("release", path, "--name", "detail", "--seed", 1).exit_code == 0
     (folder / "people.csv").unlink()  # an audit does not read the data
     return path
 
@@ -72,7 +69,7 @@ def test_a_bundle_that_promises_too_much(plan: Path, tmp_path: Path) -> None:
     assert "Do not release" in told
 
 
-@pytest.mark.skipif(not pictures.available(), reason="needs the extra report")
+@pytest.mark.usefixtures("with_charts")
 def test_pictures_and_files(plan: Path, tmp_path: Path) -> None:
     place = tmp_path / "out"
     result = run("audit", plan, "--name", "summary", *FEW, "--out", place, "--json")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ import pytest
 from typer.testing import CliRunner
 
 from congenial.cli import app
-from tests.plain_reports import plain_reports
 
 PLAN = """
 [data]
@@ -60,13 +59,6 @@ class Ran:
         return json.loads(self.out)
 
 
-@pytest.fixture(autouse=True)
-def without_pictures() -> Iterator[None]:
-    """Reports are tested elsewhere."""
-    with plain_reports():
-        yield
-
-
 @pytest.fixture(scope="session")
 def run() -> Callable[..., Ran]:
     """Run the program: run("check", plan).code."""
@@ -107,7 +99,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory, run: Callable[..., Ran]) 
     write_people(folder / "people.csv")
     path = folder / "plan.toml"
     path.write_text(PLAN)
-    with plain_reports():
-        assert run("publish", path).code == 0
-        assert run("release", path, "--name", "detail", "--seed", 1).code == 0
+    assert run("publish", path).code == 0
+    assert run("release", path, "--name", "detail", "--seed", 1).code == 0
     return path

@@ -195,24 +195,6 @@ def test_several_bundles_are_verified_in_turn(
     assert "Give one bundle" in refused.err
 
 
-def test_a_seed_is_marked_loudly(run: Callable[..., Any], finished: Path) -> None:
-    bundle = finished.parent / "bundles" / "detail"
-    assert "NOT FOR PUBLICATION" in (bundle / "README.txt").read_text()
-    assert "NOT FOR PUBLICATION" in run("explain", bundle).out
-
-
-def test_explain_plan_and_bundle(run: Callable[..., Any], finished: Path) -> None:
-    of_plan = run("explain", finished, "--json").document["promises"]
-    assert [one["name"] for one in of_plan] == ["detail", "summary"]
-    bundle = finished.parent / "bundles" / "detail"
-    of_bundle = run("explain", bundle, "--json").document["promises"][0]
-    assert of_bundle["promise"].startswith("Published exactly: Population (statute); Adults;")
-    assert "Spent: epsilon = 1 of epsilon = 2." in of_bundle["promise"]
-    assert of_bundle["promise"] in " ".join(run("explain", bundle).out.split())
-    for block in ("A record", "Datasets considered", "The protection compares", "Promise", "Basis"):
-        assert block in run("explain", finished).out
-
-
 def test_ledger_commands(run: Callable[..., Any], finished: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.sqlite"
     shutil.copy(finished.parent / "ledger.sqlite", ledger)
@@ -250,22 +232,6 @@ def test_a_new_mandate_reprices_what_was_released(run: Callable[..., Any], plan:
     (one,) = ran.document["releases"]
     assert (one["name"], one["before"]) == ("summary", "epsilon = 0.5")
     assert "what earlier releases promise" in run("publish", plan).out.lower()
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("--rho", "2.56", "--delta", "1e-10", "--to", "epsilon"), 17.91528),
-        (("--rho", "10.24", "--delta", "1e-10", "--to", "epsilon"), 40.95057),
-    ],
-)
-def test_convert_gives_tightest_and_classical(
-    run: Callable[..., Any], words: tuple[str, ...], expected: float
-) -> None:
-    tight, *_, classical = run("convert", *words, "--json").document["conversions"]
-    assert classical["value"] == pytest.approx(expected, abs=1e-5)
-    assert tight["value"] < classical["value"]
-    assert "Bun and Steinke" in classical["formula"]
 
 
 def test_convert_says_what_is_not_implied(run: Callable[..., Any]) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import congenial
-from tests.plain_reports import plain_reports
 
 
 def test_estimates_and_tests(run: Callable[..., Any], finished: Path, tmp_path: Path) -> None:
@@ -32,9 +31,8 @@ def test_two_bundles_of_one_population_make_one_better_estimate(
     run: Callable[..., Any], finished: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(finished.parent, tmp_path / "copy")
-    with plain_reports():
-        plan = tmp_path / "copy" / "plan.toml"
-        assert run("release", plan, "--name", "summary", "--seed", 2).code == 0
+    plan = tmp_path / "copy" / "plan.toml"
+    assert run("release", plan, "--name", "summary", "--seed", 2).code == 0
     asked = "count(age >= 65) by state"
     detail, summary = (tmp_path / "copy" / "bundles" / name for name in ("detail", "summary"))
     found = [
@@ -46,29 +44,6 @@ def test_two_bundles_of_one_population_make_one_better_estimate(
         assert both["low"] < both["high"]
     releases = [congenial.read(detail), congenial.read(summary)]
     assert found[2] == congenial.estimate(releases, asked).to_dicts()
-
-
-def test_people_see_the_method_and_the_notes(run: Callable[..., Any], finished: Path) -> None:
-    bundle = finished.parent / "bundles" / "detail"
-    ran = run(
-        "estimate",
-        bundle,
-        "--of",
-        "share(sex = 'f' | age < 18) by county, sex",
-        "--of",
-        "quantile(age, .99)",
-        "--test",
-        "trend(sex = 'f' by age)",
-        "--jointly",
-    )
-    assert ran.code == 0
-    for words in (
-        "Method: inversion of jointly simulated errors",
-        "for all intervals together",
-        "an open class",
-        "Test: the share of",
-    ):
-        assert words in ran.out
 
 
 def test_refusals(run: Callable[..., Any], finished: Path, tmp_path: Path) -> None:

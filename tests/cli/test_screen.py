@@ -22,17 +22,13 @@ from congenial.kinds.registry import every_kind
 from congenial.kinds.tables import NOT_INFERRED
 from congenial.mechanisms import CongenialCounts, TablesRelease
 from congenial.publication.bundle import read
-from congenial.report import pictures
 from congenial.report.words import rounded_up
 
-REPORT = pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
 
-
-@REPORT
+@pytest.mark.usefixtures("with_charts")
 def test_infer_writes_a_picture_of_each_parameter(
-    run: Callable[..., Any], finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., Any], finished: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(pictures, "available", lambda: True)
     bundle, out = finished.parent / "bundles" / "detail", tmp_path / "found"
     ran = run(
         *("infer", bundle, "--model", "poisson", "--set", "by=county", "--set", "draws=400"),
@@ -154,12 +150,6 @@ def test_every_kind_that_is_no_table_has_a_page_of_its_own() -> None:
         assert page.is_file()
 
 
-def test_brief_lists_every_kind_of_sum_of_one_table(run: Callable[..., Any], plan: Path) -> None:
-    told = run("check", plan).out
-    for what in ("county x sex x age", "county", "age", "total"):
-        assert any(line.strip().startswith(f"{what} ") for line in told.splitlines()), what
-
-
 def test_counts_whose_errors_depend_on_the_data_are_checked_and_compared(
     run: Callable[..., Any], plan: Path
 ) -> None:
@@ -227,20 +217,6 @@ def test_added_files_leave_the_listed_ones_intact(
     assert "Every file that the bundle lists is as released" in ran.out
     (bundle / "table.csv").write_text("county,sex,age,count\n")
     assert "Do not use this bundle" in run("verify", bundle).out
-
-
-def test_the_ledger_shows_each_promise(run: Callable[..., Any], finished: Path) -> None:
-    where = finished.parent / "ledger.sqlite"
-    assert "epsilon = 1" in run("ledger", "show", where).out.split("Releases")[1]
-    told = run("ledger", "show", where, "--json").document["releases"]
-    assert told[0]["promise"] == "epsilon = 1"
-
-
-def test_a_delta_that_was_given_is_not_asked_for(run: Callable[..., Any]) -> None:
-    ran = run("convert", "--epsilon", 1, "--delta", "1e-6")
-    assert "Say at which delta" not in ran.out
-    rows = run("convert", "--epsilon", 1, "--delta", "1e-6", "--json").document["conversions"]
-    assert rows[0]["value"] == 1
 
 
 def test_names_in_a_list_are_not_broken(run: Callable[..., Any]) -> None:

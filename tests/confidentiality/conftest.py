@@ -14,20 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from congenial.cli import app
-from congenial.mechanisms.distribution import sampling_error
 from tests.confidentiality.scan import told
-from tests.plain_reports import plain_reports
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Without pictures but in the audit, and with a short bootstrap."""
-    monkeypatch.setattr(sampling_error, "DRAWS", 19)
-    if request.node.get_closest_marker("audit"):
-        yield
-        return
-    with plain_reports():
-        yield
 
 
 @dataclass

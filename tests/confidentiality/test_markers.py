@@ -24,6 +24,8 @@ from tests.confidentiality.conftest import Watch
 from tests.confidentiality.scan import COUNT, MARK, NUMBER, leaks, shown
 from tests.confidentiality.scenes import BUNDLE, COMMON, CURVE, SCENES, WRONG, Scene, many, people
 
+pytestmark = pytest.mark.usefixtures("short_bootstrap")
+
 FEW = ("level", "text", "unnamed")  # ways for data to be wrong that run by default
 PLAIN = ("synthetic", "partial", "values", "test", "tables", "records", "quantiles", "estimate")
 VARIANTS = ("partial", "bounded")  # of kinds that run by default
@@ -69,6 +71,7 @@ def test_no_marker_leaves(scene: Scene, tmp_path: Path, watch: Watch) -> None:
 
 
 @pytest.mark.audit
+@pytest.mark.usefixtures("with_charts")
 @SCENE
 def test_no_marker_leaves_with_pictures(scene: Scene, tmp_path: Path, watch: Watch) -> None:
     plan = scene.write(tmp_path)

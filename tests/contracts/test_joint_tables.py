@@ -164,15 +164,17 @@ def with_scales(made: MeasuredTables, factor: Fraction) -> MeasuredTables:
 
 def test_a_table_at_the_wrong_precision_is_caught() -> None:
     """The negative control of the enumeration: one table with twice its precision."""
-    caught = [
-        worst_loss(case, with_scales(case.made, Fraction(2))) > promised(case.made) * 1.001
+    sharp = [
+        case
         for case in CASES
         if case.made.description.family == "double_geometric"
         and joint_loss([case.made.description], case.made.adjacency).exact
         and case.universe.complete
     ]
-    assert caught
-    assert all(caught)
+    assert len(sharp) > 4
+    for case in sharp[::3]:
+        made = with_scales(case.made, Fraction(2))
+        assert worst_loss(case, made) > promised(case.made) * 1.001, case
 
 
 def test_a_type_left_out_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
-import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 
 import pytest
 
-import congenial
 from congenial.data.durable_files import (
     name_new,
     sync_tree,
@@ -181,14 +179,3 @@ def test_a_new_file_on_a_file_system_without_links(
         "1.json": b"first",
         "2.json": b"third",
     }
-
-
-def test_no_other_module_syncs_or_renames() -> None:
-    """Whoever needs a durable file uses this module; the order of its steps is written once."""
-    root = Path(congenial.__file__).parent
-    steps = re.compile(r"\bos\.(fsync|replace|rename|link)\(|\.rename\(|mkstemp|NamedTemporaryFile")
-    texts = {path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*.py")}
-    found = {place for place, text in texts.items() if steps.search(text)}
-    # parts of a bundle get a second name where they are, in a folder that is synced afterwards
-    assert found == {"data/durable_files.py", "publication/bundle.py"}
-    assert not steps.search(texts["publication/bundle.py"].replace("os.link(", ""))

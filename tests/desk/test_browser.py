@@ -7,9 +7,7 @@ Uses a Chromium that is on the machine; `CONGENIAL_BROWSER` names another. Witho
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from congenial.data.advance import Advance
 from congenial.desk.access import DeskSettings
@@ -30,38 +28,12 @@ from congenial.publication.workflow import publish, release
 from tests.desk.desks import MARKER, PLAN, serving, write_folder
 from tests.desk.test_desk import a_ledger
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 STEPS = (
     *("/data", "/categories", "/categories?column=%2B", "/figures", "/tables"),
     *("/tables?release=%2B", "/price?of=sex&within=5&without=Population", "/review", "/publish"),
     *("/release", "/read", "/budget", "/text"),
 )
 WAIT = 120_000  # milliseconds; machines of automatic runs are slow
-
-
-def _found() -> str | None:
-    named = os.environ.get("CONGENIAL_BROWSER")
-    return named or next((path for name in NAMES if (path := shutil.which(name))), None)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = _found()
-    if path is None:
-        pytest.skip(f"no browser on this machine: none of {', '.join(NAMES)} is installed")
-    with sync_playwright() as play:
-        opened = play.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield opened
-        opened.close()
 
 
 @dataclass

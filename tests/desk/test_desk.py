@@ -499,19 +499,6 @@ budget.epsilon = 1
     assert MARKER not in price
 
 
-def test_values_are_where_the_page_says(folder: Path) -> None:
-    """In problems.csv, which only its owner may read; on no page."""
-    people = folder / "people.csv"
-    people.write_text(people.read_text().replace(",A,", f",{MARKER}-A,"))
-    me = entered(folder)
-    assert wait(me, me.post("/plan/plan.toml/data/check"))["state"] == "done"
-    page = me.get("/plan/plan.toml/categories").text
-    assert "Numbers and examples are in the private folder" in page
-    assert MARKER not in page
-    assert f"{MARKER}-A" in (folder / "data-check" / "problems.csv").read_text()
-    assert (folder / "data-check" / "problems.csv").stat().st_mode & 0o077 == 0
-
-
 def test_tables_that_the_program_chooses_are_priced(folder: Path) -> None:
     chosen = PLAN.replace('table = ["county", "sex"]', 'table = ["county", "sex"]\ntables = "auto"')
     (folder / "plan.toml").write_text(chosen)

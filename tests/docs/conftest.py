@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.docs.pages import DOCS, run_page
-from tests.plain_reports import plain_reports
-
-
-@pytest.fixture(autouse=True)
-def without_pictures() -> Iterator[None]:
-    """Reports are tested elsewhere."""
-    with plain_reports():
-        yield
 
 
 @pytest.fixture(scope="session")
 def after_tutorial(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder the first tutorial leaves behind; each of its blocks worked as written."""
     folder = tmp_path_factory.mktemp("tutorial")
-    with plain_reports(), pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         run_page(DOCS / "tutorial" / "first-release.md")
     return folder

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from tests.commands import run
 from tests.engines import faulty_steps
 from tests.engines.conftest import need_java
 from tests.kinds.nation_plan import written
-from tests.plain_reports import plain_reports
 
 SEED = 4
 
@@ -51,13 +49,6 @@ def released(plan: Plan, seed: int = SEED) -> dict[str, Any]:
     assert list((plan.folder / "runs").glob("nation*")) == []
     index = bundles.read_index(done.folder)
     return {key: index[key] for key in ("folders", "files", "guarantee", "description")}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def without_pictures() -> Iterator[None]:
-    """Reports are tested elsewhere; here both ways have them without pictures."""
-    with plain_reports():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ from congenial.publication import workflow
 from congenial.publication.demo_population import write_demo
 from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
-from tests.plain_reports import plain_reports
 
 
 @pytest.fixture(scope="module")
@@ -33,10 +32,9 @@ def run(plan: Path, source: str, ledger: str) -> dict[str, Any]:
     path = plan.with_name(f"{ledger}.toml")
     path.write_text(text)
     loaded = Plan.load(path)
-    with plain_reports():
-        published = workflow.publish(loaded, plan.with_name(f"published-{ledger}"))
-        out = plan.with_name(f"bundle-{ledger}")
-        released = workflow.release(loaded, "sex-by-age", out)
+    published = workflow.publish(loaded, plan.with_name(f"published-{ledger}"))
+    out = plan.with_name(f"bundle-{ledger}")
+    released = workflow.release(loaded, "sex-by-age", out)
     assert all(check.holds for check in verify(out, released.digest))
     return {
         "figures": published.figures.to_dict(),

@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, settings
 
 from congenial.errors import CongenialError
 from tests.children import start
-from tests.plain_reports import plain_reports
 
 LONGEST = 10.0  # seconds of the processor for one case
 WAITING = 60.0  # seconds of the clock, where it may wait for something for ever
@@ -66,12 +65,6 @@ def counted(request: pytest.FixtureRequest, attempt: Callable[..., None]) -> Non
     found = getattr(request.function, "_hypothesis_internal_use_settings", None)
     if found is not None:
         attempt("inputs", cases=found.max_examples)
-
-
-@pytest.fixture(autouse=True, scope="module")  # tests of other folders may look for pictures
-def without_pictures() -> Iterator[None]:
-    with plain_reports():
-        yield
 
 
 @pytest.fixture

@@ -22,7 +22,6 @@ from typer.testing import CliRunner
 
 from congenial.cli import app
 from congenial.errors import BundleError, CongenialError
-from congenial.mechanisms.distribution import sampling_error
 from congenial.publication.bundle import DIGEST, INDEX, read, sha256
 from congenial.publication.verification import verify
 from tests.confidentiality.scenes import SCENES
@@ -35,10 +34,8 @@ DOCUMENTS = (INDEX, INDEX, "schema.json", "published.json", "persons.json")
 
 
 @pytest.fixture(scope="module")
-def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sampling_error, "DRAWS", 19)
-        return make(tmp_path_factory.mktemp("good"))
+def good(tmp_path_factory: pytest.TempPathFactory, short_bootstrap: None) -> dict[str, Path]:
+    return make(tmp_path_factory.mktemp("good"))
 
 
 def attack(good: dict[str, Path], data: Any) -> None:
@@ -336,15 +333,6 @@ def test_an_estimate_that_no_table_has(
     copy = tmp_path / "copy"
     forge(good["tables"], copy, {"table-3-sex.parquet": written(changed)})
     _refuses(copy)
-
-
-@pytest.mark.parametrize("name", ["schema.json", "table.parquet", "published.csv"])
-def test_links_to_files_are_doubted(good: dict[str, Path], tmp_path: Path, name: str) -> None:
-    copy = tmp_path / "copy"
-    forge(good["table"], copy, {})
-    (copy / name).rename(tmp_path / "elsewhere")
-    (copy / name).symlink_to(tmp_path / "elsewhere")
-    _doubts(copy)
 
 
 def test_a_file_of_a_terabyte(

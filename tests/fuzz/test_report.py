@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from congenial.mechanisms.distribution import sampling_error
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
 from congenial.report.page_data import rows_of
@@ -91,9 +90,8 @@ FEW = [(SCENES[0], ATTACKS[0]), (SCENES[0], ATTACKS[1]), (SCENES[1], ATTACKS[1])
     ],
 )
 def test_labels_are_shown_and_not_run(
-    scene: Scene, attack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, attack: str, tmp_path: Path, short_bootstrap: None
 ) -> None:
-    monkeypatch.setattr(sampling_error, "DRAWS", 19)
     plan = hostile(scene, tmp_path, attack)
     if plan.statements:
         workflow.publish(plan)

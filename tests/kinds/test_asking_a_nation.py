@@ -20,8 +20,6 @@ from tests.commands import run
 from tests.kinds.nation_plan import SECTION, written
 from tests.mechanisms.nations import CELLS
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 COARSE = """
 [[release]]
 name = "nation"

@@ -39,8 +39,6 @@ SECTION
 epsilon = 2
 """
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 def released(folder: Path, kind: str, axis: str) -> Path:
     """A bundle of 60 people whose first axis has that name."""
@@ -56,8 +54,13 @@ def released(folder: Path, kind: str, axis: str) -> Path:
     return workflow.release(plan, "made").folder
 
 
-@pytest.mark.parametrize("axis", ["count", "estimate", "sd", "low_90", "count_as_drawn", "value"])
-@pytest.mark.parametrize("kind", sorted(SECTIONS))
+@pytest.mark.parametrize(
+    ("kind", "axis"),
+    [
+        *(("table", "count"), ("table", "estimate"), ("table", "low_90")),
+        *(("tables", "sd"), ("tables", "count_as_drawn"), ("values", "count"), ("values", "value")),
+    ],
+)
 def test_labels_and_numbers_are_all_there(kind: str, axis: str, tmp_path: Path) -> None:
     bundle = released(tmp_path, kind, axis)
     assert [one.what for one in verify(bundle) if not one.holds] == []
@@ -73,8 +76,7 @@ def test_labels_and_numbers_are_all_there(kind: str, axis: str, tmp_path: Path) 
         assert {row[0] for row in cells} == set(LEVELS)
 
 
-@pytest.mark.parametrize("axis", ["estimate", "high", "exact"])
-@pytest.mark.parametrize("kind", ["table", "tables"])
+@pytest.mark.parametrize(("kind", "axis"), [("table", "estimate"), ("tables", "exact")])
 def test_intervals_and_exports(kind: str, axis: str, tmp_path: Path) -> None:
     release = read(released(tmp_path, kind, axis))
     found = release.intervals([axis, "sex"], 0.9)  # type: ignore[attr-defined]
@@ -86,7 +88,7 @@ def test_intervals_and_exports(kind: str, axis: str, tmp_path: Path) -> None:
         assert set(table.columns[0].values) == set(LEVELS)
 
 
-@pytest.mark.parametrize("axis", ["value", "low", "method", "level", "of"])
+@pytest.mark.parametrize("axis", ["value", "method"])
 def test_estimates_by_such_an_axis(axis: str, tmp_path: Path) -> None:
     found = read(released(tmp_path, "table", axis)).estimate(f"count(sex = 'f') by {axis}")
     assert found.to_arrow()[f"{axis} (label)"].to_pylist() == list(LEVELS)

@@ -24,7 +24,6 @@ from congenial.mechanisms.wasserstein.mean_given_public import MeanOfEverybody
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.sampling.randomness import SeededRandomness
 from tests.commands import refused, run, write_plan
-from tests.plain_reports import plain_reports
 
 ALPHA = 1e-6
 PLAN = """
@@ -67,8 +66,7 @@ def folder(tmp_path: Path):
         out = csv.writer(file)
         out.writerow(["id", "sex", "age", "hours"])
         out.writerows(zip(range(800), random.choice(["f", "m"], 800), age, hours, strict=True))
-    with plain_reports():
-        yield tmp_path
+    return tmp_path
 
 
 def truth(folder: Path) -> dict[str, np.ndarray]:

@@ -50,9 +50,6 @@ epsilon = 3
 """
 
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     write_cases(tmp_path)

@@ -24,7 +24,6 @@ from congenial.privacy.tradeoff import Pure
 from congenial.publication.json_schema import plan_schema
 from congenial.sampling.randomness import SeededRandomness
 from tests.commands import refused, run, write_plan
-from tests.plain_reports import plain_reports
 
 ALPHA = 1e-6
 N = 300
@@ -71,8 +70,7 @@ def folder(tmp_path):
         out = csv.writer(file)
         out.writerow(["id", "sex", "age"])
         out.writerows((i, "fm"[i % 2], one) for i, one in enumerate(age))
-    with plain_reports():
-        yield tmp_path
+    return tmp_path
 
 
 def by_schur(n, s2, means, members):

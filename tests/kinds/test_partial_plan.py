@@ -21,23 +21,18 @@ from tests.kinds.test_records_from_models_plan import (
     run,
     write,
 )
-from tests.plain_reports import plain_reports
 
 PARTIAL = PLAN.replace("region = { floor = 0.02 }\n", "").replace(
     "epsilon = 8\n", 'M = 0.5\npublic = ["region"]\n'
 )
 
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = write(tmp_path_factory.mktemp("partial"), PARTIAL)
-    with plain_reports():
-        assert run("publish", path).exit_code == 0
-        result = run("release", path)
-        assert result.exit_code == 0, result.stderr
+    assert run("publish", path).exit_code == 0
+    result = run("release", path)
+    assert result.exit_code == 0, result.stderr
     return path
 
 

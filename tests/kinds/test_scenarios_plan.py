@@ -19,8 +19,6 @@ from congenial.publication.plan import Plan
 from congenial.publication.verification import verify
 from congenial.sampling.randomness import SeededRandomness
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 PLAN = """
 [data]
 source = "people.csv"

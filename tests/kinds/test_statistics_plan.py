@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +18,8 @@ from congenial.mechanisms.distribution import sampling_error
 from congenial.mechanisms.distribution.distribution_mechanism import IGNORED
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
-from congenial.report import pictures
 from congenial.sampling.randomness import SeededRandomness
 from tests.commands import refused, run, write_plan
-from tests.plain_reports import plain_reports
 
 SEED = 7
 PLAN = """
@@ -64,11 +61,9 @@ def write_patients(path: Path, n: int, first: int, seed: int) -> None:
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Without pictures, and with a short bootstrap of the fit: both are tested elsewhere."""
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short bootstrap of the fit, which is tested elsewhere."""
     monkeypatch.setattr(sampling_error, "DRAWS", 39)
-    with plain_reports():
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -259,27 +254,20 @@ def test_data_that_do_not_fit_are_refused_before_anything_is_spent(
     assert not (folder / "ledger.sqlite").exists()
 
 
-PICTURES = pictures.available()
-
-
+@pytest.mark.usefixtures("with_charts")
 def test_the_attack_before_and_after(folder: Path) -> None:
-    path = plan(folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pictures, "available", lambda: PICTURES)
-        told = run(
-            "audit", "--property", path, "--repetitions", 4, "--seed", SEED, "--out",
-            folder / "out", "--json",
-        )  # fmt: skip
+    path, few = plan(folder), ("--repetitions", 4, "--seed", SEED)
+    told = run("audit", "--property", path, *few, "--out", folder / "out", "--json")
     (one,) = told["attacks"]
     assert one["after"]["value"] < one["before"]["value"]
     assert one["after"]["low"] <= one["allowed"] < 0.74
     assert {Path(name).name for name in told["files"]} >= {"quarter-attack.csv"}
     bars = json.loads((folder / "out" / "quarter-assumptions.json").read_text())
     assert "sampled density" in bars["columns"]
-    for drawn in (folder / "out").glob("*.svg"):  # none without the extra report
+    for drawn in (folder / "out").glob("*.svg"):
         assert "CONFIDENTIAL" in drawn.read_text()
         assert drawn.stat().st_mode & 0o077 == 0
-    assert len(list((folder / "out").glob("*.png"))) == 2 * PICTURES
+    assert len(list((folder / "out").glob("*.png"))) == 2
     assert "attack test covers only single tables" in refused(path, "audit")
 
 

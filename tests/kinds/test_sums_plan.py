@@ -26,8 +26,6 @@ from tests.commands import refused, run, write_plan
 from tests.kinds.several_tables_plan import failed, forged
 from tests.publication.reading import cells_of
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 ALPHA = 1e-6
 WARDS = ("surgery", "medicine", "maternity")
 PLAN = """

@@ -24,7 +24,6 @@ from congenial.synthesis.from_tables.records_from_tables_release import TableRec
 from tests.commands import run
 from tests.kinds.test_table_records_plan import PLAN, SEED, released, written
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
 NUMBERS = (
     PLAN.replace("income = { edges = [0, 1, 20000, 60000, 200000] }", "INCOME")
     .replace("INCOME", 'income = { integers = [0, 89999], other = "more" }')

@@ -47,8 +47,6 @@ rho = 2
 """
 )
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 def written(folder: Path, text: str = PLAN) -> Plan:
     rng = np.random.default_rng(SEED)
@@ -310,15 +308,3 @@ def test_what_cannot_be_is_refused_before_any_data(
 ) -> None:
     with pytest.raises(error, match=says):
         workflow.check(written(tmp_path, PLAN.replace(old, new)))
-
-
-def test_check_says_what_would_be_drawn(tmp_path: Path) -> None:
-    """For people, and the same as a document."""
-    written(tmp_path)
-    told, shown = (
-        run("check", tmp_path / "plan.toml", "--json"),
-        run("check", tmp_path / "plan.toml", "--full"),
-    )
-    assert told["releases"][0]["name"] == "people"
-    assert "900" not in shown  # nothing of the data
-    assert "Release 'people': synthetic records that follow measured tables" in shown

@@ -47,8 +47,6 @@ rho = 2
 rho = 2
 """
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

@@ -18,8 +18,6 @@ from congenial.sampling.randomness import SeededRandomness
 from tests.commands import refused, run
 from tests.kinds.several_tables_plan import SECTION, failed, forged, written
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.mark.parametrize(
     ("old", "new", "error", "words"),

@@ -35,8 +35,6 @@ from tests.kinds.several_tables_plan import written
 from tests.pairs.test_difference_types import schema_of
 from tests.tables.brute import by_figures, cells_of, figures_of, maximal_types
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 BOUNDS = """
 [publish.old]
 count = "age = 'old'"

@@ -35,13 +35,11 @@ from congenial.publication.verification import verify
 from congenial.report.page_data import rows_of
 from congenial.sampling.randomness import SeededRandomness
 from congenial.tables import transport_fit
-from tests.children import start
+from tests.children import FORK, start
 from tests.commands import run
 from tests.data.test_map_shapes import collection, feature, moved
 from tests.kinds.nation_plan import SECTION, spent, written
 from tests.mechanisms.nations import nation
-
-pytestmark = pytest.mark.usefixtures("without_pictures")
 
 FINEST = "table-1-block-sex-age"
 
@@ -295,6 +293,7 @@ def test_a_killed_worker_costs_nothing(
     dying = {"draw_part": nation_plan.dies_drawing, "finish_part": nation_plan.dies_finishing}
     monkeypatch.setattr(parted_run, step, dying[step])
     monkeypatch.setattr(parted_run, "SMALL", 0)
+    monkeypatch.setattr(parted_run, "get_context", lambda _: FORK)  # a new process takes seconds
     with pytest.raises(BundleError, match=r"its cost is recorded.*killed") as reason:
         workflow.release(plan, "nation")
     assert "release` again" in str(reason.value.remedy)

@@ -17,8 +17,6 @@ from congenial.publication.plan_ledger import open_ledger
 from tests.commands import refused, run
 from tests.kinds.toy import FILE, CountRelease, HowMany
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 PLAN = """
 [data]
 source = "people.csv"

@@ -22,8 +22,6 @@ from congenial.report.words import blocks
 from tests.commands import refused, run, write_plan
 from tests.fuzz.bundles import forge
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 PLAN = """
 [data]
 source = "people.csv"

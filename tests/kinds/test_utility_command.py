@@ -17,27 +17,21 @@ from congenial.publication.plan import Plan
 from congenial.report import pictures, utility_page
 from congenial.synthesis.combine import combine
 from tests.kinds.test_records_from_models_plan import PEOPLE, PLAN, run, write
-from tests.plain_reports import plain_reports
 
 ASK = ("--regression", "income ~ kids")
-
-
-pytestmark = pytest.mark.usefixtures("without_pictures")
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = write(tmp_path_factory.mktemp("people"))
-    with plain_reports():
-        assert run("publish", path).exit_code == 0
-        assert run("release", path).exit_code == 0
+    assert run("publish", path).exit_code == 0
+    assert run("release", path).exit_code == 0
     return path
 
 
 @pytest.fixture(scope="module")
 def document(finished: Path) -> dict:
-    with plain_reports():
-        result = run("utility", finished, *ASK, "--json")
+    result = run("utility", finished, *ASK, "--json")
     assert result.exit_code == 0, result.stderr
     assert "NOT covered" in result.stderr
     assert "for the curator only" in result.stderr

@@ -146,7 +146,6 @@ PEOPLE = "sex,age\nf,3\nm,9\nf,30\nm,44\nm,22\nf,70\nm,80\n"
 NOISE = {"congenial_l2": ("l2 squared", "l2 norm"), "congenial_linf": ("largest entry", "largest")}
 
 
-@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("name", NOISE)
 def test_from_a_plan_to_a_verified_bundle(tmp_path, name):
     (tmp_path / "people.csv").write_text(PEOPLE, encoding="utf-8")

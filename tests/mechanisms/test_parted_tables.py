@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import congenial.tables.whole_counts as whole_counts
-from congenial.data.schema import Schema
 from congenial.data.workload import Workload
 from congenial.errors import SchemaError, StructureError
 from congenial.figures.figures import Figures
@@ -19,7 +18,6 @@ from congenial.figures.statements import Statement, count, total
 from congenial.figures.support import support
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.parted_tables import PartedTables
-from congenial.pairs.adjacency import ReplaceOne
 from congenial.pairs.difference_types import difference_types
 from congenial.privacy.description import Family
 from congenial.tables import estimates_by_parts, sparse_tables
@@ -220,34 +218,9 @@ def made_for(tables: tuple[tuple[str, ...], ...], parts: str, figures: tuple[Sta
     )
 
 
-def test_a_figure_over_several_parts_is_refused() -> None:
-    with pytest.raises(StructureError, match="over several of 'county'"):
-        made_for(TABLES, "county", (total(by="state"),))
-    with pytest.raises(StructureError, match="over several of 'state'"):
-        made_for(TABLES, "state", (total(),))
-
-
 def test_a_figure_about_some_areas_only_is_refused() -> None:
     with pytest.raises(StructureError, match="only some categories of block"):
         made_for(TABLES, "state", (count("block = 'b3'", by="state"),))
-
-
-def test_a_county_in_two_states_is_refused() -> None:
-    people = nation(3)
-    wrong = people.schema.to_dict()
-    wrong["block"]["within"]["state"][0] = "s2"
-    adjacency = ReplaceOne(Schema.from_dict(wrong))
-    with pytest.raises(SchemaError, match="some county lies in two of 'state'"):
-        PartedTables.of(adjacency, TABLES, "discrete_gaussian", SCALES, "state")
-
-
-def test_parts_must_be_coarser_than_areas_and_the_finest_table_measured() -> None:
-    with pytest.raises(SchemaError, match="finest geography"):
-        made_for(TABLES, "block")
-    with pytest.raises(SchemaError, match="finest geography"):
-        made_for(TABLES, "sex")
-    with pytest.raises(StructureError, match="no measured table shows 'block' with all of"):
-        made_for((("block", "sex"), ("state", "sex", "age")), "state")
 
 
 def test_a_blank_parent_is_refused() -> None:

@@ -12,8 +12,10 @@ import pytest
 from congenial.errors import CongenialError, DataError
 from congenial.papers import catalogue, item
 from congenial.papers.item import Item, Study
-from congenial.report import charts, pictures
+from congenial.report import charts
 from congenial.report.charts import KINDS, LAW_KINDS, chart
+
+charted = pytest.mark.usefixtures("with_charts")
 
 RESULT = {
     "paper": "congenial-dp",
@@ -60,14 +62,12 @@ def test_data_files_are_asked_for(tmp_path):
         catalogue.run("congenial-dp", "counties", Study(data=tmp_path, quick=True))
 
 
+@charted
 def test_a_run_is_written_as_json_csv_and_pictures(tmp_path):
     result = catalogue.run("congenial-dp", "quantile", Study(seed=5, quick=True))
     files = catalogue.write(result, tmp_path / "new" / "folder")
     names = {path.name for path in files}
-    expected = {"congenial-dp-quantile.json", "congenial-dp-quantile.csv"}
-    if pictures.available():
-        expected |= {"congenial-dp-quantile.png", "congenial-dp-quantile.svg"}
-    assert names == expected
+    assert names == {f"congenial-dp-quantile.{ending}" for ending in ("json", "csv", "png", "svg")}
     told = json.loads(files[0].read_text())
     assert (told["paper"], told["item"], told["seed"]) == ("congenial-dp", "quantile", 5)
     with files[1].open(newline="") as file:
@@ -84,7 +84,7 @@ def test_results_repeat_with_their_seed():
     assert first["rows"] != other["rows"]
 
 
-@pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
+@charted
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in LAW_KINDS])
 def test_every_plain_kind_of_chart_is_drawn(kind, tmp_path):
     spec = {"kind": kind, "x": "x", "y": "y", "by": "method", "facet": "panel"}
@@ -97,7 +97,7 @@ def test_every_plain_kind_of_chart_is_drawn(kind, tmp_path):
     assert "a.b" in (tmp_path / "one.svg").read_text()
 
 
-@pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
+@charted
 def test_intervals_and_a_rule_are_drawn_in_every_panel():
     """A result need not say where it comes from; bars and the rule are in each panel."""
     rows = [[p, x, 1.5, 1.0, 2.0] for p in "pq" for x in ("before", "after")]
@@ -112,7 +112,7 @@ def test_intervals_and_a_rule_are_drawn_in_every_panel():
         chart(result | {"chart": spec | more}).to_json()
 
 
-@pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
+@charted
 def test_whole_numbers_have_no_ticks_between_them():
     spec = {"kind": "line", "x": "x", "y": "y", "by": "method"}
     drawn = chart(RESULT | {"chart": spec}).to_dict()
@@ -121,7 +121,7 @@ def test_whole_numbers_have_no_ticks_between_them():
     assert "values" not in chart(halves).to_dict()["encoding"]["x"]["axis"]
 
 
-@pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
+@charted
 def test_a_series_keeps_its_colour_where_others_are_left_out():
     spec = {"kind": "line", "x": "x", "y": "y", "by": "method", "named": ("z", "c[0]", "a.b")}
     whole = chart(RESULT | {"chart": spec}).to_dict()["encoding"]["color"]["scale"]
@@ -138,7 +138,7 @@ def luminance(hue: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-@pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
+@charted
 def test_numbers_of_cells_can_be_read_on_their_colours():
     """A contrast of 3 or more for large bold digits, on the darkest cells and on white ones."""
     drawn = chart(catalogue.run("semi-dp", "figure-1", Study())).to_dict()
@@ -183,7 +183,7 @@ def test_panels_of_real_data_that_are_compared_have_one_axis(paper, name, panels
         assert found["y_log"]
 
 
-@pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
+@charted
 def test_a_logarithmic_picture_leaves_0_out_and_the_result_keeps_it(monkeypatch):
     found = {
         "columns": ["x", "y"],
@@ -203,7 +203,7 @@ def test_a_logarithmic_picture_leaves_0_out_and_the_result_keeps_it(monkeypatch)
     assert len(chart(linear).to_dict()["data"]["values"]) == 2
 
 
-@pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
+@charted
 def test_lines_have_bands_and_named_rules():
     rows = [[x, 1.5, 1.0, 2.0] for x in (1.5, 2.5)]
     spec = {"kind": "line", "x": "x", "y": "y", "low": "low", "high": "high"}

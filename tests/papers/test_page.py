@@ -11,7 +11,6 @@ from congenial.papers import printed_pages as page
 from congenial.papers.distribution_privacy import distribution_tables
 from congenial.papers.item import Study
 from congenial.papers.pseudo_posterior import expenditure
-from congenial.report import pictures
 
 RUNNER = CliRunner()
 DATA = {
@@ -154,6 +153,7 @@ def test_bars_in_cells_do_not_end_them():
     assert "| \\|S\\| |" in page.section(result)
 
 
+@pytest.mark.usefixtures("with_charts")
 def test_the_command_writes_a_page_and_its_pictures(tmp_path, monkeypatch):
     kept = {n: catalogue.items("semi-dp")[n] for n in ("figure-1", "section-6", "figure-2")}
     kept["census-allocation"] = catalogue.items("semi-dp")["census-allocation"]
@@ -164,9 +164,8 @@ def test_the_command_writes_a_page_and_its_pictures(tmp_path, monkeypatch):
     text = (tmp_path / "semi-dp.md").read_text()
     assert "40.95057 | 40.95057 |" in text
     assert "Reduced: k = 2 to 4" in text  # a page is quick unless asked otherwise
-    if pictures.available():
-        assert (tmp_path / "semi-dp" / "figure-1.svg").is_file()
-        assert "](semi-dp/figure-1.svg)" in text
+    assert (tmp_path / "semi-dp" / "figure-1.svg").is_file()
+    assert "](semi-dp/figure-1.svg)" in text
 
 
 def test_a_page_of_one_item_is_refused():

@@ -271,7 +271,6 @@ epsilon = 3
 """
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_theorem_16_at_p_3_is_drawn_from_a_plan(tmp_path):
     """One-way margins of three attributes: a* is at most p + 1 = 4, and is 4 here."""
     counts = {"nnn": 30, "nny": 4, "nyn": 5, "nyy": 1, "ynn": 4, "yny": 1, "yyn": 1, "yyy": 2}

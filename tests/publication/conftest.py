@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from congenial.mechanisms.distribution import sampling_error
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
 from tests.kinds import test_given_public_plan as values_plan
 from tests.kinds import test_statistics_plan as statistics_plan
 from tests.kinds.test_partial_plan import PARTIAL
 from tests.kinds.test_records_from_models_plan import write
-from tests.plain_reports import plain_reports
-
-
-@pytest.fixture(scope="module")
-def quick_promises() -> Iterator[None]:
-    """Without pictures, and with a short bootstrap."""
-    with plain_reports(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sampling_error, "DRAWS", 19)
-        yield
 
 
 def released(path: Path) -> Path:
@@ -38,7 +27,7 @@ def make_values(folder: Path, *changes: tuple[str, str]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def good(tmp_path_factory: pytest.TempPathFactory, quick_promises: None) -> dict[str, Path]:
+def good(tmp_path_factory: pytest.TempPathFactory, short_bootstrap: None) -> dict[str, Path]:
     place = tmp_path_factory.mktemp
     assumed = "scenarios = { distance = 1 }"
     congenial = (values_plan.PRIOR, 'base_measure = "congenial"')

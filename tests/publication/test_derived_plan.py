@@ -12,7 +12,6 @@ from congenial.errors import PlanError
 from congenial.publication.plan import Plan
 from tests.commands import refused, run, write_plan
 from tests.confidentiality.scan import told
-from tests.plain_reports import plain_reports
 
 PLAIN = """
 [data]
@@ -54,11 +53,10 @@ def raw(folder: Path) -> None:
 def test_the_whole_way_from_raw_data(tmp_path: Path) -> None:
     raw(tmp_path)
     plan = write_plan(tmp_path, DERIVED)
-    with plain_reports():
-        assert run("data", plan, "--json")["fits"]
-        run("publish", plan)
-        run("release", plan)
-        run("verify", tmp_path / "bundles" / "made")
+    assert run("data", plan, "--json")["fits"]
+    run("publish", plan)
+    run("release", plan)
+    run("verify", tmp_path / "bundles" / "made")
     text = told(tmp_path / "bundles", tmp_path / "published")
     for word in (MARK, "geschlechtscode", "born", "codes.csv", "cp1252", "data-check"):
         assert word not in text, word
@@ -85,9 +83,8 @@ def test_the_check_is_private_and_says_so(tmp_path: Path) -> None:
 def test_never_in_a_bundle(tmp_path: Path) -> None:
     raw(tmp_path)
     plan = write_plan(tmp_path, DERIVED)
-    with plain_reports():
-        run("publish", plan)
-        run("release", plan)
+    run("publish", plan)
+    run("release", plan)
     inside = tmp_path / "bundles" / "made" / "data"
     run("data", plan, "--out", inside, code=6)
     assert not inside.exists()
@@ -117,18 +114,6 @@ def test_entries_that_derive_nothing(tmp_path: Path, entry: str, match: str) -> 
     text = PLAIN.replace("[schema]", f"[derive]\nsex = {entry}\n[schema]")
     with pytest.raises(PlanError, match=match):
         _ = Plan.parse(text, tmp_path).source
-
-
-@pytest.mark.parametrize(
-    ("key", "match"),
-    [
-        ('encoding = "klingon"', "not a known encoding"),
-        ('separator = ""', "cannot separate fields"),
-    ],
-)
-def test_formats_in_a_plan(key: str, match: str) -> None:
-    with pytest.raises(PlanError, match=match):
-        Plan.parse(PLAIN.replace("unit =", f"{key}\nunit ="), Path())
 
 
 def test_formats_are_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

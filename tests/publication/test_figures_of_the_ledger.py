@@ -36,9 +36,6 @@ BY_G = '[publish."By g"]\ntotal = true\nby = ["g"]\n\n'
 EVERYBODY = '[publish."Everybody"]\ntotal = true\n\n'
 
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     rows = [f"{i},{'abcd'[i % 4]},{'pq'[i % 2]}" for i in range(12)]

@@ -22,7 +22,7 @@ STATED = "README.txt and report.html state that promise"
 TOLD = "the stated noise and promise match the data files"
 
 
-pytestmark = pytest.mark.usefixtures("quick_promises")
+pytestmark = pytest.mark.usefixtures("short_bootstrap")
 
 
 def test_good_bundles_of_every_kind_verify(good: dict[str, Path]) -> None:
@@ -150,27 +150,6 @@ def test_what_one_record_changes_in_statistics(good: dict[str, Path], tmp_path: 
 
     found = forged(good["statistics"], tmp_path, change)
     assert "the promise to single persons follows from the noise" in found
-
-
-@pytest.mark.parametrize("kind", ["prior", "sums", "synthetic", "statistics"])
-def test_a_sentence_added_to_a_report(good: dict[str, Path], tmp_path: Path, kind: str) -> None:
-    def at_the_end(_: Any, bundle: Path) -> None:
-        page = (bundle / "report.html").read_text()
-        more = "<p>Correction: epsilon = 0.0001 for everybody.</p></body>"
-        (bundle / "report.html").write_text(page.replace("</body>", more))
-
-    assert forged(good[kind], tmp_path, at_the_end) == {
-        "report.html contains no unexpected text or pictures"
-    }
-
-
-@pytest.mark.parametrize("name", ["README.txt", "CITATION.cff"])
-def test_a_sentence_added_to_a_text(good: dict[str, Path], tmp_path: Path, name: str) -> None:
-    def change(_: Any, bundle: Path) -> None:
-        with (bundle / name).open("a") as file:
-            file.write("# In truth epsilon = 0.0001.\n")
-
-    assert forged(good["sums"], tmp_path, change) == {f"{name} contains no unexpected text"}
 
 
 @pytest.mark.parametrize("kind", ["prior", "statistics"])

@@ -17,9 +17,9 @@ from congenial.kinds import statistics as statistics_kind
 from congenial.kinds.given_public_document import CAPTIONS
 from congenial.report.render import basis_of
 from tests.kinds.test_given_public_plan import COUNTIES
-from tests.publication.forging import ADDED, NOT_OURS, Change, forged
+from tests.publication.forging import NOT_OURS, Change, forged
 
-pytestmark = pytest.mark.usefixtures("quick_promises")
+pytestmark = pytest.mark.usefixtures("short_bootstrap")
 
 PICTURE = "data:image/svg+xml;base64,PHN2Zy8+"
 FIGURE = re.compile(r"<figure>.*?</figure>\n", re.DOTALL)
@@ -79,17 +79,6 @@ def test_a_number_changed_inside_a_picture(
 @pytest.mark.parametrize("kind", sorted(CAPTION))
 def test_a_picture_left_out(good: dict[str, Path], tmp_path: Path, kind: str) -> None:
     assert forged(good[kind], tmp_path, replaced(FIGURE, lambda _: "")) == {NOT_OURS}
-
-
-@pytest.mark.parametrize("what", sorted(ADDED))
-@pytest.mark.parametrize("kind", sorted(CAPTION))
-def test_what_is_put_beside_a_picture(
-    good: dict[str, Path], tmp_path: Path, kind: str, what: str
-) -> None:
-    inside = replaced(FIGURE, lambda own: own.replace("<figcaption>", ADDED[what] + "<figcaption>"))
-    assert forged(good[kind], tmp_path / "inside", inside) == {NOT_OURS}
-    behind = replaced(FIGURE, lambda own: own + ADDED[what])
-    assert forged(good[kind], tmp_path / "behind", behind) == {NOT_OURS}
 
 
 @pytest.mark.parametrize(

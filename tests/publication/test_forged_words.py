@@ -37,12 +37,12 @@ OTHERS = "release.json lists every file of the bundle and no others"
 IN_WORDS = "the promise in words matches the promise in numbers"
 WRITTEN = ("release.json", "DIGEST.txt", "report.html", "README.txt", "CITATION.cff")
 
-pytestmark = pytest.mark.usefixtures("quick_promises")
+pytestmark = pytest.mark.usefixtures("short_bootstrap")
 every_kind = pytest.mark.parametrize("kind", [scene.kind for scene in SCENES])
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, quick_promises: None) -> dict[str, Path]:
+def made(tmp_path_factory: pytest.TempPathFactory, short_bootstrap: None) -> dict[str, Path]:
     return make(tmp_path_factory.mktemp("made"))
 
 

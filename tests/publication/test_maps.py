@@ -15,7 +15,6 @@ from congenial.publication.plan import Plan
 from congenial.report.page_data import packed, rows_of
 from tests.commands import run, write_plan
 from tests.data.test_map_shapes import collection, feature, moved
-from tests.plain_reports import plain_reports
 from tests.publication.forging import NOT_OURS, forged
 from tests.publication.reading import cells_of
 
@@ -50,9 +49,8 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "people.csv").write_text("\n".join(["id,area,sex", *rows]) + "\n")
     areas = [feature(str(1 + n), [moved(2 * n, 0)]) for n in range(3)]  # the fourth has no outline
     (folder / "areas.geojson").write_text(json.dumps(collection(*areas)))
-    with plain_reports():
-        run("publish", write_plan(folder, PLAN))  # a map comes later to the same population
-        run("release", write_plan(folder, MAPPED))
+    run("publish", write_plan(folder, PLAN))  # a map comes later to the same population
+    run("release", write_plan(folder, MAPPED))
     return folder
 
 

@@ -14,7 +14,6 @@ from congenial.publication import workflow
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import note
 from tests.crash.population import Population
-from tests.plain_reports import plain_reports
 
 
 def people(folder: Path) -> None:
@@ -87,8 +86,7 @@ def test_a_bundle_refuses_a_fresh_ledger(tmp_path: Path) -> None:
     folder = tmp_path / "population"
     people(folder)
     plan = Plan.parse(WITHOUT_FIGURES, folder)
-    with plain_reports():
-        workflow.release(plan, "first")
+    workflow.release(plan, "first")
     (folder / "ledger.sqlite").unlink()
     for call in (lambda: workflow.check(plan), lambda: workflow.release(plan, "second")):
         with pytest.raises(
@@ -123,11 +121,10 @@ def test_a_bundle_that_the_ledger_does_not_hold(tmp_path: Path, how: str) -> Non
         plans.append(Plan.parse(text, place))
     plan, other = plans
     ledger = folder / "ledger.sqlite"
-    with plain_reports():
-        workflow.release(other, "first" if how == "same name" else "second")
-        release = workflow.release(plan, "first").release
-        before = copies(ledger, release.description, release.guarantee)
-        workflow.release(plan, "second")
+    workflow.release(other, "first" if how == "same name" else "second")
+    release = workflow.release(plan, "first").release
+    before = copies(ledger, release.description, release.guarantee)
+    workflow.release(plan, "second")
     workflow.check(plan)
     if how in before:
         ledger.write_bytes(before[how])

@@ -43,8 +43,6 @@ SEVERAL = 'tables = [["g", "x"], ["g"]]\nrho = 0.1\n'
 TABLE = 'table = ["x"]\nepsilon = 1\n'
 N = 25
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

@@ -36,9 +36,6 @@ SOME_CHILDREN = '"Some children" = { count = "age < 18", at_least = 1, because =
 PROJECTED = BOUNDED.replace('"condition"', '"project"')
 
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
-
 def ready(folder: Path, text: str) -> Plan:
     """A plan with its figures published."""
     made = Plan.load(Scene("", text, lambda: people(120), ()).write(folder))

@@ -86,16 +86,6 @@ def _checked(folder: Path, text: str) -> tuple[Plan, dict[str, Any]]:
     return plan, examine(plan)
 
 
-def test_check_shows_what_matters_and_in_full_everything(tmp_path: Path) -> None:
-    plan = write_plan(tmp_path, PLAN)
-    full, brief = run("check", plan, "--full"), run("check", plan)
-    assert "Largest change" in full
-    assert "Largest change" not in brief
-    assert "Next: congenial publish" in brief
-    assert "margin of error" in brief
-    assert len(brief.splitlines()) <= 60  # two releases
-
-
 @pytest.mark.parametrize(("rows", "words"), [(10, ""), (13, "3 more tables")])
 def test_check_says_how_many_tables_it_leaves_out(tmp_path: Path, rows: int, words: str) -> None:
     _, document = _checked(tmp_path, PLAN)

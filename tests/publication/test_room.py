@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,15 +10,8 @@ from congenial.publication import claim, workflow
 from congenial.publication.claim import Claim
 from congenial.publication.plan import Plan
 from tests.confidentiality.scenes import SCENES, SYNTHETIC, Columns, Scene, people
-from tests.plain_reports import plain_reports
 
 LONG = "a county whose name is long " * 4
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick() -> Iterator[None]:
-    with plain_reports():
-        yield
 
 
 def crowd() -> Columns:

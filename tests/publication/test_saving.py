@@ -27,7 +27,6 @@ from congenial import (
 )
 from congenial.errors import BudgetError, BundleError
 from congenial.ledger.spent_and_left import NO_LEDGER
-from congenial.publication.verification import SYSTEM
 
 SCHEMA = Schema.from_dict({"county": {"levels": ["A", "B", "C"]}, "sex": {"levels": ["f", "m"]}})
 TABLE = Table(SCHEMA, ["county", "sex"], np.array([[40, 50], [60, 70], [2, 0]]))
@@ -89,12 +88,6 @@ def test_over_the_budget_nothing_is_written(tmp_path: Path) -> None:
         drawn(epsilon=3).save(tmp_path / "sex", ledger)
     assert not (tmp_path / "sex").exists()
     assert [entry.status for entry in ledger.entries()] == ["abandoned"]
-
-
-def test_a_seeded_release_stays_marked(tmp_path: Path) -> None:
-    drawn(seed=1).save(tmp_path / "sex")
-    assert [one.what for one in verify(tmp_path / "sex") if not one.holds] == [SYSTEM]
-    assert "NOT FOR PUBLICATION" in (tmp_path / "sex" / "README.txt").read_text()
 
 
 def test_other_things_are_refused(tmp_path: Path) -> None:

@@ -47,8 +47,6 @@ epsilon = 1
 rho = 2
 """
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 def written(folder: Path, text: str = PLAN, most: int = 3) -> Plan:
     """The plan and made-up visits of 200 patients."""

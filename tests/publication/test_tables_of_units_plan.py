@@ -22,8 +22,6 @@ UNITS = PLAN.replace('name = "tenure"', 'name = "tenure"\nunits = true').replace
     'table = ["county", "tenure", "age"]', 'table = ["block", "tenure"]'
 )
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 def test_from_plan_to_verified_bundle(tmp_path: Path) -> None:
     plan = written(tmp_path, UNITS)

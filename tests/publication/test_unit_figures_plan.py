@@ -45,8 +45,6 @@ rho = 0.5
 rho = 2
 """
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 def written(folder: Path, text: str = PLAN, households: int = 150, last: str = "") -> Plan:
     """The plan and made-up people of some households."""

@@ -25,7 +25,6 @@ from congenial.synthesis.record_files import (
     dictionary_rows,
 )
 from tests.commands import run, write_plan
-from tests.plain_reports import plain_reports
 
 PLAN = """
 [data]
@@ -71,9 +70,8 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("words")
     rows = [f"{n},0{1 + n % 3},{1 + n % 2}" for n in range(60)]
     (folder / "people.csv").write_text("\n".join(["id,area,sex", *rows]) + "\n")
-    with plain_reports():
-        run("publish", write_plan(folder, PLAN))
-        run("release", write_plan(folder, WORDS))
+    run("publish", write_plan(folder, PLAN))
+    run("release", write_plan(folder, WORDS))
     return folder
 
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from congenial.report import pictures
 from congenial.report.charts import LAW_KINDS, chart
 
-pytestmark = pytest.mark.skipif(not pictures.available(), reason="needs the extra 'report'")
+pytestmark = pytest.mark.usefixtures("with_charts")
 
 FIVE = {"low": "a", "q1": "b", "y": "c", "q3": "d", "high": "e"}
 BOXES = [["m", 100, 1.0, 1.2, 1.7, 2.7, 9.0], ["m", 400, 1.0, 1.1, 1.5, 2.0, 7.0]]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from congenial.data.about import WIDTH, About, MapShapes
 from congenial.data.schema import Schema
@@ -35,21 +35,9 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.report.page_data import rows_of
 from congenial.report.tables_report import render
 from congenial.sampling.randomness import SeededRandomness
-from tests.desk.test_browser import ARGUMENTS, NAMES, _found
 
 HOSTILE = "<img src=x onerror=alert({})>\"'&</script><script>alert(1)</script>"
 READY = "html[data-ready]"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = _found()
-    if path is None:
-        pytest.skip(f"no browser on this machine: none of {', '.join(NAMES)} is installed")
-    with sync_playwright() as play:
-        opened = play.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield opened
-        opened.close()
 
 
 @cache

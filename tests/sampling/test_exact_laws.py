@@ -37,11 +37,6 @@ def counts_and_probs(law, draws):
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
-def test_draws_have_the_law(law, fits):
-    assert fits(*counts_and_probs(law, law.draw(SeededRandomness(SEED), 200_000)))
-
-
-@pytest.mark.parametrize("law", LAWS, ids=str)
 def test_staircase_rejection_has_the_law(law, fits):
     assert fits(
         *counts_and_probs(law, inversion._draw_staircase(law, SeededRandomness(SEED), 4000))
@@ -102,20 +97,6 @@ def test_uniform_words_are_those_of_uniform_below(n, fits):
     assert fits(np.histogram(got, np.linspace(0, n, 3))[0], [(n + 1) // 2 / n, n // 2 / n])
     assert got.min() >= 0
     assert got.max() < n
-
-
-def test_negative_control_wrong_scale(fits):
-    draws = DoubleGeometric(Fraction(1, 4)).draw(SeededRandomness(SEED), 200_000)
-    assert not fits(*counts_and_probs(DoubleGeometric(Fraction(1, 5)), draws))  # 0.8 of the scale
-    draws = DiscreteGaussian(Fraction(9, 2)).draw(SeededRandomness(SEED), 200_000)
-    assert not fits(*counts_and_probs(DiscreteGaussian(Fraction(9, 2) * Fraction(4, 5)), draws))
-
-
-def test_negative_control_hole_at_plus_one(fits):
-    """The quantile without its -1 never returns +1."""
-    law = DoubleGeometric(Fraction(1, 4))
-    draws = law.draw(SeededRandomness(SEED), 20_000)
-    assert not fits(*counts_and_probs(law, draws + (draws >= 1)))
 
 
 def test_negative_control_staircase_counts_zero_twice(fits):

@@ -23,7 +23,6 @@ from congenial.sampling import (
 from congenial.sampling.grouped_noise import SharedTotal, log_normaliser
 
 SEED = 90210
-LABELS = np.array([0, 1, 0, -1, 1, 1, 2])  # groups of 2, 3 and 1 cells, one cell that is not free
 
 
 def compositions(q: int, k: int):
@@ -88,71 +87,6 @@ def test_mode_of_the_shared_total(k, eps):
 
 
 # --- the law -----------------------------------------------------------------------------------
-
-
-def support(noise: GroupedNoise, largest: int):
-    """All conforming noise of LABELS with entries up to `largest`."""
-    for u, v in itertools.product(zero_sum(2, largest), zero_sum(3, largest)):
-        yield (u[0], v[0], u[1], 0, v[1], v[2], 0)
-
-
-def counts_and_probs(noise: GroupedNoise, draws, largest=6):
-    seen = Counter(map(tuple, draws.tolist()))
-    places = list(support(noise, largest))
-    probs = [math.exp(noise.log_density(u)) for u in places]
-    rest = len(draws) - sum(seen[u] for u in places)
-    return [*(seen[u] for u in places), rest], [*probs, max(0.0, 1 - sum(probs))]
-
-
-def test_density_sums_to_one():
-    noise = GroupedNoise(LABELS, Fraction(5, 2))
-    assert math.fsum(math.exp(noise.log_density(u)) for u in support(noise, 7)) == pytest.approx(
-        1, abs=1e-6
-    )
-
-
-def test_density_is_zero_off_the_support():
-    noise = GroupedNoise(LABELS, 1)
-    assert noise.log_density([1, 0, 0, 0, 0, 0, 0]) == -math.inf
-    assert noise.log_density([0, 0, 0, 1, 0, 0, 0]) == -math.inf
-    assert noise.log_density([0, 0, 0, 0, 0, 0, 1]) == -math.inf
-    assert noise.log_density([1, 0, -1, 0, 0, 0, 0]) == pytest.approx(-2 - noise.log_Z)
-    with pytest.raises(StructureError, match="7"):
-        noise.log_density([0, 0])
-
-
-@pytest.mark.parametrize("eps", [Fraction(3, 4), Fraction(2)])
-def test_draws_have_the_density(eps, fits):
-    noise = GroupedNoise(LABELS, eps)
-    draws = noise.draw_many(SeededRandomness(SEED), 100_000)
-    assert fits(*counts_and_probs(noise, draws))
-    # negative control: the same draws against 0.8 of the scale
-    assert not fits(*counts_and_probs(GroupedNoise(LABELS, eps * Fraction(4, 5)), draws))
-
-
-def test_negative_control_compositions_by_throwing_balls(fits):
-    """Throwing Q balls into cells is not a uniform composition; the test must notice."""
-    noise = GroupedNoise(LABELS, Fraction(3, 4))
-    rng = np.random.default_rng(SEED)
-    draws = noise.draw_many(SeededRandomness(SEED), 20_000)
-    q = SharedTotal(3, Fraction(3, 4)).draw(SeededRandomness(SEED + 1), 20_000)
-    thirds = np.full(3, 1 / 3)
-    draws[:, LABELS == 1] = rng.multinomial(q, thirds) - rng.multinomial(q, thirds)
-    assert not fits(*counts_and_probs(noise, draws))
-
-
-def test_agrees_with_rejection_from_the_unconditioned_law(fits):
-    """An oracle that knows nothing of compositions: i.i.d. noise, kept if it sums to zero."""
-    from congenial.sampling import DoubleGeometric
-
-    iid = DoubleGeometric(Fraction(1)).draw(SeededRandomness(SEED), 900_000).reshape(-1, 3)
-    kept = iid[iid.sum(axis=1) == 0]
-    noise = GroupedNoise([0, 0, 0], Fraction(1))
-    places = zero_sum(3, 6)
-    seen = Counter(map(tuple, kept.tolist()))
-    counts = [seen[u] for u in places]
-    probs = [math.exp(noise.log_density(u)) for u in places]
-    assert fits([*counts, len(kept) - sum(counts)], [*probs, 1 - sum(probs)])
 
 
 def test_small_eps_uses_listed_subsets_and_rejection(fits):

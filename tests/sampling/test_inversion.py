@@ -19,7 +19,6 @@ from congenial.sampling import (
     SeededRandomness,
     inversion,
 )
-from congenial.sampling.exact_decisions import working_precision
 from congenial.sampling.grouped_noise import SharedTotal
 from congenial.sampling.inversion import ExactLaw
 from tests.sampling.laws import LAWS, WIDE, Reference
@@ -225,23 +224,3 @@ def test_threads_share_no_word():
         t.join()
     words = np.sort(np.concatenate(seen))
     assert np.array_equal(words, np.sort(SeededRandomness(SEED).words(4 * 50 * 37)))
-
-
-def test_threads_do_not_disturb_each_others_precision():
-    """flint has one precision per process: a second thread must wait for the first to leave."""
-    seen = []
-
-    def other() -> None:
-        with working_precision(300):
-            seen.append(ctx.prec)
-
-    with working_precision(64):
-        thread = threading.Thread(target=other)
-        thread.start()
-        thread.join(0.05)
-        assert thread.is_alive()
-        assert ctx.prec == 64
-        with working_precision(80):  # the same thread may go deeper
-            assert ctx.prec == 80
-    thread.join()
-    assert seen == [300]

@@ -220,21 +220,6 @@ def test_draws_of_a_structure_have_the_law(name, sigma2, fits):
         assert not fits(*tally(law.draw_many(SeededRandomness(SEED), 300_000), u, w / w.sum()))
 
 
-def test_negative_control_without_the_acceptance_step(fits):
-    """Klein's draw as it is, sigma = .7: rejected."""
-    u, w = enumerated((3, 4), SMALL, 3)
-    noise = CrossingGaussian.of_table((3, 4), SMALL)
-    noise.sampler.__dict__["sure"] = 2**64 - 1  # every table is accepted
-    draws = noise.draw_many(SeededRandomness(SEED), 60_000)
-    assert not fits(*tally(draws, u, w / w.sum()))
-
-
-def test_negative_control_wrong_scale(fits):
-    u, w = enumerated((3, 4), SMALL * Fraction(9, 10), 3)
-    draws = CrossingGaussian.of_table((3, 4), SMALL).draw_many(SeededRandomness(SEED), 60_000)
-    assert not fits(*tally(draws, u, w / w.sum()))
-
-
 @pytest.mark.parametrize(("shape", "sigma2"), [((7, 11), 400), ((40, 30), Fraction(10**9))])
 def test_large_sigma_is_a_chi_square(shape, sigma2):
     """||u||^2 / sigma2 is chi-square with (r-1)(c-1) degrees, up to exp(-pi^2 sigma2)."""
@@ -248,26 +233,6 @@ def test_large_sigma_is_a_chi_square(shape, sigma2):
 
 
 LABELS = np.array([0, 1, 0, -1, 1, 1, 2])
-
-
-def grouped_support(reach):
-    pair = [(x, -x) for x in range(-reach, reach + 1)]
-    triple = [(x, y, -x - y) for x, y in itertools.product(range(-reach, reach + 1), repeat=2)]
-    return np.array(
-        [(a[0], b[0], a[1], 0, b[1], b[2], 0) for a, b in itertools.product(pair, triple)]
-    )
-
-
-@pytest.mark.parametrize("sigma2", [Fraction(1, 3), Fraction(3)])
-def test_grouped_density_and_draws(sigma2, fits):
-    noise = GroupedGaussian(LABELS, sigma2)
-    places = grouped_support(9)
-    probs = np.exp(noise.log_density(places))
-    assert probs.sum() == pytest.approx(1, abs=1e-6)
-    draws = noise.draw_many(SeededRandomness(SEED), 60_000)
-    assert fits(*tally(draws, places, probs))
-    wrong = np.exp(GroupedGaussian(LABELS, sigma2 * Fraction(9, 10)).log_density(places))
-    assert not fits(*tally(draws, places, wrong))
 
 
 def test_many_groups():
@@ -350,13 +315,6 @@ def test_two_way_normaliser(shape, sigma2):
         assert noise.log_Z == pytest.approx(direct, abs=1e-5)
         zero = noise.log_density(np.zeros((5, shape[0] * shape[1])))
         assert zero == pytest.approx(np.full(5, -noise.log_Z))
-
-
-def test_off_the_lattice():
-    noise = CrossingGaussian.of_table((2, 3), 4)
-    assert noise.log_density([1, 0, 0, 0, 0, 0]) == -math.inf
-    assert noise.log_weight([1, -1, 0, -1, 1, 0]) == -0.5
-    assert GroupedGaussian(LABELS, 1).log_density([0, 0, 0, 1, 0, 0, 0]) == -math.inf
 
 
 def test_edges_and_refusals():

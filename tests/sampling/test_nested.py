@@ -14,7 +14,7 @@ from congenial.figures.support import LOOSE, Support
 from congenial.sampling import SeededRandomness
 from congenial.sampling.conditioned import ConditionedCounts, KeptBounds, parts_of
 from congenial.sampling.discrete import DoubleGeometric
-from congenial.sampling.tree_of_sums import BoundedSum, TreeOfSums, nested_sums
+from congenial.sampling.tree_of_sums import nested_sums
 
 SEED = 61_207
 CENTRE = np.array([2, 0, 3, 1, 0, 2])
@@ -33,11 +33,6 @@ def allowed(m) -> bool:
 
 TABLES = np.array([m for m in product(range(9), repeat=6) if allowed(m)])
 WEIGHTS = np.exp(-0.25 * np.abs(TABLES - CENTRE).sum(axis=1))
-SUMS = [
-    BoundedSum(np.array([0, 1]), 1, 3),
-    BoundedSum(np.array([3, 4]), -FAR, 1),
-    BoundedSum(np.array([0, 1, 2]), 4, 6),
-]
 
 
 def counted(draws):
@@ -45,18 +40,6 @@ def counted(draws):
     number = {tuple(m): i for i, m in enumerate(TABLES.tolist())}
     times = np.bincount([number[tuple(m)] for m in draws.tolist()], minlength=len(TABLES))
     return times, WEIGHTS / WEIGHTS.sum()
-
-
-def test_the_law_of_nested_bounds(fits):
-    groups = TreeOfSums.of_groups([0] * 6, CENTRE, LAW, 0, [9, 9, 4, 9, 9, 9], SUMS)
-    assert groups.log_Z == pytest.approx(np.log(WEIGHTS.sum()), abs=1e-9)
-    assert groups.log_density(TABLES) == pytest.approx(np.log(WEIGHTS / WEIGHTS.sum()), abs=1e-9)
-    assert groups.log_density([8, 0, 0, 0, 0, 0]) == -np.inf
-    draws = groups.draw_many(SeededRandomness(SEED), 20_000)
-    times, probs = counted(draws)
-    assert fits(times, probs)
-    sharper = probs**1.25  # 20 % less noise
-    assert not fits(times, sharper / sharper.sum())
 
 
 def one_group(rows, least, most) -> tuple[Limits, Support]:

@@ -2,55 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import threading
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from flint import arb, ctx
 
-import congenial
 from congenial.sampling.exact_decisions import below, pick, working_precision
 from congenial.sampling.grouped_noise import log_normaliser
 from congenial.sampling.randomness import SeededRandomness
 from congenial.sampling.two_way_noise import TwoWayNoise, profile_ball
 
-ROOT = Path(congenial.__file__).parent
 SEED = 20_261_116
-SEAM = ROOT / "sampling" / "exact_decisions.py"
-SETTERS = {"workprec", "extraprec", "workdps", "extradps"}  # flint's context managers
-
-
-def sets_precision(source: str) -> list[int]:
-    """Lines that set flint's precision: a call of one of its managers, or an assignment."""
-    lines = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Attribute):
-            stored = isinstance(node.ctx, ast.Store) and node.attr in ("prec", "dps")
-            if stored or node.attr in SETTERS:
-                lines.append(node.lineno)
-        elif isinstance(node, ast.Constant) and node.value in SETTERS:
-            lines.append(node.lineno)
-    return lines
-
-
-def test_only_one_module_sets_the_precision():
-    places = {
-        str(path.relative_to(ROOT)): lines
-        for path in ROOT.rglob("*.py")
-        if path != SEAM and (lines := sets_precision(path.read_text(encoding="utf-8")))
-    }
-    assert places == {}
-    assert sets_precision(SEAM.read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize(
-    "source",
-    ["with ctx.workprec(64):\n    pass", "flint.ctx.prec = 64", "getattr(ctx, 'extraprec')(9)"],
-)
-def test_the_scan_sees_each_way_to_set_it(source):
-    assert sets_precision(source) == [1]
 
 
 WORK = {

@@ -4,12 +4,10 @@ import copy
 import ctypes
 import os
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import congenial
 from congenial.data.schema import Schema
 from congenial.errors import RandomnessError
 from congenial.mechanisms.plain import PlainGaussian, PlainLaplace
@@ -182,10 +180,3 @@ def test_continuous_noise_is_finite_for_every_word(mechanism):
     target = Guarantee.pure(1, pairs) if pure else Guarantee.gaussian(1, pairs)
     made = mechanism.calibrate(target, ["sex"])
     assert np.isfinite(made.noise(RecordedRandomness([0, 2**64 - 1]), 1)).all()
-
-
-def test_no_module_makes_uniforms_of_its_own():
-    """One place turns words into doubles: 0.5 added to 53 bits rounds to 1.0 at the end."""
-    root = Path(congenial.__file__).parent
-    own = [path.name for path in root.rglob("*.py") if "+ 0.5) * 2.0**-53" in path.read_text()]
-    assert own == ["randomness.py"]

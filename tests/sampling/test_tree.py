@@ -108,23 +108,6 @@ def test_every_attempt_has_the_stated_law():
     assert constant(ratios)
 
 
-def test_log_normaliser_and_density():
-    noise = RAGGED.law()
-    u, w = enumerated(RAGGED, 7)
-    assert noise.log_Z == pytest.approx(log_sum(w), abs=1e-4)  # entries beyond 7 are left out
-    assert noise.log_density(u[:50]) == pytest.approx(np.log(w[:50]) - noise.log_Z, abs=1e-12)
-    assert noise.log_density([1, 0, 0, 0, 0]) == -math.inf
-
-
-def test_draws_have_the_law(fits):
-    noise = RAGGED.law()
-    u, w = enumerated(RAGGED, 5)
-    draws = noise.draw_many(SeededRandomness(SEED), 60_000)
-    assert fits(*counts_and_probs(draws, u, w))
-    x = RAGGED.sums(u)[:, 1]
-    assert not fits(*counts_and_probs(draws, u, w * np.exp(0.15 * np.abs(x))))  # a rate 30 % off
-
-
 @pytest.mark.parametrize("bits", [8, 11])
 def test_narrow_windows_change_nothing(monkeypatch, fits, bits):
     """With windows that hold only 2^-bits, tails and Chernoff proposals do most of the work."""

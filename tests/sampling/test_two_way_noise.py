@@ -153,13 +153,6 @@ def test_negative_control_every_proposal_accepted(fits, monkeypatch):
     assert not fits(*tally(draws, u, p))
 
 
-def test_two_columns_only(fits):
-    noise = TwoWayNoise((2, 4), Fraction(1))
-    u, p = enumerated((2, 4), 1, 7)
-    assert np.exp(noise.log_density(u)).sum() == pytest.approx(1, abs=1e-5)
-    assert fits(*tally(noise.draw_many(SeededRandomness(SEED), 20_000), u, p))
-
-
 def test_ball_arithmetic_gives_the_same_draws(monkeypatch):
     opened = []
     log_p, messages = TwoWayNoise._log_acceptance, TwoWayNoise._messages

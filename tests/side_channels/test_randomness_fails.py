@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,19 +14,13 @@ from typer.testing import CliRunner
 
 from congenial.cli import app
 from congenial.errors import LedgerError, RandomnessError
-from congenial.mechanisms.distribution import sampling_error
 from congenial.sampling import randomness
 from tests.confidentiality.scenes import SCENES, Scene
-from tests.plain_reports import plain_reports
 
 CODES = (RandomnessError.exit_code, LedgerError.exit_code)  # a release's id is random, too
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(sampling_error, "DRAWS", 19)
-    with plain_reports():
-        yield
+pytestmark = pytest.mark.usefixtures("short_bootstrap")
 
 
 def run(*words: object) -> Any:
