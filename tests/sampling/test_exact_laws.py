@@ -99,6 +99,14 @@ def test_uniform_words_are_those_of_uniform_below(n, fits):
     assert got.max() < n
 
 
+def test_negative_control_hole_at_plus_one(fits):
+    """The quantile without its -1 never returns +1."""
+    law = DoubleGeometric(Fraction(1, 4))
+    draws = law.draw(SeededRandomness(SEED), 20_000)
+    assert fits(*counts_and_probs(law, draws))
+    assert not fits(*counts_and_probs(law, draws + (draws >= 1)))
+
+
 def test_negative_control_staircase_counts_zero_twice(fits):
     law = DiscreteGaussian(Fraction(9, 2))
     draws = inversion._draw_staircase(law, SeededRandomness(SEED), 4000)
