@@ -12,25 +12,14 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from congenial import (
-    Budget,
-    Congenial,
-    Figures,
-    Guarantee,
-    Ledger,
-    Schema,
-    SeededRandomness,
-    SemiAdjacent,
-    Table,
-    calibrate,
-    count,
-    publish,
-    release_table,
-    total,
-)
+from congenial import Schema, SeededRandomness, Table, calibrate
 from congenial._notebook import intervals_picture
-from congenial.inference import Posterior
-from congenial.inference.estimates.answers import Estimate, EstimateTable
+from congenial.figures import Figures, count, publish, total
+from congenial.inference import Estimate, EstimateTable, Posterior
+from congenial.ledger import Budget, Ledger
+from congenial.mechanisms import Congenial, release_table
+from congenial.pairs import SemiAdjacent
+from congenial.privacy import Guarantee
 
 RARE = 918_273  # a count that no page may show
 HOSTILE = "<script>alert(1)</script>"

@@ -13,22 +13,14 @@ from pathlib import Path
 import numpy as np
 from flint import arb, ctx
 
-from congenial.audit.exact_audit import audit_laws, exact_audit
-from congenial.audit.universes import UNIVERSES
-from congenial.figures.figures import publish
-from congenial.figures.statements import structural_zeros, total
-from congenial.ledger.budget import Budget
-from congenial.ledger.ledger import Ledger
-from congenial.mechanisms.calibrate import calibrate
-from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
+from congenial import Budget, Ledger, ReplaceOne, SeededRandomness, SemiAdjacent, calibrate
+from congenial.audit import UNIVERSES, audit_laws, exact_audit
+from congenial.figures import publish, structural_zeros, total
 from congenial.pairs.universe import Universe, selected
 from congenial.papers.congenial_dp.congenial_statements import StoppedChain
-from congenial.privacy.composition import joint_loss
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Pure
+from congenial.privacy import Guarantee, Pure, joint_loss
 from congenial.sampling.exact_decisions import ball
 from congenial.sampling.lattice_gaussian import CrossingGaussian
-from congenial.sampling.randomness import SeededRandomness
 from tests.pairs.brute import table_of
 from tests.pairs.universes import levels
 from tests.sampling.conftest import p_value

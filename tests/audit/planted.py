@@ -13,22 +13,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from congenial.audit.black_box import black_box
-from congenial.audit.exact_audit import exact_audit
-from congenial.audit.neighbours import hostile_pairs
-from congenial.audit.universes import FURTHER, UNIVERSES, SmallUniverse
-from congenial.data.table import Table
-from congenial.figures.statements import total
-from congenial.mechanisms.congenial import Congenial, CongenialCounts, CongenialGaussian
+from congenial import Congenial, Guarantee, ReplaceOne, SeededRandomness, Table, total
+from congenial.audit import UNIVERSES, SmallUniverse, black_box, exact_audit, hostile_pairs
+from congenial.audit.universes import FURTHER
+from congenial.mechanisms.congenial import CongenialCounts, CongenialGaussian
 from congenial.mechanisms.kernel_gaussian import KernelGaussian
 from congenial.mechanisms.knorm import FAMILIES, KNorm
 from congenial.mechanisms.plain import PlainDiscreteGaussian, PlainGeometric
-from congenial.pairs.adjacency import ReplaceOne
 from congenial.papers.congenial_dp.congenial_statements import printed_log_pmf
-from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Gaussian, Pure, ZeroConcentrated
 from congenial.sampling.discrete import DoubleGeometric
-from congenial.sampling.randomness import SeededRandomness
 from tests.audit.broken import (
     SEED,
     VOTING,

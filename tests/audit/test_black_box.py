@@ -10,21 +10,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from congenial.audit.black_box import black_box
-from congenial.audit.bounds import Prover, clopper_pearson_bounds
-from congenial.audit.neighbours import hostile_pairs
+from congenial import Congenial, ReplaceOne, SeededRandomness, SemiAdjacent, Table, calibrate
+from congenial.audit import UNIVERSES, Prover, black_box, clopper_pearson_bounds, hostile_pairs
 from congenial.audit.summary import table_cases
-from congenial.audit.universes import FURTHER, UNIVERSES
-from congenial.data.table import Table
+from congenial.audit.universes import FURTHER
 from congenial.errors import GuaranteeError, StructureError
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import count, margin, total
-from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.congenial import Congenial
-from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Pure
-from congenial.sampling.randomness import SeededRandomness
+from congenial.figures import Figures, count, margin, publish, total
+from congenial.privacy import Guarantee, Pure
 from tests.audit.planted import neighbours
 from tests.pairs.universes import levels
 

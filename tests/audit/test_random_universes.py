@@ -8,13 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from congenial.audit.exact_audit import exact_audit
-from congenial.audit.summary import AuditRow, table_cases
-from congenial.audit.universes import SmallUniverse
-from congenial.data.table import Table
-from congenial.errors import CongenialError, StructureError
-from congenial.figures.figures import publish
-from congenial.figures.statements import at_least, at_most, count, structural_zeros
+from congenial import CongenialError, Table, at_least, at_most, count, publish, structural_zeros
+from congenial.audit import AuditRow, SmallUniverse, exact_audit
+from congenial.audit.summary import table_cases
+from congenial.errors import StructureError
 from tests.pairs.random_figures import condition, figures
 from tests.pairs.universes import levels
 

@@ -8,14 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from congenial import Schema, Table, total
-from congenial.figures.figures import Figures
+from congenial import Figures, Guarantee, Schema, SemiAdjacent, Table, calibrate, total
 from congenial.figures.statements import of_units
-from congenial.mechanisms.calibrate import calibrate
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.pairs import Adjacency
-from congenial.pairs.several_rows import SeveralRows
-from congenial.privacy.guarantee import Guarantee
+from congenial.pairs import Adjacency, SeveralRows
 from tests.pairs.units import Units
 
 SCHEMA = Schema.from_dict(

@@ -9,19 +9,17 @@ from typing import Any
 
 import pytest
 
-from congenial import Guarantee, Schema, SemiAdjacent, Table, publish, release_table, total
+from congenial import Guarantee, Schema, SemiAdjacent, Table, publish, read, total
 from congenial.cli import infer as infer_command
 from congenial.cli.output import PLAIN_WIDTH, table
-from congenial.errors import InferenceError
-from congenial.inference.inference import Chain, _Clock, bind
-from congenial.inference.models.regressions import Linear, Normal
+from congenial.inference import Chain, InferenceError, Linear, Normal
+from congenial.inference.inference import _Clock, bind
 from congenial.inference.observation import OtherCells
 from congenial.inference.samplers.chains import ChainSampler
 from congenial.kinds import tables_document
 from congenial.kinds.registry import every_kind
 from congenial.kinds.tables import NOT_INFERRED
-from congenial.mechanisms import CongenialCounts, TablesRelease
-from congenial.publication.bundle import read
+from congenial.mechanisms import CongenialCounts, TablesRelease, release_table
 from congenial.report.words import rounded_up
 
 

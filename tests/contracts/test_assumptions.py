@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial import Guarantee, ReplaceOne, Schema, calibrate
+from congenial import Guarantee, Plan, ReplaceOne, Schema, calibrate
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.mechanisms.distribution.distribution_mechanism import APART
 from congenial.mechanisms.distribution.fit import moment_pairs
@@ -26,13 +26,10 @@ from congenial.mechanisms.wasserstein.base_measure import congenial as keeping
 from congenial.mechanisms.wasserstein.base_measure import naive, prior_congenial
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta
-from congenial.pairs.distributions import DistributionPairs, Origin
-from congenial.pairs.finite_scenarios import FiniteScenarios
-from congenial.pairs.secrets import SecretPairs
-from congenial.pairs.stated_laws import DiscreteLaw
+from congenial.pairs import DiscreteLaw, DistributionPairs, FiniteScenarios, SecretPairs
+from congenial.pairs.distributions import Origin
 from congenial.papers import WassersteinReals
 from congenial.publication import workflow
-from congenial.publication.plan import Plan
 from congenial.synthesis.local import LocalEstimate
 from congenial.transport.delta_z import delta_z
 from tests.kinds.test_estimate_plan import MEAN as MEAN_OF_AGE

@@ -14,21 +14,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from congenial import CongenialError, Guarantee, ReplaceOne, Schema, SeededRandomness, Table
 from congenial.audit.exact_audit import outputs
 from congenial.audit.universes import FURTHER, UNIVERSES, SmallUniverse
-from congenial.data.schema import Schema
-from congenial.data.table import Table, cell_index
-from congenial.errors import CongenialError, GuaranteeError, StructureError
-from congenial.figures.figures import Figures
-from congenial.figures.statements import count, structural_zeros, total
-from congenial.mechanisms.measured_tables import MeasuredTables
-from congenial.mechanisms.tables_calibration import calibrate_tables
+from congenial.data.table import cell_index
+from congenial.errors import GuaranteeError, StructureError
+from congenial.figures import Figures, count, structural_zeros, total
+from congenial.mechanisms import MeasuredTables, calibrate_tables
 from congenial.pairs import difference_types as types_module
-from congenial.pairs.adjacency import ReplaceOne
-from congenial.privacy.composition import joint_loss
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Pure, ZeroConcentrated
-from congenial.sampling.randomness import SeededRandomness
+from congenial.privacy import Pure, ZeroConcentrated, joint_loss
 
 ORDERS = (1.5, 2.0, 4.0)
 ROUNDING = 1e-9

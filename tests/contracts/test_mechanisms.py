@@ -10,18 +10,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from congenial import Figures, Guarantee, SeededRandomness, Table, release_table
 from congenial.audit.exact_audit import claimed_tight, exact_audit, outputs
-from congenial.data.table import Table
 from congenial.errors import FigureError
-from congenial.figures.figures import Figures
 from congenial.figures.support import LOOSE, support
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.error_laws import SimulatedLaw
-from congenial.mechanisms.measured_tables import release_table
-from congenial.privacy.description import Description
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Pure
-from congenial.sampling.randomness import SeededRandomness
+from congenial.privacy import Description, Pure
 from tests.contracts.cases import cases
 
 ALPHA = 1e-6  # false-alarm rate of each statistical test

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from congenial.figures.figures import publish
-from congenial.mechanisms.congenial import Congenial
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.randomness import SeededRandomness
+from congenial import Congenial, Guarantee, SeededRandomness, SemiAdjacent, publish
 from tests.audit.planted import EPSILON, LISTED, VOTING, made, must_catch
 from tests.contracts.test_mechanisms import ALPHA, observed_and_expected, p_value
 

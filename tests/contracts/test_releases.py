@@ -12,18 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from congenial import read, verify
-from congenial.errors import BundleError, CongenialError, InferenceError, UnansweredError
+from congenial import CongenialError, Guarantee, Plan, TablesRelease, read, verify
+from congenial.errors import BundleError, InferenceError, UnansweredError
 from congenial.kinds import registry
-from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
-from congenial.mechanisms.parted_release import PartedRelease
-from congenial.mechanisms.released import LEVEL, Interval, Released
-from congenial.mechanisms.tables_release import TablesRelease
-from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
-from congenial.privacy.guarantee import Guarantee
+from congenial.mechanisms import Interval, PartedRelease, Released, StatisticsRelease, ValuesRelease
+from congenial.mechanisms.released import LEVEL
 from congenial.publication import workflow
 from congenial.publication.bundle import write
-from congenial.publication.plan import Plan
 from congenial.synthesis.certified import SyntheticRelease
 from tests.kinds.nation_plan import written as nation_plan
 from tests.kinds.several_tables_plan import written as several_plan

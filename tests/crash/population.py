@@ -15,17 +15,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from congenial.data.table import Table
-from congenial.data.tabulate import tabulate
+from congenial import Ledger, Plan, Table, tabulate, verify
 from congenial.errors import BudgetError, LedgerError
 from congenial.kinds.tables import KIND
-from congenial.ledger.ledger import Ledger
 from congenial.ledger.stores.store import Event
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.publication import bundle, drawing, workflow
 from congenial.publication.drawing import Offer, finish
-from congenial.publication.plan import Plan
-from congenial.publication.verification import verify
 from congenial.report.render import stated
 
 EACH = Fraction(1, 10)  # epsilon of one release

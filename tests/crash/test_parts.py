@@ -18,15 +18,13 @@ from typing import Any
 
 import pytest
 
+from congenial import Ledger, Plan, SeededRandomness, verify
 from congenial.errors import BundleError
 from congenial.kinds import parted_run
-from congenial.ledger.ledger import Ledger, Reservation
+from congenial.ledger.ledger import Reservation
 from congenial.publication import bundle as bundles
 from congenial.publication import drawing_by_parts, workflow
 from congenial.publication.claim import run_folder
-from congenial.publication.plan import Plan
-from congenial.publication.verification import verify
-from congenial.sampling.randomness import SeededRandomness
 from tests.children import start
 from tests.kinds.nation_plan import spent, written
 

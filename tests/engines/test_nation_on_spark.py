@@ -11,17 +11,14 @@ from typing import Any
 
 import pytest
 
+from congenial import Ledger, Plan, SeededRandomness, verify
 from congenial.data.durable_files import write_whole
 from congenial.data.engines import spark_source
 from congenial.errors import DataError, FigureError, PlanError
 from congenial.kinds import parted_run
-from congenial.ledger.ledger import Ledger
 from congenial.publication import bundle as bundles
 from congenial.publication import workflow
 from congenial.publication.demo_population import write_nation
-from congenial.publication.plan import Plan
-from congenial.publication.verification import verify
-from congenial.sampling.randomness import SeededRandomness
 from tests.commands import run
 from tests.engines import faulty_steps
 from tests.engines.conftest import need_java

@@ -8,16 +8,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from congenial.data.table import Table
+from congenial import Figures, Guarantee, SemiAdjacent, Table, calibrate, count, publish, total
 from congenial.figures import lattice
 from congenial.figures.blocks import blocks
-from congenial.figures.figures import Figures, publish
 from congenial.figures.lattice import kinds
-from congenial.figures.statements import count, total
 from congenial.figures.support import support
-from congenial.mechanisms.calibrate import calibrate
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.sums import Pmf
 from tests.figures.one_by_one import areas, reduced, tied
 from tests.pairs.universes import levels

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from congenial.data.table import Table
+from congenial import Table, count, publish, total
 from congenial.figures import blocks as module
 from congenial.figures.blocks import blocks, margins
-from congenial.figures.figures import publish
 from congenial.figures.lattice import partitions
-from congenial.figures.statements import count, total
 from congenial.figures.support import support
 from tests.figures.test_support import rank
 from tests.pairs.universes import levels

@@ -11,13 +11,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from congenial.data.schema import Schema
+from congenial import Figures, Schema, count, structural_zeros, total
 from congenial.figures import cells as cells_module
 from congenial.figures import lattice
-from congenial.figures.figures import Figures
 from congenial.figures.lattice import kinds
 from congenial.figures.people import people_under
-from congenial.figures.statements import count, structural_zeros, total
 from congenial.pairs.adjacency import _shows_several
 from tests.pairs.universes import levels
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Figures, Schema, Table, count, structural_zeros, total
 from congenial.figures import cells as cells_module
 from congenial.figures.cells import first_places
-from congenial.figures.figures import Figures
-from congenial.figures.statements import count, structural_zeros, total
 from congenial.figures.support import images, key_of
 from congenial.pairs.adjacency import _shows_several
 

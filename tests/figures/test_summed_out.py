@@ -7,11 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.figures.figures import Figures, publish
+from congenial import Figures, Schema, Table, count, publish, structural_zeros, total
 from congenial.figures.restricted_figures import summed_out
-from congenial.figures.statements import count, structural_zeros, total
 from congenial.figures.support import support
 
 SCHEMA = Schema.from_dict(

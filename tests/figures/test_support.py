@@ -13,12 +13,9 @@ import numpy as np
 import pytest
 from flint import fmpz_mat
 
-from congenial.data.table import Table
-from congenial.errors import CongenialError
+from congenial import CongenialError, Figures, Table, count, linear, publish
 from congenial.figures import support as module
-from congenial.figures.figures import Figures, publish
 from congenial.figures.limits import conforming_tables
-from congenial.figures.statements import count, linear
 from congenial.figures.support import FROZEN, LOOSE, support
 from congenial.pairs.universe import Universe
 from tests.pairs.random_figures import figures

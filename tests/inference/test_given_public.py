@@ -10,6 +10,7 @@ import pytest
 from scipy.special import gammaln
 
 import congenial as cg
+from congenial import infer
 from congenial.figures.support import support
 from congenial.inference import (
     Chain,
@@ -18,20 +19,17 @@ from congenial.inference import (
     Multinomial,
     Poisson,
     coverage,
-    infer,
     naive,
     observe,
 )
 from congenial.inference.feasibility import outlook_of_values
 from congenial.inference.models.priors import Dirichlet
 from congenial.inference.samplers.log_normaliser import Normaliser
-from congenial.mechanisms.wasserstein.base_measure import congenial, prior_congenial, published_sums
+from congenial.mechanisms import ValuesRelease, WassersteinExponential, prior_congenial
+from congenial.mechanisms.wasserstein.base_measure import congenial, published_sums
 from congenial.mechanisms.wasserstein.base_measure import naive as naive_base
-from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
-from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.table_law import TableLaw
-from congenial.pairs.scenarios import IndependentRecords
-from congenial.pairs.secrets import SecretPairs
+from congenial.pairs import IndependentRecords, SecretPairs
 from congenial.transport.delta_z import delta_z
 from tests.inference.exact import ALPHA, agrees, one_axis, tables, weighted_mean
 

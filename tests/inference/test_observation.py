@@ -11,15 +11,7 @@ import pytest
 from scipy.special import gammaln
 
 import congenial as cg
-from congenial.inference import (
-    Chain,
-    Gamma,
-    InferenceError,
-    Multinomial,
-    Poisson,
-    infer,
-    observe,
-)
+from congenial.inference import Chain, Gamma, InferenceError, Multinomial, Poisson, infer, observe
 from congenial.inference.cell_noise import Noise
 from congenial.inference.observation import _change_of_one_record
 from tests.inference.exact import agrees, mechanism, one_axis, release_of, weighted_mean

@@ -9,22 +9,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Congenial, Schema, SemiAdjacent, Table, margin, publish, release_table, total
 from congenial.errors import FigureError, GuaranteeError, StructureError
-from congenial.figures.figures import publish
-from congenial.figures.statements import margin, total
 from congenial.inference.odds_ratio import OddsRatioTest, lemma_34_excess, odds_ratio_test
-from congenial.mechanisms.congenial import Congenial, CongenialCounts, CongenialGaussian
-from congenial.mechanisms.kernel_gaussian import KernelGaussian
-from congenial.mechanisms.measured_tables import release_table
-from congenial.pairs.adjacency import SemiAdjacent
+from congenial.mechanisms import CongenialCounts, CongenialGaussian, KernelGaussian
 from congenial.papers.semi_dp.examples import best_power
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Pure
+from congenial.privacy import Guarantee, Pure
+from congenial.sampling import DiscreteGaussian, DoubleGeometric, SeededRandomness
 from congenial.sampling.canonical import CanonicalNormal, Constructed, Tulap
-from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
-from congenial.sampling.randomness import SeededRandomness
 
 SEED = 51_007
 ALPHA = 1e-6

@@ -9,14 +9,9 @@ import pytest
 from scipy import stats
 
 import congenial as cg
-from congenial.errors import InferenceError
+from congenial.inference import InferenceError, equality_test, independence_test, trend_test
 from congenial.inference.estimates.cell_estimates import SingleTableEstimates
-from congenial.inference.estimates.table_tests import (
-    carry_out_test,
-    equality_test,
-    independence_test,
-    trend_test,
-)
+from congenial.inference.estimates.table_tests import carry_out_test
 
 SEED = 20260402
 ALPHA = 1e-6

@@ -7,20 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Guarantee, Plan, Schema, SemiAdjacent, Table, calibrate
 from congenial.errors import StructureError
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import count, margin, total
+from congenial.figures import Figures, count, margin, publish, total
 from congenial.kinds import tables_document
 from congenial.kinds.tables_document import cost_of_all, figure_costs, row_costs
-from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.congenial import CongenialCounts
-from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.several_rows import SeveralRows
-from congenial.privacy.guarantee import Guarantee
 from congenial.publication.check_document import examine
-from congenial.publication.plan import Plan
 from tests.publication.test_several_rows_plan import PLAN as ROWS_PLAN
 
 SCHEMA = Schema.from_dict(

@@ -13,16 +13,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from congenial import Schema, count, margin, publish, read, total
-from congenial.data.table import Table
+from congenial import Schema, SeededRandomness, SemiAdjacent, Table, read
 from congenial.errors import BundleError, GuaranteeError, SchemaError
-from congenial.figures.figures import Figures
-from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
+from congenial.figures import Figures, count, margin, publish, total
+from congenial.mechanisms import EstimateSpec, GradientEstimate
 from congenial.mechanisms.wasserstein.gradient import H
-from congenial.mechanisms.wasserstein.gradient_estimate import GradientEstimate
 from congenial.mechanisms.wasserstein.mean_given_public import MeanOfEverybody
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.sampling.randomness import SeededRandomness
 from tests.commands import refused, run, write_plan
 
 ALPHA = 1e-6

@@ -13,15 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from congenial import read
-from congenial.errors import InferenceError
-from congenial.inference import Poisson, infer
+from congenial import Ledger, Plan, SeededRandomness, infer, read
+from congenial.inference import InferenceError, Poisson
 from congenial.kinds.given_public import KIND
-from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.wasserstein.table_law import TableLaw
 from congenial.publication import workflow
-from congenial.publication.plan import Plan
-from congenial.sampling.randomness import SeededRandomness
 from tests.commands import refused, run, write_plan
 
 SEED = 11

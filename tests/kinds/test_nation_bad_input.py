@@ -6,18 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from congenial.errors import (
-    CongenialError,
-    DataError,
-    FigureError,
-    PlanError,
-    SchemaError,
-    StructureError,
-)
-from congenial.ledger.ledger import Ledger
+from congenial import CongenialError, Ledger, Plan, verify
+from congenial.errors import DataError, FigureError, PlanError, SchemaError, StructureError
 from congenial.publication import workflow
-from congenial.publication.plan import Plan
-from congenial.publication.verification import verify
 from tests.commands import refused, run
 from tests.kinds.nation_plan import PUBLISH, SECTION, spent, written
 

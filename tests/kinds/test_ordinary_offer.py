@@ -9,17 +9,14 @@ from typing import Any, cast
 
 import pytest
 
+from congenial import Figures, Plan, SeededRandomness, count
 from congenial.data.tabulate import Microdata
 from congenial.errors import FigureError
-from congenial.figures.figures import Figures
-from congenial.figures.statements import count
 from congenial.kinds import registry
 from congenial.kinds.kind import Kind
 from congenial.publication import workflow
 from congenial.publication.drawing import carry_out, rehearse
-from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import exact_figures, open_ledger, opened_or_made
-from congenial.sampling.randomness import SeededRandomness
 from tests.confidentiality.scenes import SCENES, Scene
 from tests.kinds.toy import HowMany
 

@@ -16,16 +16,13 @@ import pyarrow.csv as pa_csv
 import pytest
 from typer.testing import CliRunner
 
-from congenial import read, verify
+from congenial import CongenialError, Ledger, Plan, SeededRandomness, read, verify
 from congenial.cli import app
-from congenial.errors import CongenialError, DataError, PlanError
+from congenial.errors import DataError, PlanError
 from congenial.kinds.records_from_models import KIND
-from congenial.ledger.ledger import Ledger
 from congenial.publication import workflow
 from congenial.publication.check_document import of_check
-from congenial.publication.plan import Plan
 from congenial.publication.synthetic_utility import synthetic_section
-from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.utility_report import NOTE
 
 PEOPLE = 300

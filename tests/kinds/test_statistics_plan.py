@@ -10,15 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from congenial import read
-from congenial.errors import CongenialError
+from congenial import CongenialError, Ledger, Plan, SeededRandomness, read
 from congenial.kinds.statistics import KIND, stream
-from congenial.ledger.ledger import Ledger
 from congenial.mechanisms.distribution import sampling_error
 from congenial.mechanisms.distribution.distribution_mechanism import IGNORED
 from congenial.publication import workflow
-from congenial.publication.plan import Plan
-from congenial.sampling.randomness import SeededRandomness
 from tests.commands import refused, run, write_plan
 
 SEED = 7

@@ -10,18 +10,15 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial import Guarantee, ReplaceOne, Schema, SemiAdjacent, Table, margin, publish, total
+from congenial import Guarantee, Ledger, ReplaceOne, Schema, SeededRandomness, SemiAdjacent, Table
 from congenial.data.magnitude import Magnitude
 from congenial.data.table import SumsTable
 from congenial.errors import GuaranteeError, InferenceError, StructureError
-from congenial.figures.figures import Figures
+from congenial.figures import Figures, margin, publish, total
 from congenial.kinds import tables_verification
-from congenial.ledger.ledger import Ledger
-from congenial.mechanisms.measured_tables import MeasuredTables
+from congenial.mechanisms import MeasuredTables, calibrate_tables
 from congenial.mechanisms.released import EXACT_LAW
-from congenial.mechanisms.tables_calibration import calibrate_tables
-from congenial.privacy.composition import joint_loss
-from congenial.sampling.randomness import SeededRandomness
+from congenial.privacy import joint_loss
 from tests.commands import refused, run, write_plan
 from tests.kinds.several_tables_plan import failed, forged
 from tests.publication.reading import cells_of

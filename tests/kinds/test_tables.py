@@ -12,13 +12,11 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial.data.table import Table
+from congenial import Plan, Table, TablesRelease
 from congenial.kinds.tables import automatic
 from congenial.kinds.tables_verification import AIM, FITTED
 from congenial.kinds.tables_verification import verify as checked
 from congenial.mechanisms.measured_tables import MeasuredTables
-from congenial.mechanisms.tables_release import TablesRelease
-from congenial.publication.plan import Plan
 from tests.commands import refused, run
 from tests.kinds.several_tables_plan import AGES, BUDGET, SECTION, failed, forged, written
 from tests.tables.brute import all_types

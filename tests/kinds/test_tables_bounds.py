@@ -9,27 +9,19 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial import Guarantee, Schema, Table, calibrate, publish
+from congenial import Guarantee, Plan, Schema, SeededRandomness, Table, calibrate, verify
 from congenial.cli import output
 from congenial.cli import publish as publish_command
-from congenial.data.workload import Workload
 from congenial.errors import PlanError
-from congenial.figures.figures import Figures
-from congenial.figures.limits import limits
-from congenial.figures.statements import at_least, at_most, count, margin, total
+from congenial.figures import Figures, at_least, at_most, count, limits, margin, publish, total
 from congenial.kinds import tables_verification
 from congenial.mechanisms.measured_tables import MeasuredTables
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.difference_types import difference_types
+from congenial.pairs import SemiAdjacent
 from congenial.publication import workflow
 from congenial.publication.check_document import examine, words
-from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
 from congenial.publication.published_document import published_words
-from congenial.publication.verification import verify
-from congenial.sampling.randomness import SeededRandomness
-from congenial.tables import general_fit
-from congenial.tables.promise import joint_epsilon, joint_rho
+from congenial.tables import Workload, difference_types, general_fit, joint_epsilon, joint_rho
 from tests.commands import refused, run
 from tests.kinds.several_tables_plan import written
 from tests.pairs.test_difference_types import schema_of

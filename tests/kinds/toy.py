@@ -14,21 +14,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from congenial import Figures, Guarantee, Schema, SeededRandomness
 from congenial.data.predicate import parse
-from congenial.data.schema import Schema
 from congenial.data.table import select
 from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, PlanError
-from congenial.figures.figures import Figures
 from congenial.kinds.kind import Kind, NamedSection, Positive, Ready, Setting, Tell
 from congenial.mechanisms.record_release import Made, RecordRelease
 from congenial.pairs.pairs import Adjacency
 from congenial.privacy.descriptions import RecordDescription
-from congenial.privacy.guarantee import Guarantee
 from congenial.report.accuracy import Want
 from congenial.report.release_page import release_page
-from congenial.sampling.discrete import DoubleGeometric
-from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
+from congenial.sampling import DoubleGeometric, Randomness, SystemRandomness
 
 FILE = "how-many.csv"
 

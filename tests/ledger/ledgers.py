@@ -6,12 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from congenial.data.schema import Schema
-from congenial.figures.figures import Figures
-from congenial.figures.statements import Statement, total
-from congenial.ledger.ledger import Ledger
+from congenial import Figures, Guarantee, Ledger, Schema, total
+from congenial.figures.statements import Statement
 from congenial.privacy.description import Description, Family
-from congenial.privacy.guarantee import Guarantee
 
 SCHEMA = Schema.from_dict(
     {

@@ -11,13 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.errors import CongenialError, FigureError, LedgerError
-from congenial.figures.figures import Figures
-from congenial.figures.statements import margin, of_units, total
-from congenial.ledger.budget import Budget
+from congenial import Budget, CongenialError, Figures, Ledger, Schema, margin, total
+from congenial.errors import FigureError, LedgerError
+from congenial.figures.statements import of_units
 from congenial.ledger.counted_unit import CountedUnit
-from congenial.ledger.ledger import Ledger
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.composition import joint_loss
 from tests.ledger.ledgers import SCHEMA, described, spend

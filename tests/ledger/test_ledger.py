@@ -7,16 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
+from congenial import AddRemove, Budget, Guarantee, Ledger, ReplaceOne, Schema, SemiAdjacent
 from congenial.errors import BudgetError, FigureError, GuaranteeError, LedgerError
-from congenial.figures.figures import Figures
-from congenial.figures.statements import count, margin, total
-from congenial.ledger.budget import Budget
-from congenial.ledger.ledger import Ledger
-from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-from congenial.privacy.composition import Loss
-from congenial.privacy.description import Description
-from congenial.privacy.guarantee import Guarantee
+from congenial.figures import Figures, count, margin, total
+from congenial.privacy import Description, Loss
 from tests.ledger.ledgers import COUNTIES, HALF, NONE, SCHEMA, described, promise, published, spend
 
 

@@ -11,15 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from congenial.data.schema import Schema
+from congenial import Budget, Figures, Guarantee, Ledger, ReplaceOne, Schema
 from congenial.errors import BudgetError, LedgerError
-from congenial.figures.figures import Figures
-from congenial.ledger.budget import Budget
-from congenial.ledger.ledger import Ledger
 from congenial.ledger.stores import store as store_module
-from congenial.pairs.adjacency import ReplaceOne
 from congenial.privacy.description import Description
-from congenial.privacy.guarantee import Guarantee
 from tests.children import FORK, start
 
 SEED = 20_240_611

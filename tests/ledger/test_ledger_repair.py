@@ -14,13 +14,10 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 from typer.testing import CliRunner
 
+from congenial import Budget, Figures, Ledger, total
 from congenial.cli import app
 from congenial.errors import LedgerError
-from congenial.figures.figures import Figures
-from congenial.figures.statements import total
-from congenial.ledger.budget import Budget
 from congenial.ledger.counted_unit import Unit
-from congenial.ledger.ledger import Ledger
 from congenial.ledger.state import VALUES
 from congenial.ledger.stores.store import Event, Log
 from congenial.privacy.descriptions import RecordDescription

@@ -8,14 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from congenial.errors import CongenialError, LedgerError
-from congenial.ledger.budget import Budget
-from congenial.ledger.ledger import Ledger
+from congenial import Budget, CongenialError, Guarantee, Ledger, ReplaceOne
+from congenial.errors import LedgerError
 from congenial.ledger.stores import store as store_module
 from congenial.ledger.stores.sqlite import SqliteStore
-from congenial.pairs.adjacency import ReplaceOne
 from congenial.privacy.composition import Loss
-from congenial.privacy.guarantee import Guarantee
 from tests.ledger.ledgers import SCHEMA, described, spend
 
 

@@ -10,13 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from congenial import Budget, Ledger, Plan, count
 from congenial.cli import app
-from congenial.figures.statements import count
 from congenial.kinds.tables import TablesKind
-from congenial.ledger.budget import Budget
-from congenial.ledger.ledger import Ledger
 from congenial.publication import workflow
-from congenial.publication.plan import Plan
 from tests.ledger.ledgers import COUNTIES, SCHEMA, described, promise, published, spend
 
 

@@ -7,24 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from congenial import AddRemove, Guarantee, ReplaceOne, Schema, SemiAdjacent, Table, calibrate
 from congenial.audit.exact_audit import adjacent_pairs, exact_audit
-from congenial.data.schema import Schema
-from congenial.data.table import Table
 from congenial.errors import GuaranteeError
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import count, margin, total
-from congenial.ledger.reassessment import (
-    EarlierRelease,
-    by_distance,
-    reassess,
-    suppose,
-)
-from congenial.mechanisms.calibrate import calibrate
-from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-from congenial.privacy.composition import joint_loss
-from congenial.privacy.descriptions import RecordDescription
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Gaussian, Nothing, Pure, ZeroConcentrated
+from congenial.figures import Figures, count, margin, publish, total
+from congenial.ledger.reassessment import EarlierRelease, by_distance, reassess, suppose
+from congenial.privacy import Gaussian, Pure, RecordDescription, ZeroConcentrated, joint_loss
+from congenial.privacy.tradeoff import Nothing
 
 SCHEMA = Schema.from_dict({"g": {"levels": ["a", "b"]}, "x": {"levels": ["0", "1"]}})
 TABLE = Table(SCHEMA, SCHEMA.names, [[2, 1], [1, 1]])

@@ -10,28 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from congenial.errors import BudgetError, CongenialError, FigureError, LedgerError
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import (
+from congenial import Budget, CongenialError, Guarantee, Ledger, calibrate, release_table
+from congenial.errors import BudgetError, FigureError, LedgerError
+from congenial.figures import (
+    Figures,
     Statement,
     at_least,
     at_most,
     count,
+    publish,
     structural_zeros,
     total,
 )
-from congenial.ledger.budget import Budget
-from congenial.ledger.ledger import Ledger
 from congenial.ledger.refusals import SECRETS, WHOLE_DATASET
-from congenial.mechanisms.calibrate import calibrate, rebuild
-from congenial.mechanisms.measured_tables import release_table
-from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-from congenial.pairs.pairs import Pairs
-from congenial.pairs.sensitive_values import SensitiveValues
-from congenial.privacy.composition import Loss
-from congenial.privacy.descriptions import RecordDescription
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Gaussian, Nothing, Pure
+from congenial.mechanisms.calibrate import rebuild
+from congenial.pairs import AddRemove, Pairs, ReplaceOne, SemiAdjacent, SensitiveValues
+from congenial.privacy import Gaussian, Loss, Pure, RecordDescription
+from congenial.privacy.tradeoff import Nothing
 from tests.ledger.ledgers import COUNTIES, SCHEMA, described, published, spend
 
 

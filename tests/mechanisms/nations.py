@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.figures.figures import Figures
+from congenial import Figures, ReplaceOne, Schema, SemiAdjacent, Table
 from congenial.figures.statements import Statement
 from congenial.mechanisms.parted_tables import PartedTables
-from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.pairs.pairs import Adjacency
 from congenial.sampling.randomness import key_of
 

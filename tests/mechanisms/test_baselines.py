@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Schema, SeededRandomness, Table, count, publish, structural_zeros, total
 from congenial.errors import FigureError, StructureError
-from congenial.figures.figures import publish
-from congenial.figures.statements import count, structural_zeros, total
 from congenial.figures.support import support
 from congenial.papers.post_processing import (
     ConformingTables,
@@ -24,7 +21,6 @@ from congenial.papers.post_processing import (
     topdown,
 )
 from congenial.papers.post_processing.methods import METHODS
-from congenial.sampling.randomness import SeededRandomness
 from congenial.tables.conforming_tables import FAR
 from congenial.tables.water_levels import WaterLevels
 

@@ -5,17 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Guarantee, Schema, SeededRandomness, SemiAdjacent, Table, calibrate
 from congenial.errors import StructureError
-from congenial.figures.figures import publish
-from congenial.figures.statements import at_least, at_most, count, margin, total
-from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.congenial import CongenialCounts
-from congenial.mechanisms.measured_tables import release_table
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.randomness import SeededRandomness
+from congenial.figures import at_least, at_most, count, margin, publish, total
+from congenial.mechanisms import CongenialCounts, release_table
 
 SCHEMA = Schema.from_dict({"g": {"levels": ["p", "q"]}, "x": {"levels": ["a", "b", "c"]}})
 TABLE = Table(SCHEMA, SCHEMA.names, np.array([[4, 2, 9], [0, 3, 1]]))

@@ -5,17 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from congenial import Guarantee, ReplaceOne, Schema, SemiAdjacent, Table, calibrate, margin, publish
 from congenial.audit.summary import QUICK, TARGETS, Case, table_cases
 from congenial.audit.universes import UNIVERSES
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.figures.figures import publish
-from congenial.figures.statements import margin
-from congenial.mechanisms.calibrate import PREFERRED, REGISTRY, calibrate
-from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
-from congenial.privacy import tradeoff
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
+from congenial.mechanisms.calibrate import PREFERRED, REGISTRY
+from congenial.privacy import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated, tradeoff
 
 LOST = 2e-3  # what rounding towards more noise may give away
 

@@ -16,12 +16,9 @@ from congenial.errors import StructureError
 from congenial.figures.figures import Figures, publish
 from congenial.figures.limits import conforming_tables, limits, no_limits
 from congenial.figures.statements import at_least, at_most, count, linear, margin, total
-from congenial.mechanisms import acceptance_pilot
-from congenial.mechanisms.congenial import CongenialCounts
+from congenial.mechanisms import CongenialCounts, acceptance_pilot
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.privacy.composition import joint_loss
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.normaliser import Conditions, largest_eps_cell
+from congenial.privacy import Conditions, Guarantee, joint_loss, largest_eps_cell
 from congenial.sampling.randomness import SeededRandomness
 
 ALPHA = 1e-6  # false-alarm rate of each statistical test

@@ -8,18 +8,12 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.figures.figures import publish
-from congenial.figures.statements import margin, total
-from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.tables_release import TablesRelease
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
+from congenial import Guarantee, Schema, SeededRandomness, SemiAdjacent, Table, calibrate, verify
+from congenial.figures import margin, publish, total
+from congenial.mechanisms import TablesRelease
 from congenial.publication import bundle
-from congenial.publication.verification import SYSTEM, verify
+from congenial.publication.verification import SYSTEM
 from congenial.report.tables_report import render
-from congenial.sampling.randomness import SeededRandomness
 from tests.publication.reading import cells_of
 
 COUNTIES, ILLS = 20, 30  # 600 cells

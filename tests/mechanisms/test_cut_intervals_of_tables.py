@@ -9,19 +9,14 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import ReplaceOne, Schema, SeededRandomness, SemiAdjacent, Table, TablesRelease
 from congenial.exports.exported_tables import exported_bundle
-from congenial.figures.figures import publish
+from congenial.figures import count, margin, publish, total
 from congenial.figures.limits import table_ranges
-from congenial.figures.statements import count, margin, total
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.released import LEVEL
 from congenial.mechanisms.tables_files import estimated_columns, with_ends
-from congenial.mechanisms.tables_release import TablesRelease
-from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
 from congenial.report.tables_report import render
-from congenial.sampling.randomness import SeededRandomness
 from congenial.tables.intervals import COUNTS, ends
 
 COUNTIES, ILLS = 12, 10

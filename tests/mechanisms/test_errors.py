@@ -5,16 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
+from congenial import Figures, Guarantee, Schema, SeededRandomness, SemiAdjacent, calibrate, margin
 from congenial.errors import StructureError
-from congenial.figures.figures import Figures
-from congenial.figures.statements import margin
-from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.error_laws import CHAIN_DRAWS, CHAIN_STEPS, DRAWS, SimulatedLaw
 from congenial.mechanisms.measured_tables import MeasuredTables
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.randomness import SeededRandomness
 
 SEED = 20_261_116
 

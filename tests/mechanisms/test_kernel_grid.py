@@ -5,23 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Guarantee, Schema, SeededRandomness, SemiAdjacent, Table
 from congenial.errors import StructureError
-from congenial.figures.figures import publish
+from congenial.figures import count, linear, margin, publish, total
 from congenial.figures.integers import kernel
-from congenial.figures.statements import count, linear, margin, total
 from congenial.figures.support import FROZEN, support
-from congenial.mechanisms import kernel_gaussian
-from congenial.mechanisms.kernel_gaussian import (
-    KernelGaussian,
-    KernelGrid,
-    KernelProjection,
-    short_basis,
-)
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.randomness import SeededRandomness
+from congenial.mechanisms import KernelGaussian, kernel_gaussian
+from congenial.mechanisms.kernel_gaussian import KernelGrid, KernelProjection, short_basis
 from tests.contracts.cases import UNIVERSES
 
 SEED = 77_113

@@ -9,23 +9,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Guarantee, Schema, SeededRandomness, SemiAdjacent, Table, release_table
 from congenial.errors import GuaranteeError, StructureError
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import count, margin, total
+from congenial.figures import Figures, count, margin, publish, total
 from congenial.inference.odds_ratio import odds_ratio_test
 from congenial.mechanisms.knorm import FAMILIES, KNorm
-from congenial.mechanisms.measured_tables import release_table
-from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.universe import Universe
 from congenial.papers import sensitivity
 from congenial.papers.semi_dp.real_knorm import KNormReal
 from congenial.privacy.composition import largest_gauge, moves
-from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Pure
 from congenial.sampling.knorm_noise import Gauge
-from congenial.sampling.randomness import SeededRandomness
 
 SEED = 51_005
 

@@ -8,19 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Schema, SeededRandomness, SemiAdjacent, Table, margin, publish, release_table
 from congenial.errors import FigureError, GuaranteeError
-from congenial.figures.figures import publish
-from congenial.figures.statements import margin
 from congenial.figures.support import support
 from congenial.mechanisms.kernel_gaussian import KernelGaussian, KernelProjection
-from congenial.mechanisms.measured_tables import release_table
-from congenial.pairs.adjacency import SemiAdjacent
 from congenial.papers.semi_dp.real_knorm import NormNoise
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Gaussian, Pure
-from congenial.sampling.randomness import SeededRandomness
+from congenial.privacy import Gaussian, Guarantee, Pure
 from tests.contracts.cases import UNIVERSES
 
 SEED = 51_006

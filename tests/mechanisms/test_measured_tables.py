@@ -11,18 +11,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Schema, SeededRandomness, SemiAdjacent, Table, count, publish, total
 from congenial.errors import FigureError, GuaranteeError, InferenceError, StructureError
-from congenial.figures.figures import publish
-from congenial.figures.statements import count, total
-from congenial.mechanisms.measured_tables import MeasuredTables
-from congenial.mechanisms.tables_calibration import calibrate_tables
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Pure, ZeroConcentrated
-from congenial.sampling.randomness import RecordedRandomness, SeededRandomness
-from congenial.tables.linear_estimates import estimate
+from congenial.mechanisms import MeasuredTables, calibrate_tables
+from congenial.privacy import Guarantee, Pure, ZeroConcentrated
+from congenial.sampling import RecordedRandomness
+from congenial.tables import estimate
 
 ALPHA = 1e-6  # false-alarm rate of each statistical test
 SEED = 20_261_116

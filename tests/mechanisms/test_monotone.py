@@ -12,11 +12,7 @@ from scipy.integrate import quad
 
 from congenial.errors import GuaranteeError
 from congenial.papers.congenial_dp.congenial_statements import printed_log_pmf
-from congenial.papers.congenial_dp.congenial_tables import (
-    TwoBins,
-    attained_curve,
-    attained_epsilon,
-)
+from congenial.papers.congenial_dp.congenial_tables import TwoBins, attained_curve, attained_epsilon
 from congenial.sampling.discrete import DoubleGeometric
 
 BETAS = (0.0, 0.2, 0.37, 0.4999, 0.5, 0.5 + 1e-9, 0.81, 1.0)

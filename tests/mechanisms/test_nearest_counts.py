@@ -7,18 +7,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Guarantee, Schema, SeededRandomness, Table, calibrate, margin, publish, total
 from congenial.figures.blocks import margins
-from congenial.figures.figures import publish
-from congenial.figures.statements import margin, total
 from congenial.figures.support import Pattern
-from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.measured_tables import MeasuredTables, release_table
+from congenial.mechanisms import MeasuredTables, release_table
 from congenial.mechanisms.one_table import nearest_counts, totals_with_margins
-from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.randomness import SeededRandomness
+from congenial.pairs import ReplaceOne, SemiAdjacent
 
 SCHEMA = Schema.from_dict({"g": {"levels": ["p", "q"]}, "x": {"integers": [1, 5]}})
 TABLE = Table(SCHEMA, SCHEMA.names, np.array([[0, 0, 1, 0, 2], [0, 0, 0, 0, 0]]))

@@ -9,24 +9,16 @@ from itertools import product
 import numpy as np
 import pytest
 
+from congenial import Figures, Plan, Schema, SeededRandomness, SemiAdjacent, margin, total, verify
 from congenial.audit.exact_audit import exact_audit
 from congenial.audit.universes import FURTHER
-from congenial.data.schema import Schema
 from congenial.errors import StructureError
-from congenial.figures.figures import Figures
-from congenial.figures.statements import margin, total
-from congenial.mechanisms.congenial import Congenial
-from congenial.mechanisms.norm_noise import CongenialLargest, CongenialLength
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.privacy.composition import joint_loss
-from congenial.privacy.guarantee import Guarantee
+from congenial.mechanisms import Congenial, CongenialLargest, CongenialLength
+from congenial.privacy import Guarantee, joint_loss
 from congenial.publication import bundle, workflow
 from congenial.publication.check_document import examine
-from congenial.publication.plan import Plan
-from congenial.publication.verification import verify
 from congenial.sampling import norm_given_sums
 from congenial.sampling.norm_given_sums import log_sum_of_largest, log_sum_of_lengths
-from congenial.sampling.randomness import SeededRandomness
 from tests.commands import run
 
 BOTH = (CongenialLength, CongenialLargest)

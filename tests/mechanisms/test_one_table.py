@@ -7,18 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.figures.figures import publish
-from congenial.figures.statements import at_least, count, margin, total
+from congenial import Guarantee, Schema, SeededRandomness, Table, calibrate, release_table
+from congenial.figures import at_least, count, margin, publish, total
 from congenial.kinds.tables_accuracy import try_printed
-from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.measured_tables import MeasuredTables, release_table
+from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.one_table import TableSums, nearest_counts
-from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
+from congenial.pairs import ReplaceOne, SemiAdjacent
 from congenial.report.tables_report import render
-from congenial.sampling.randomness import SeededRandomness
 
 DISTRICTS, COUNTIES, RACES = 240, 6, 5
 SCHEMA = Schema.from_dict(

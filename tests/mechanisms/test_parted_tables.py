@@ -10,25 +10,22 @@ import numpy as np
 import pytest
 
 import congenial.tables.whole_counts as whole_counts
-from congenial.data.workload import Workload
 from congenial.errors import SchemaError, StructureError
-from congenial.figures.figures import Figures
+from congenial.figures import Figures, Statement, count, total
 from congenial.figures.restricted_figures import above_parts, of_part
-from congenial.figures.statements import Statement, count, total
 from congenial.figures.support import support
-from congenial.mechanisms.measured_tables import MeasuredTables
-from congenial.mechanisms.parted_tables import PartedTables
-from congenial.pairs.difference_types import difference_types
+from congenial.mechanisms import MeasuredTables, PartedTables
 from congenial.privacy.description import Family
-from congenial.tables import estimates_by_parts, sparse_tables
+from congenial.tables import (
+    WholeCounts,
+    Workload,
+    difference_types,
+    estimates_by_parts,
+    sparse_tables,
+)
 from congenial.tables.joint_estimator import JointEstimator
 from congenial.tables.node_order import NodeOrder, node_order
-from congenial.tables.whole_counts import (
-    LevelTargets,
-    WholeCounts,
-    fit_to_targets,
-    level_precisions,
-)
+from congenial.tables.whole_counts import LevelTargets, fit_to_targets, level_precisions
 from tests.mechanisms.nations import (
     CELLS,
     SCALES,

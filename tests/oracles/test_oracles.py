@@ -8,12 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.figures.figures import Figures
-from congenial.figures.statements import total
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.privacy import conversions
-from congenial.privacy.tradeoff import Approximate, Gaussian, Pure
+from congenial import Figures, Schema, SemiAdjacent, total
+from congenial.privacy import Approximate, Gaussian, Pure, conversions
 from congenial.sampling.discrete import DoubleGeometric
 
 

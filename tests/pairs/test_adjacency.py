@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from congenial.data.schema import Schema
-from congenial.figures import lattice
-from congenial.figures.figures import Figures
-from congenial.figures.statements import count, linear, margin, structural_zeros, total
-from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
+from congenial import AddRemove, ReplaceOne, Schema, SemiAdjacent
+from congenial.figures import Figures, count, lattice, linear, margin, structural_zeros, total
 from congenial.pairs.universe import Universe
 from tests.pairs.brute import conforming, differences, onto, robust_a, table_of
 from tests.pairs.universes import UNIVERSES, universes

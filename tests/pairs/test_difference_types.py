@@ -8,12 +8,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import AddRemove, ReplaceOne, Schema, SemiAdjacent, Table
 from congenial.data.workload import Workload
-from congenial.figures.figures import Figures
-from congenial.figures.statements import at_most, count, linear, margin, structural_zeros, total
-from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
+from congenial.figures import Figures, at_most, count, linear, margin, structural_zeros, total
 from congenial.pairs.difference_types import difference_types, maximal, widened
 from congenial.pairs.figure_margins import figure_margins
 from congenial.pairs.set_types import list_types

@@ -7,12 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.figures.figures import Figures, publish
+from congenial import Figures, Schema, SemiAdjacent, Table, count, publish, total
 from congenial.figures.people import People
-from congenial.figures.statements import count, total
-from congenial.pairs.adjacency import Moves, SemiAdjacent
+from congenial.pairs.adjacency import Moves
 from congenial.pairs.pairs import Weighted
 from tests.pairs.universes import levels
 

@@ -7,22 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Guarantee, Schema, SemiAdjacent, Table, calibrate
 from congenial.errors import FigureError, StructureError
-from congenial.figures.figures import publish
-from congenial.figures.statements import (
-    Statement,
-    at_least,
-    at_most,
-    count,
-    linear,
-    margin,
-    total,
-)
-from congenial.mechanisms.calibrate import calibrate
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
+from congenial.figures import Statement, at_least, at_most, count, linear, margin, publish, total
 from congenial.privacy.semantics import neighbourhood
 
 SCHEMA = Schema.from_dict({"a": {"levels": list("pq")}, "b": {"levels": list("xyz")}})

@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from congenial import Schema, margin, total
-from congenial.figures.figures import Figures
+from congenial import Figures, Guarantee, Schema, calibrate, margin, total
 from congenial.figures.statements import Statement, of_units
-from congenial.mechanisms.calibrate import calibrate
 from congenial.pairs.several_rows import SeveralRows, saved_together
 from congenial.privacy.composition import joint_loss
-from congenial.privacy.guarantee import Guarantee
 from tests.pairs.units import Units
 
 UNITS = of_units(total())

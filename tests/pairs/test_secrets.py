@@ -10,29 +10,23 @@ from itertools import product
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
+from congenial import Figures, Schema, total
 from congenial.errors import BundleError, GuaranteeError
-from congenial.figures.figures import Figures
-from congenial.figures.statements import total
-from congenial.pairs.finite_scenarios import ABSENT, FiniteScenarios
-from congenial.pairs.scenarios import (
+from congenial.pairs import (
     BoundedCounts,
     ConditionalNormal,
     DependentCounts,
+    FiniteScenarios,
     IndependentRecords,
+    SecretPairs,
     StatedLaws,
     k_anonymity,
+    may_add,
+    pmf,
     t_closeness,
 )
-from congenial.pairs.secrets import (
-    LEAKAGE,
-    SecretPairs,
-    belief_gap,
-    event_gap,
-    may_add,
-    read_scenarios,
-)
-from congenial.pairs.stated_laws import pmf
+from congenial.pairs.finite_scenarios import ABSENT
+from congenial.pairs.secrets import LEAKAGE, belief_gap, event_gap, read_scenarios
 from congenial.pairs.stored_pairs import read_pairs
 
 SCHEMA = Schema.from_dict({"answer": {"levels": ["no", "yes"]}, "county": {"levels": ["A", "B"]}})

@@ -7,12 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from congenial import Figures, Guarantee, SemiAdjacent, count, margin, structural_zeros, total
 from congenial.errors import GuaranteeError, StructureError
-from congenial.figures.figures import Figures
-from congenial.figures.statements import count, margin, structural_zeros, total
-from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.universe import RULE, Universe, selected
-from congenial.privacy.guarantee import Guarantee
 from tests.pairs.brute import table_of
 from tests.pairs.universes import TWO, levels
 

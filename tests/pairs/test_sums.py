@@ -10,15 +10,12 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
+from congenial import AddRemove, ReplaceOne, Schema, SemiAdjacent, Table
 from congenial.data.magnitude import Magnitude
-from congenial.data.schema import Schema
-from congenial.data.table import Table
 from congenial.data.workload import Workload
 from congenial.errors import FigureError, GuaranteeError, SchemaError
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import count, linear, margin, structural_zeros, total
+from congenial.figures import Figures, count, linear, margin, publish, structural_zeros, total
 from congenial.pairs import difference_types as priced
-from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.pairs.difference_types import NumberEnds, difference_types, joint_norm
 from congenial.pairs.several_rows import SeveralRows
 

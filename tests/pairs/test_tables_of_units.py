@@ -8,17 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from congenial import Schema, total
+from congenial import Figures, Guarantee, Schema, SemiAdjacent, calibrate, total
 from congenial.errors import GuaranteeError, StructureError
-from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement, of_units
-from congenial.mechanisms.calibrate import calibrate
-from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.several_rows import SeveralRows, TablesOfUnits
 from congenial.pairs.stored_pairs import read_pairs
-from congenial.privacy.composition import joint_loss
-from congenial.privacy.description import Description
-from congenial.privacy.guarantee import Guarantee
+from congenial.privacy import Description, joint_loss
 from tests.pairs.units import Units
 
 SCHEMA = Schema.from_dict(

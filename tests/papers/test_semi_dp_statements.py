@@ -13,11 +13,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from congenial.data.schema import Schema
+from congenial import Plan, ReplaceOne, Schema, SeededRandomness, SemiAdjacent, verify
 from congenial.errors import StructureError
-from congenial.figures.figures import Figures
-from congenial.figures.statements import margin, total
-from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
+from congenial.figures import Figures, margin, total
 from congenial.papers import Hull, catalogue, composition_orders, subspace
 from congenial.papers.item import Study
 from congenial.papers.semi_dp import examples, propositions, semi_figures
@@ -25,9 +23,6 @@ from congenial.papers.semi_dp.real_knorm import NormNoise, table_cones
 from congenial.papers.semi_dp.semi_figures import projection
 from congenial.privacy.tradeoff import Gaussian, Pure, ZeroConcentrated
 from congenial.publication import bundle, workflow
-from congenial.publication.plan import Plan
-from congenial.publication.verification import verify
-from congenial.sampling.randomness import SeededRandomness
 
 ALPHA = 1e-6
 QUICK = Study(quick=True, seed=3)

@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, chisquare
 
-from congenial.data.schema import Schema
+from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness
 from congenial.errors import DataError, GuaranteeError, StructureError
+from congenial.mechanisms import ValuesRelease, WassersteinExponential
 from congenial.mechanisms.wasserstein.base_measure import naive
-from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
-from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta
-from congenial.pairs.adjacency import ReplaceOne
 from congenial.papers import FiniteRange, WassersteinReals, joint_promise
-from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.randomness import RecordedRandomness, SeededRandomness
+from congenial.sampling.randomness import RecordedRandomness
 from congenial.transport.delta_z import delta_z
 from tests.mechanisms.wasserstein import cases
 

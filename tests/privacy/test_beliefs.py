@@ -15,14 +15,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import Statement, count, margin, structural_zeros, total
-from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.congenial import Congenial
-from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
+from congenial import Congenial, Guarantee, ReplaceOne, Schema, SemiAdjacent, Table, calibrate
+from congenial.figures import Figures, Statement, count, margin, publish, structural_zeros, total
 
 Database = tuple[int, ...]
 Floats = NDArray[np.float64]

@@ -7,17 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from congenial import ReplaceOne, Schema, SemiAdjacent, Table, calibrate, count, publish, total
 from congenial.audit.exact_audit import adjacent_pairs
-from congenial.data.schema import Schema
-from congenial.data.table import Table
 from congenial.errors import GuaranteeError
-from congenial.figures.figures import publish
-from congenial.figures.statements import count, total
-from congenial.mechanisms.calibrate import calibrate, rebuild
-from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
-from congenial.privacy.composition import joint_loss
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Gaussian, GaussianDraw, Pure, ZeroConcentrated
+from congenial.mechanisms.calibrate import rebuild
+from congenial.privacy import Gaussian, GaussianDraw, Guarantee, Pure, ZeroConcentrated, joint_loss
 
 SCHEMA = Schema.from_dict(
     {"g": {"levels": ["p", "q"]}, "x": {"levels": ["a", "b", "c"]}, "y": {"levels": ["0", "1"]}}

@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.figures.figures import Figures, publish
+from congenial import Figures, Schema, Table, at_most, count, linear, margin, publish, total
 from congenial.figures.limits import conforming_tables
-from congenial.figures.statements import at_most, count, linear, margin, total
 from congenial.privacy.normaliser import MOST_TABLES, Conditions, enumerate_pairs, largest_eps_cell
 
 FOUR = Schema.from_dict({"x": {"levels": list("abcd")}})

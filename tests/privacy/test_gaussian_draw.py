@@ -9,22 +9,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.figures.figures import Figures
-from congenial.figures.statements import margin
-from congenial.mechanisms.calibrate import calibrate
-from congenial.pairs.adjacency import SemiAdjacent
+from congenial import Figures, Guarantee, Schema, SemiAdjacent, calibrate, margin
+from congenial.privacy import GaussianDraw, Tradeoff, ZeroConcentrated, joint_loss
 from congenial.privacy.accounting import tensor
-from congenial.privacy.composition import joint_loss
 from congenial.privacy.conversions import gaussian_delta, zcdp_delta, zcdp_rho
-from congenial.privacy.gaussian_draw import (
-    TIGHT,
-    lattice_delta,
-    lattice_epsilon,
-    lattice_rho,
-)
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import GaussianDraw, Tradeoff, ZeroConcentrated
+from congenial.privacy.gaussian_draw import TIGHT, lattice_delta, lattice_epsilon, lattice_rho
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)
 

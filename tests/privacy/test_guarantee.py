@@ -9,16 +9,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Figures, Guarantee, Schema, Table, count, publish, total
 from congenial.errors import GuaranteeError
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import count, of_units, total
-from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
+from congenial.figures.statements import of_units
+from congenial.pairs import AddRemove, ReplaceOne, SemiAdjacent, SensitiveValues, SeveralRows
 from congenial.pairs.pairs import OTHERS
-from congenial.pairs.sensitive_values import SensitiveValues
-from congenial.pairs.several_rows import SeveralRows
-from congenial.privacy.guarantee import BASES, Guarantee
+from congenial.privacy.guarantee import BASES
 from congenial.privacy.numbers import number, odds
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure
 

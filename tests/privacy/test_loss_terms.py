@@ -8,17 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import margin, total
+from congenial import AddRemove, Guarantee, ReplaceOne, Schema, SemiAdjacent, Table
+from congenial.figures import Figures, margin, publish, total
 from congenial.mechanisms.knorm import KNorm
-from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-from congenial.privacy.composition import Loss, joint_loss
-from congenial.privacy.description import Description
-from congenial.privacy.descriptions import RecordDescription
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Gaussian, Pure
+from congenial.privacy import Description, Gaussian, Loss, Pure, RecordDescription, joint_loss
 
 SCHEMA = Schema.from_dict({"g": {"levels": ["p", "q", "r"]}, "x": {"levels": ["a", "b", "c"]}})
 NOTHING = Figures(SCHEMA)

@@ -12,11 +12,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import gammaln
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.figures.figures import Figures, publish
+from congenial import Figures, Schema, Table, linear, margin, publish, total
 from congenial.figures.limits import FAR, Limits, no_limits
-from congenial.figures.statements import linear, margin, total
 from congenial.figures.support import support
 from congenial.privacy.normaliser import Conditions, largest_eps_cell, normaliser_price
 

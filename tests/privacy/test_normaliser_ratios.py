@@ -10,20 +10,10 @@ from math import comb, log
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.figures.figures import publish
-from congenial.figures.statements import at_least, count, linear, margin, total
+from congenial import Schema, Table, at_least, count, linear, margin, publish, total
+from congenial.privacy import Conditions, largest_eps_cell, normaliser_price
 from congenial.privacy import normaliser as ratios
-from congenial.privacy.normaliser import (
-    A_BOUND,
-    IN_A_GROUP,
-    ON_A_LINE,
-    TWO_ROWS,
-    Conditions,
-    largest_eps_cell,
-    normaliser_price,
-)
+from congenial.privacy.normaliser import A_BOUND, IN_A_GROUP, ON_A_LINE, TWO_ROWS
 
 EPS = (Fraction(1, 100), Fraction(1, 4), Fraction(1), Fraction(3))
 ROUNDING = 1e-9

@@ -13,16 +13,11 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import AddRemove, Guarantee, ReplaceOne, Schema, SemiAdjacent, Table, calibrate
 from congenial.errors import GuaranteeError
-from congenial.figures.figures import Figures
-from congenial.figures.statements import Statement, count, linear, structural_zeros, total
-from congenial.mechanisms.calibrate import calibrate, rebuild
-from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-from congenial.privacy.composition import joint_loss
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.normaliser import Conditions, normaliser_price
+from congenial.figures import Figures, Statement, count, linear, structural_zeros, total
+from congenial.mechanisms.calibrate import rebuild
+from congenial.privacy import Conditions, joint_loss, normaliser_price
 from congenial.publication.number_of_people import PEOPLE
 from congenial.report.accuracy import cell_deviation
 

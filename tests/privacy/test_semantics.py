@@ -7,14 +7,8 @@ from math import exp
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.figures.figures import publish
-from congenial.figures.statements import margin, total
-from congenial.mechanisms.calibrate import calibrate
-from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.semantics import belief, neighbourhood
+from congenial import ReplaceOne, Schema, SemiAdjacent, Table, calibrate, margin, publish, total
+from congenial.privacy import Guarantee, belief, neighbourhood
 
 SCHEMA = Schema.from_dict({"g": {"levels": ["p", "q"]}, "x": {"levels": ["a", "b"]}})
 TABLE = Table(SCHEMA, SCHEMA.names, np.array([[1, 1], [0, 2]]))

@@ -9,21 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.data.workload import Workload
+from congenial import Guarantee, Ledger, ReplaceOne, Schema, SemiAdjacent, Table, calibrate
 from congenial.errors import GuaranteeError
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import total
-from congenial.ledger.ledger import Ledger
-from congenial.mechanisms.calibrate import calibrate
+from congenial.figures import Figures, publish, total
 from congenial.mechanisms.tables_calibration import calibrate_tables
-from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
-from congenial.pairs.difference_types import difference_types
-from congenial.privacy.composition import joint_loss
-from congenial.privacy.descriptions import TablesDescription, read_description
-from congenial.privacy.guarantee import Guarantee
-from congenial.tables.promise import Measured, joint_rho
+from congenial.privacy import TablesDescription, joint_loss, read_description
+from congenial.tables import Workload, difference_types, joint_rho
+from congenial.tables.promise import Measured
 
 SCHEMA = Schema.from_dict(
     {

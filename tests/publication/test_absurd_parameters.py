@@ -14,20 +14,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from congenial import Guarantee, Plan, Schema, Table, calibrate, release_table, verify
 from congenial.cli import app
-from congenial.data.schema import Schema
-from congenial.data.table import Table
 from congenial.errors import BundleError, GuaranteeError, PlanError
-from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.measured_tables import release_table
-from congenial.pairs.adjacency import AddRemove, ReplaceOne
-from congenial.pairs.pairs import Adjacency
-from congenial.privacy.guarantee import Guarantee
+from congenial.pairs import AddRemove, Adjacency, ReplaceOne
 from congenial.privacy.numbers import LARGEST_PARAMETER
 from congenial.privacy.tradeoff import Pure
 from congenial.publication import bundle
-from congenial.publication.plan import Plan
-from congenial.publication.verification import verify
 
 PLAN = """
 [data]

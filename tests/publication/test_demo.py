@@ -9,9 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from congenial.data.tabulate import tabulate
+from congenial import Plan, SeededRandomness, publish, tabulate
 from congenial.errors import BundleError
-from congenial.figures.figures import publish
 from congenial.figures.support import support
 from congenial.kinds.tables import KIND, TablesSection
 from congenial.publication.demo_population import (
@@ -22,8 +21,6 @@ from congenial.publication.demo_population import (
     population,
     write_demo,
 )
-from congenial.publication.plan import Plan
-from congenial.sampling.randomness import SeededRandomness
 
 SEED = 20200401
 ALPHA = 1e-6

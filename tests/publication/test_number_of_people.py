@@ -7,17 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from congenial import AddRemove, Figures, Guarantee, Ledger, Plan, calibrate, read
 from congenial.errors import BudgetError, FigureError, LedgerError
-from congenial.figures.figures import Figures
 from congenial.kinds.registry import of_section
-from congenial.ledger.ledger import Ledger
-from congenial.mechanisms.calibrate import calibrate
-from congenial.pairs.adjacency import AddRemove
-from congenial.privacy.guarantee import Guarantee
 from congenial.publication import workflow
-from congenial.publication.bundle import read
 from congenial.publication.number_of_people import PEOPLE
-from congenial.publication.plan import Plan
 from tests.commands import refused, run, write_plan
 
 PLAN = """\

@@ -9,21 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from congenial import Table
-from congenial.errors import BudgetError, BundleError, CongenialError, StructureError
+from congenial import Congenial, CongenialError, Guarantee, Plan, SeededRandomness, Table, calibrate
+from congenial.errors import BudgetError, BundleError, StructureError
 from congenial.kinds import tables as tables_kind
-from congenial.mechanisms import one_table
-from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.congenial import Congenial
-from congenial.mechanisms.measured_tables import MeasuredTables
-from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms import MeasuredTables, Mechanism, one_table
 from congenial.mechanisms.one_table import OneTable, made_up_table
-from congenial.privacy.guarantee import Guarantee
 from congenial.publication import drawing, workflow
-from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
 from congenial.sampling.conditioned import ConditionedNoise
-from congenial.sampling.randomness import SeededRandomness
 from congenial.tables import general_fit
 from tests.confidentiality.scenes import BOUNDED, SYNTHETIC, TABLE, Scene, people
 

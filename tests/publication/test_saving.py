@@ -8,25 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from congenial import (
-    Budget,
-    Guarantee,
-    Ledger,
-    Schema,
-    SeededRandomness,
-    SemiAdjacent,
-    Table,
-    TablesRelease,
-    calibrate,
-    publish,
-    read,
-    release_table,
-    save,
-    total,
-    verify,
-)
+from congenial import Guarantee, Schema, SeededRandomness, Table, calibrate, read, save, verify
 from congenial.errors import BudgetError, BundleError
+from congenial.figures import publish, total
+from congenial.ledger import Budget, Ledger
 from congenial.ledger.spent_and_left import NO_LEDGER
+from congenial.mechanisms import TablesRelease, release_table
+from congenial.pairs import SemiAdjacent
 
 SCHEMA = Schema.from_dict({"county": {"levels": ["A", "B", "C"]}, "sex": {"levels": ["f", "m"]}})
 TABLE = Table(SCHEMA, ["county", "sex"], np.array([[40, 50], [60, 70], [2, 0]]))

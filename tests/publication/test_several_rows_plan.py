@@ -9,15 +9,12 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial import Budget, Ledger
-from congenial.data.schema import Unit
+from congenial import Budget, Ledger, Plan, SeededRandomness, Unit
 from congenial.data.tabulate import Microdata
 from congenial.errors import DataError, LedgerError
 from congenial.pairs.several_rows import SeveralRows
 from congenial.publication import verification, workflow
-from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
-from congenial.sampling.randomness import SeededRandomness
 
 SEED = 20261116
 PLAN = """

@@ -12,18 +12,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from congenial import read
+from congenial import Plan, Schema, read
 from congenial.data.about import About
-from congenial.data.schema import Schema
 from congenial.errors import SchemaError
 from congenial.exports.export_formats import FORMATS
 from congenial.exports.exported_tables import exported_bundle
-from congenial.publication.plan import Plan
 from congenial.report.page_data import rows_of
-from congenial.synthesis.record_files import (
-    dictionary,
-    dictionary_rows,
-)
+from congenial.synthesis.record_files import dictionary, dictionary_rows
 from tests.commands import run, write_plan
 
 PLAN = """

@@ -9,16 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Guarantee, Schema, SeededRandomness, SemiAdjacent, Table, calibrate
 from congenial.errors import PlanError
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import count, margin, total
-from congenial.mechanisms.calibrate import calibrate
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
+from congenial.figures import Figures, count, margin, publish, total
 from congenial.report.accuracy import Want, _round_up, error_rows, less_noise, smallest
-from congenial.sampling.randomness import SeededRandomness
 
 ALPHA = 1e-6
 SCHEMA = Schema.from_dict(

@@ -13,11 +13,9 @@ import pytest
 
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.figures.figures import publish
-from congenial.figures.statements import count, structural_zeros, total
+from congenial.figures import count, publish, structural_zeros, total
+from congenial.mechanisms import MeasuredTables, TablesRelease, release_table
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.measured_tables import MeasuredTables, release_table
-from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.privacy.guarantee import Guarantee
 from congenial.report import page_data

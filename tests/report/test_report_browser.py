@@ -22,19 +22,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from congenial import Guarantee, Schema, SeededRandomness, Table, calibrate, publish, total
 from congenial.data.about import WIDTH, About, MapShapes
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.figures.figures import publish
-from congenial.figures.statements import total
-from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.measured_tables import MeasuredTables
-from congenial.mechanisms.tables_release import TablesRelease
-from congenial.pairs.adjacency import ReplaceOne, SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
+from congenial.mechanisms import MeasuredTables, TablesRelease
+from congenial.pairs import ReplaceOne, SemiAdjacent
 from congenial.report.page_data import rows_of
 from congenial.report.tables_report import render
-from congenial.sampling.randomness import SeededRandomness
 
 HOSTILE = "<img src=x onerror=alert({})>\"'&</script><script>alert(1)</script>"
 READY = "html[data-ready]"

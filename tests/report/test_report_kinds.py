@@ -7,19 +7,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Guarantee, Schema, SeededRandomness, SemiAdjacent, Table, calibrate
 from congenial.errors import StructureError
-from congenial.figures.figures import publish
-from congenial.figures.statements import margin
-from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.measured_tables import release_table
-from congenial.mechanisms.tables_release import TablesRelease
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
+from congenial.figures import margin, publish
+from congenial.mechanisms import TablesRelease, release_table
 from congenial.publication.bundle_texts import readme
 from congenial.report.tables_report import render
-from congenial.sampling.randomness import SeededRandomness
 from tests.publication.reading import Reader, cells_of, words
 
 SCHEMA = Schema.from_dict(

@@ -8,16 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from congenial import SeededRandomness
 from congenial.errors import GuaranteeError
-from congenial.privacy.tradeoff import (
-    Approximate,
-    Gaussian,
-    Nothing,
-    Pure,
-    ZeroConcentrated,
-    tradeoff_between,
-)
-from congenial.sampling import SeededRandomness
+from congenial.privacy import Approximate, Gaussian, Pure, ZeroConcentrated, tradeoff_between
+from congenial.privacy.tradeoff import Nothing
 from congenial.sampling.canonical import CanonicalNormal, Constructed, Tulap, canonical_noise
 from tests.sampling.conftest import ALPHA
 

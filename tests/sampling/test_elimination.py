@@ -8,14 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from congenial import SeededRandomness
 from congenial.errors import StructureError
-from congenial.sampling import (
-    DiscreteGaussian,
-    DoubleGeometric,
-    SeededRandomness,
-    joining_order,
-    tree_messages,
-)
+from congenial.sampling import DiscreteGaussian, DoubleGeometric, joining_order, tree_messages
 from congenial.sampling.elimination import CrossingGroups
 from tests.sampling.conditioned import counts_and_probs, log_sum, tables, weights
 

@@ -12,13 +12,8 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from congenial.sampling import (
-    DiscreteGaussian,
-    DoubleGeometric,
-    RecordedRandomness,
-    SeededRandomness,
-    inversion,
-)
+from congenial import SeededRandomness
+from congenial.sampling import DiscreteGaussian, DoubleGeometric, RecordedRandomness, inversion
 from congenial.sampling.grouped_noise import SharedTotal
 from congenial.sampling.inversion import ExactLaw
 from tests.sampling.laws import LAWS, WIDE, Reference

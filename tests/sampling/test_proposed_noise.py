@@ -12,19 +12,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Guarantee, Schema, SemiAdjacent, Table, calibrate, release_table
 from congenial.errors import StructureError
-from congenial.figures.figures import publish
-from congenial.figures.statements import margin
-from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.measured_tables import release_table
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
-from congenial.sampling import proposed_noise
+from congenial.figures import margin, publish
+from congenial.sampling import SeededRandomness, proposed_noise
 from congenial.sampling.exact_decisions import working_precision
 from congenial.sampling.proposed_noise import ProposedNoise
-from congenial.sampling.randomness import SeededRandomness
 from tests.contracts.laws import CUBE, one_way_margins
 
 ALPHA = 1e-6  # false-alarm rate of each statistical test

@@ -7,18 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
+from congenial import Figures, Guarantee, Schema, SemiAdjacent, calibrate, count, total
 from congenial.errors import StructureError
-from congenial.figures.figures import Figures
-from congenial.figures.statements import count, total
-from congenial.mechanisms.calibrate import calibrate
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
-from congenial.sampling import elimination
-from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
+from congenial.sampling import DiscreteGaussian, DoubleGeometric, SeededRandomness, elimination
 from congenial.sampling.elimination import CrossingGroups
 from congenial.sampling.joining_order import components, surely_drawn
-from congenial.sampling.randomness import SeededRandomness
 
 SEED = 20_261_116
 SCHEMA = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"integers": [0, 29]}})

@@ -9,15 +9,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.figures.figures import publish
-from congenial.figures.statements import count, margin, total
-from congenial.mechanisms.calibrate import calibrate
+from congenial import Guarantee, Schema, SeededRandomness, SemiAdjacent, Table, calibrate
+from congenial.figures import count, margin, publish, total
 from congenial.mechanisms.error_laws import SimulatedLaw
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.privacy.guarantee import Guarantee
-from congenial.sampling import SeededRandomness
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.sums import Pmf, direction, independent_sum, tied_sum_law
 from tests.sampling.conftest import ALPHA, p_value

@@ -13,16 +13,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, calibrate, release_table
 from congenial.audit.summary import Case, table_cases
 from congenial.audit.universes import UNIVERSES
-from congenial.data.schema import Schema
-from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.measured_tables import release_table
-from congenial.mechanisms.mechanism import Mechanism
-from congenial.mechanisms.plain import PlainLaplace
-from congenial.pairs.adjacency import ReplaceOne
-from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.randomness import SeededRandomness
+from congenial.mechanisms import Mechanism, PlainLaplace
 
 SEED = 90_210
 ALPHA = 1e-6

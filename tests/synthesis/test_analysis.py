@@ -11,13 +11,10 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from congenial import ReplaceOne, Schema, SeededRandomness, Table
 from congenial.data.advance import telling
-from congenial.data.schema import Schema
-from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, DataError, GuaranteeError, InferenceError
-from congenial.pairs.adjacency import ReplaceOne
-from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import Synthesizer
 from congenial.synthesis.columns import Column
 from congenial.synthesis.combine import combine

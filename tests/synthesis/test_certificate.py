@@ -8,16 +8,12 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import AddRemove, ReplaceOne, Schema, SeededRandomness, SemiAdjacent, Table
 from congenial.errors import GuaranteeError, StructureError
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import count, linear, margin, structural_zeros, total
-from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
+from congenial.figures import Figures, count, linear, margin, publish, structural_zeros, total
 from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.pairs.universe import Universe
 from congenial.sampling.exact_decisions import working_precision
-from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import Synthesizer, certified_law
 from congenial.synthesis.column_kernels import kernel_of
 from congenial.synthesis.columns import Column

@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.pairs.adjacency import ReplaceOne
-from congenial.sampling.randomness import SeededRandomness
+from congenial import ReplaceOne, Schema, SeededRandomness, Table
 from congenial.synthesis.certified import Synthesizer
 from congenial.synthesis.columns import Column
 from congenial.synthesis.models import MultinomialColumn, NormalColumn, PoissonColumn

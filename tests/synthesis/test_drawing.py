@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from congenial.data.schema import Schema
+from congenial import Schema, SeededRandomness
 from congenial.errors import GuaranteeError
-from congenial.sampling.randomness import SeededRandomness
-from congenial.synthesis import weighted_posterior
+from congenial.synthesis import Grid, LinearRegression, MultinomialColumn, weighted_posterior
 from congenial.synthesis.column_kernels import kernel_of
-from congenial.synthesis.models import LinearRegression, MultinomialColumn
-from congenial.synthesis.record_model import Grid
 from congenial.synthesis.record_scores import FULL
 from congenial.synthesis.weighted_posterior import Finite, WeightedComposition
 

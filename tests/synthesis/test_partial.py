@@ -7,19 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.errors import CongenialError, FigureError, GuaranteeError, StructureError
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import at_most, count, margin, structural_zeros, total
-from congenial.pairs.adjacency import SemiAdjacent
+from congenial import CongenialError, Schema, SeededRandomness, SemiAdjacent
+from congenial.errors import FigureError, GuaranteeError, StructureError
+from congenial.figures import Figures, at_most, count, margin, publish, structural_zeros, total
 from congenial.pairs.sensitive_values import SensitiveValues
-from congenial.privacy.composition import joint_loss
-from congenial.privacy.descriptions import read_description
-from congenial.sampling.randomness import SeededRandomness
-from congenial.synthesis.certified import Synthesizer
-from congenial.synthesis.columns import Column, shown
-from congenial.synthesis.models import MultinomialColumn, PoissonColumn
-from congenial.synthesis.record_model import Grid
+from congenial.privacy import joint_loss, read_description
+from congenial.synthesis import Column, Grid, MultinomialColumn, PoissonColumn, Synthesizer
+from congenial.synthesis.columns import shown
 from tests.synthesis.test_certificate import GIVEN, TWO, M, apart, joint_losses, tables_of
 
 THREE = Schema.from_dict(

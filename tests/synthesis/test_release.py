@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Guarantee, Schema, SeededRandomness, Table
 from congenial.data.tabulate import Microdata
 from congenial.errors import (
     BudgetError,
@@ -25,14 +24,10 @@ from congenial.errors import (
     GuaranteeError,
     StructureError,
 )
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import count, margin, structural_zeros
-from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-from congenial.pairs.sensitive_values import SensitiveValues
+from congenial.figures import Figures, count, margin, publish, structural_zeros
+from congenial.pairs import AddRemove, ReplaceOne, SemiAdjacent, SensitiveValues
 from congenial.privacy.composition import joint_loss
-from congenial.privacy.guarantee import Guarantee
 from congenial.publication import bundle
-from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.certified import FIXED, Synthesizer, SyntheticRelease
 from congenial.synthesis.columns import Column
 from congenial.synthesis.models import (

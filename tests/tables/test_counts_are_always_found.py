@@ -10,11 +10,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Schema, Table, at_least, at_most, count, linear, margin, publish, total
 from congenial.data.workload import Workload
-from congenial.figures.figures import publish
-from congenial.figures.statements import at_least, at_most, count, linear, margin, total
 from congenial.tables import general_fit, transport_fit, whole_counts
 from congenial.tables.general_fit import NearestTable, PublicProgramme, as_near_tables
 from congenial.tables.joint_estimator import JointEstimator

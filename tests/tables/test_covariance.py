@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
+from congenial import Figures, SeededRandomness, margin, publish, total
 from congenial.data.workload import Workload
 from congenial.errors import StructureError
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import margin, total
 from congenial.figures.support import support
-from congenial.sampling import SeededRandomness
 from congenial.sampling.choice import TablePart, choose
 from congenial.sampling.discrete import cell_law
 from congenial.sampling.lattice_gaussian import CrossingGaussian

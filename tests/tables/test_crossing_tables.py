@@ -8,23 +8,13 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from congenial import AddRemove, Guarantee, Schema, SemiAdjacent, Table, publish
-from congenial.data.workload import Workload
-from congenial.figures.figures import Figures
-from congenial.figures.statements import count, structural_zeros, total
+from congenial import AddRemove, Guarantee, Schema, SeededRandomness, SemiAdjacent, Table
+from congenial.figures import Figures, count, publish, structural_zeros, total
 from congenial.mechanisms.tables_calibration import calibrate_tables
-from congenial.sampling import SeededRandomness
-from congenial.tables import whole_counts
+from congenial.tables import Measurements, Workload, rehearse, whole_counts
 from congenial.tables.gradient_inverse import figure_matrix, indicators
-from congenial.tables.measurements import Measurements
 from congenial.tables.node_order import NodeOrder
-from congenial.tables.whole_counts import (
-    figure_classes,
-    nearer,
-    nonnegative_cells,
-    rehearse,
-    weights_of,
-)
+from congenial.tables.whole_counts import figure_classes, nearer, nonnegative_cells, weights_of
 
 SIZES = {"a": 7, "b": 6, "c": 5, "d": 4, "e": 2}
 SCHEMA = Schema.from_dict({name: {"integers": [1, size]} for name, size in SIZES.items()})

@@ -10,12 +10,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from congenial.data.schema import Schema
+from congenial import AddRemove, Figures, ReplaceOne, Schema, SemiAdjacent, margin
 from congenial.data.workload import Workload
 from congenial.errors import PlanError, StructureError
-from congenial.figures.figures import Figures
-from congenial.figures.statements import margin
-from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.pairs.difference_types import DifferenceTypes, difference_types
 from congenial.tables.aims import LargestRatio, PowerMean
 from congenial.tables.design import (

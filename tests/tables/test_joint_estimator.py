@@ -8,16 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.data.workload import Workload
-from congenial.figures.figures import publish
-from congenial.figures.statements import total
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.difference_types import difference_types
+from congenial import Schema, SemiAdjacent, Table, publish, total
+from congenial.tables import Workload, difference_types, fit_whole_counts
 from congenial.tables.design_document import variance_model
 from congenial.tables.joint_estimator import NOT_YET, JointEstimator
-from congenial.tables.whole_counts import fit_whole_counts
 
 COUNTIES = 90
 URBAN = np.random.default_rng(4).random(COUNTIES) < 0.3

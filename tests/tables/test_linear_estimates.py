@@ -7,16 +7,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.workload import Workload
+from congenial import Figures, Schema, total
 from congenial.errors import DataError, PlanError, StructureError
-from congenial.figures.figures import Figures
-from congenial.figures.statements import total
-from congenial.tables import structure
-from congenial.tables.covariance import Covariance
+from congenial.tables import Covariance, Measurements, Workload, estimate, structure
 from congenial.tables.gradient_inverse import GradientInverse
-from congenial.tables.linear_estimates import choose_inverse, estimate
-from congenial.tables.measurements import Measurements
+from congenial.tables.linear_estimates import choose_inverse
 from congenial.tables.tree_inverse import TreeInverse
 from tests.tables.settings import CELLS, SCHEMA, SETTINGS, TREE, dense, measurements
 

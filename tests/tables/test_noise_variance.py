@@ -10,22 +10,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.data.workload import Workload
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import count, linear, margin, total
+from congenial import Schema, SeededRandomness, SemiAdjacent, Table
+from congenial.figures import Figures, count, linear, margin, publish, total
 from congenial.figures.support import support
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.difference_types import difference_types
-from congenial.sampling import SeededRandomness
 from congenial.sampling.choice import TablePart, choose
 from congenial.sampling.discrete import cell_law
-from congenial.tables.covariance import Covariance
-from congenial.tables.design import Weighted, design
+from congenial.tables import Covariance, Weighted, Workload, design, difference_types, estimate
 from congenial.tables.information import Information
 from congenial.tables.intervals import half_width
-from congenial.tables.linear_estimates import estimate
 from congenial.tables.noise_variance import mixing_mean, noise_variance
 from tests.tables.settings import SCHEMA, confidential
 

@@ -6,13 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from congenial.data.workload import Workload
+from congenial import AddRemove, Figures, ReplaceOne, SemiAdjacent, margin, total
 from congenial.errors import GuaranteeError
-from congenial.figures.figures import Figures
-from congenial.figures.statements import margin, total
-from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
-from congenial.pairs.difference_types import difference_types
-from congenial.tables.promise import Measured, joint_epsilon, joint_rho
+from congenial.tables import Workload, difference_types, joint_epsilon, joint_rho
+from congenial.tables.promise import Measured
 from tests.pairs.test_difference_types import SMALL, publish_from, schema_of
 from tests.tables.brute import by_figures, maximal_types
 

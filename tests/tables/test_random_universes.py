@@ -13,11 +13,8 @@ from fractions import Fraction
 
 import pytest
 
-from congenial.data.workload import Workload
-from congenial.figures.statements import count, linear, margin, structural_zeros, total
-from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.difference_types import difference_types
-from congenial.tables.promise import joint_epsilon, joint_rho
+from congenial import SemiAdjacent, count, linear, margin, structural_zeros, total
+from congenial.tables import Workload, difference_types, joint_epsilon, joint_rho
 from tests.pairs.random_figures import condition
 from tests.pairs.test_difference_types import (
     GEO,

@@ -8,21 +8,18 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from congenial import SeededRandomness
+from congenial.audit import allowed_accuracy, draw_shadows, property_inference
 from congenial.audit.property_inference import (
     LogisticRegression,
     Shadows,
     accuracies,
-    allowed_accuracy,
     clopper_pearson,
-    draw_shadows,
-    property_inference,
     summary,
 )
 from congenial.errors import DataError
-from congenial.mechanisms.distribution.choose import calibrate_distribution
-from congenial.mechanisms.distribution.fit import fit_pairs
+from congenial.mechanisms import calibrate_distribution, fit_pairs
 from congenial.privacy.tradeoff import Approximate, Pure
-from congenial.sampling.randomness import SeededRandomness
 from tests.mechanisms.distribution.cases import ALPHA, gaussian_pairs
 from tests.mechanisms.distribution.test_fit import HIDE, QUERY, patients, read
 

@@ -13,11 +13,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from congenial.data.schema import Schema
+from congenial import Figures, Guarantee, Schema, SeededRandomness, estimate
 from congenial.data.vector_statistics import Statistic, Statistics, Vector
 from congenial.errors import BundleError, DataError, InferenceError
-from congenial.figures.figures import Figures
-from congenial.inference import estimate
 from congenial.kinds.statistics import StatisticsReport
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
@@ -26,12 +24,9 @@ from congenial.mechanisms.distribution.rebuild_statistics import rebuild
 from congenial.mechanisms.distribution.statistics_release import ENOUGH, StatisticsRelease
 from congenial.mechanisms.distribution.target import Target
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
-from congenial.pairs.distributions import DistributionPairs
-from congenial.pairs.stated_laws import GaussianLaw
-from congenial.privacy.descriptions import read_description
-from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Approximate, Gaussian, Pure
-from congenial.sampling.randomness import SeededRandomness, SystemRandomness
+from congenial.pairs import DistributionPairs, GaussianLaw
+from congenial.privacy import Approximate, Gaussian, Pure, read_description
+from congenial.sampling.randomness import SystemRandomness
 from tests.mechanisms.distribution.cases import ALPHA
 
 SCHEMA = Schema.from_dict({"sex": {"levels": ["f", "m"]}, "age": {"integers": [0, 4]}})

@@ -11,27 +11,17 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Schema, SeededRandomness, Table, publish, total
 from congenial.errors import FigureError, GuaranteeError, StructureError
-from congenial.figures.figures import publish
-from congenial.figures.statements import total
 from congenial.figures.support import support
-from congenial.mechanisms.wasserstein.base_measure import (
-    Base,
-    congenial,
-    naive,
-    prior_congenial,
-    published_sums,
-)
-from congenial.mechanisms.wasserstein.exponential import ORDINARY, WassersteinExponential
-from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
+from congenial.mechanisms import ValuesRelease, WassersteinExponential, prior_congenial
+from congenial.mechanisms.wasserstein.base_measure import Base, congenial, naive, published_sums
+from congenial.mechanisms.wasserstein.exponential import ORDINARY
 from congenial.mechanisms.wasserstein.l2_chain import LABEL, L2Chain, log_base
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta
 from congenial.mechanisms.wasserstein.table_law import TableLaw
 from congenial.pairs.scenarios import IndependentRecords
 from congenial.pairs.secrets import LEAKAGE, SecretPairs
-from congenial.sampling.randomness import SeededRandomness
 from congenial.transport.delta_z import delta_z
 from tests.mechanisms.wasserstein import cases
 

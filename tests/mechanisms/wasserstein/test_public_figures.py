@@ -8,11 +8,8 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
-from congenial.data.schema import Schema
-from congenial.data.table import Table
+from congenial import Figures, Schema, SeededRandomness, Table, at_most, count, publish, total
 from congenial.errors import GuaranteeError
-from congenial.figures.figures import Figures, publish
-from congenial.figures.statements import at_most, count, total
 from congenial.figures.support import support
 from congenial.mechanisms.wasserstein.base_measure import congenial, naive, published_sums
 from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
@@ -27,7 +24,6 @@ from congenial.pairs.scenarios import (
 )
 from congenial.pairs.secrets import SecretPairs, may_add
 from congenial.pairs.stated_laws import pmf
-from congenial.sampling.randomness import SeededRandomness
 from congenial.transport.delta_z import delta_z
 from tests.mechanisms.wasserstein import cases
 
