@@ -277,6 +277,7 @@ REFUSED = {
     "no step": (("step = 10", "step = 0"), "positive"),
     "not finite": (("between = [0, 5000]", "between = [0, inf]"), "not a finite number"),
     "by parts": (("step = 10", 'step = 10\nparts = "ward"'), "parts does not go with sum"),
+    "private bounds": (("step = 10", 'step = 10\nbounds = "private"'), "draw a quantile first"),
     "accuracy": (("rho = 0.5", "accuracy = [\"cell within 5 at 90%\"]"), "accuracy does not go"),
     "another law": (("rho = 0.5", "mu = 1"), "mu does not go with sum"),
     "negative": (
@@ -479,7 +480,9 @@ def test_sums_beside_counts_are_measured_from_the_middle_of_their_bounds(tmp_pat
     release = congenial.read(tmp_path / "bundles" / "cost")
     cost = release.measure("cost")
     assert cost.description.magnitude.shift == 2500
-    assert "2500 of it is summed by the counts" in release.guarantee.explain()
+    assert (
+        "its distance from 2500 is measured, the counts add the rest" in release.guarantee.explain()
+    )
     frame = cost.to_pandas("ward")
     assert list(frame)[-1] == "shifted_sum_as_drawn"
     assert (frame["sum"] >= 0).all()

@@ -15,6 +15,9 @@ from congenial.data.magnitude import Magnitude
 from congenial.data.workload import Workload
 from congenial.errors import FigureError, GuaranteeError, SchemaError
 from congenial.figures import Figures, count, linear, margin, publish, structural_zeros, total
+from congenial.figures import figures as figures_module
+from congenial.figures.support import FROZEN, support
+from congenial.mechanisms.measured_tables import noise_given
 from congenial.pairs import difference_types as priced
 from congenial.pairs.difference_types import NumberEnds, difference_types, joint_norm
 from congenial.pairs.several_rows import SeveralRows
@@ -139,6 +142,40 @@ def test_two_hundred_universes():
     assert found[0] >= 200
     assert tuple(found[3:]) == (0, 0)
     assert found[2] > 0.7 * found[1]
+
+
+def certain_zeros(statements):
+    """Whether every conforming database of two people has sums of 0 where noise is drawn given that
+    a cell is empty, in how many cells that is, and in how many it could be.
+    """
+    _, counts, sums = databases((-1, 0, 2), n=2)
+    tables, of = np.unique(counts, axis=0, return_inverse=True)
+    told = {}
+    for at, table in enumerate(tables):
+        with suppress(FigureError):  # an impossible cell
+            public = publish(Table(SCHEMA, ("x", "y"), table), *statements)
+            told.setdefault(public, []).extend(np.flatnonzero(of.reshape(-1) == at))
+    holds, said, could = True, 0, 0
+    for public, inside in told.items():
+        known = support(noise_given(public, Magnitude.of("v", [-1, 2])), ("x", "y"))
+        holds &= all(known.agrees(one) for one in np.unique(sums[inside], axis=0))
+        said += int((known.labels == FROZEN).sum())
+        could += int((counts[inside] == 0).all(axis=0).sum())
+    return holds, said, could
+
+
+def test_cells_of_nobody_have_sums_of_0_in_every_database(monkeypatch):
+    """All figures; those of one margin miss none. A planted defect takes counts of 1 for empty."""
+    found = {name: certain_zeros(statements) for name, statements in FIGURES.items()}
+    assert all(holds for holds, *_ in found.values())
+    assert all(said <= could for _, said, could in found.values())
+    for name in ("x", "y", "all cells", "total"):
+        assert found[name][1] == found[name][2]
+    assert found["all cells"][1]
+    right = figures_module.empty_cells
+    wrong = lambda one, values, schema: right(one, np.maximum(np.array(values) - 1, 0), schema)  # noqa: E731
+    monkeypatch.setattr(figures_module, "empty_cells", wrong)
+    assert not certain_zeros(FIGURES["all cells"])[0]
 
 
 def broken_largest(self, a, settled):

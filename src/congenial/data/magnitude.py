@@ -183,7 +183,8 @@ class Magnitude:
         absent = "" if self.missing is None else f"; without one it is {written(self.missing)}"
         if self.cap is not None:
             absent += f"; the numbers of a unit are scaled down to {written(self.cap)} in all"
-        shifted = f"; {written(self.shift)} of it is summed by the counts" if self.shift else ""
+        measured = f"; its distance from {written(self.shift)} is measured, the counts add the rest"
+        shifted = measured if self.shift else ""
         return (
             f"each {whose}'s {self.column}{of_class} is cut to {between} and rounded to a multiple "
             f"of {written(self.step)} before it is summed{absent}{shifted}"

@@ -63,6 +63,8 @@ ABSENT = {
     ),
     "sensitivity": "It follows from the exact figures and from how many rows a person may have. "
     "Leave it out; if people have several rows, give max_rows in [data].",
+    "bounds": "Bounds are public: between = [0, 50000]. If nothing public says how large numbers "
+    "get, draw a quantile first (estimate = { quantile = ... }), then state it in between.",
     "seed": "Whoever knows the seed can remove the noise, so a plan has none. To try a plan, run "
     "`congenial release --seed 1`: its bundles are marked NOT FOR PUBLICATION.",
 }
