@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from congenial.data.advance import Tell, quiet
+from congenial.data.durable_files import rename_synced
 from congenial.errors import BundleError
 from congenial.publication.bundle import DIGEST, read, read_index, read_text
 from congenial.publication.verification import verify
@@ -51,7 +52,7 @@ def write_site(
         for name, folder in folders.items():
             shutil.copytree(folder, partial / name)
         (partial / INDEX).write_text(written, encoding="utf-8")
-        partial.rename(out)
+        rename_synced(partial, out)
     except OSError as reason:
         shutil.rmtree(partial, ignore_errors=True)
         raise BundleError(
