@@ -86,7 +86,7 @@ PASSED_ON = {  # these hand assumptions on and write none
     ("kinds/kind.py", "planned"),
     ("kinds/statistics.py", "_calibrated"),
     ("mechanisms/measured_tables.py", "MeasuredTables.guarantee"),
-    ("kinds/kind.py", "further_promise"),
+    ("kinds/kind.py", "Kind.further_promise"),
     (f"{DISTRIBUTION}distribution_mechanism.py", "DistributionMechanism.guarantee"),
     (f"{WASSERSTEIN}secret_promise.py", "promise"),
     ("papers/wasserstein_variants.py", "joint_promise"),

@@ -203,11 +203,11 @@ def test_verify_notices_a_smaller_noise(folder: Path) -> None:
     path = plan(folder)
     run("publish", path)
     drawn = workflow.release(Plan.load(path), "august", randomness=SeededRandomness(SEED)).release
-    assert all(drawn.checks().values())
+    assert all(KIND.checks(drawn).values())
     sharper = replace(drawn.description, law=drawn.description.law | {"rate": "1/2"})
-    assert not all(replace(drawn, description=sharper).checks().values())
+    assert not all(KIND.checks(replace(drawn, description=sharper)).values())
     off = (drawn.values[0] + 1, *drawn.values[1:])
-    assert not replace(drawn, values=off).checks()["the counts agree with every public figure"]
+    assert not KIND.checks(replace(drawn, values=off))["the counts agree with every public figure"]
 
 
 def test_the_last_bundle_is_the_next_prior(folder: Path) -> None:

@@ -15,6 +15,7 @@ from scipy import stats
 
 from congenial import Schema, read
 from congenial.errors import DataError, GuaranteeError
+from congenial.kinds.convex_estimate import KIND
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient_estimate import GradientGivenPublic
 from congenial.mechanisms.wasserstein.mean_given_public import MeanGivenPublic
@@ -117,9 +118,9 @@ def test_from_check_to_a_verified_bundle(folder, scenarios):
     assert "Without any assumption about beliefs" in release.explain()
     assert abs(release.values[0] - 45) < 6
     claimed = replace(release.guarantee, tradeoff=Pure("0.5"))
-    assert not replace(release, guarantee=claimed).follows
+    assert not KIND.follows(replace(release, guarantee=claimed))
     moved = replace(release, values=(release.values[0] + 1e-9,))
-    assert not moved.checks()["the values lie on the public grid"]
+    assert not KIND.checks(moved)["the values lie on the public grid"]
 
 
 def test_public_means_of_everybody_lessen_the_noise_and_the_ledger_counts_the_ordinary_loss(folder):
@@ -230,7 +231,7 @@ def test_sums_quantiles_and_regressions_add_up_from_check_to_verified_bundles(fo
         assert all(one["holds"] for one in checks)
         assert "Without any assumption about beliefs" in release.explain()
         claimed = replace(release.guarantee, tradeoff=Pure("9.5"))
-        assert not replace(release, guarantee=claimed).follows
+        assert not KIND.follows(replace(release, guarantee=claimed))
     assert abs(made["total"].values[0] - age.sum()) < 20 * 110 / 10  # e^-20
     low, high = np.quantile(age, [0.1, 0.9])  # 16 people away on either side
     assert low < made["median"].values[0] < high

@@ -16,6 +16,7 @@ import congenial
 from congenial.cli.utility import positive_numbers
 from congenial.data.attribute import Attribute
 from congenial.errors import BundleError, CongenialError, FigureError, PlanError, StructureError
+from congenial.kinds.records_from_tables import KIND
 from congenial.publication import workflow
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
@@ -90,7 +91,7 @@ def test_cuts_that_could_not_have_been_drawn_are_refused(release: TableRecordsRe
     }
     again = TableRecordsRelease.from_payload(payload=release.payload(), **common)
     assert again.cuts == release.cuts
-    assert all(again.checks().values())
+    assert all(KIND.checks(again).values())
     payload = release.payload()
     first = str(dict(release.cuts)["income"][0][-1]).encode()
     payload["measurements.json"] = payload["measurements.json"].replace(
@@ -99,7 +100,7 @@ def test_cuts_that_could_not_have_been_drawn_are_refused(release: TableRecordsRe
     with pytest.raises(BundleError):
         TableRecordsRelease.from_payload(payload=payload, **common)
     none = replace(release, measured=())
-    assert not all(none.checks().values())
+    assert not all(KIND.checks(none).values())
 
 
 def test_check_says_what_is_drawn_first(tmp_path: Path) -> None:

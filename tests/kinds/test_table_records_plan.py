@@ -15,6 +15,7 @@ import congenial
 from congenial.errors import CongenialError, PlanError, StructureError
 from congenial.exports.exported_tables import exported_bundle
 from congenial.kinds.kind import PRODUCED
+from congenial.kinds.records_from_tables import KIND
 from congenial.publication import verification, workflow
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
@@ -101,20 +102,20 @@ def test_from_a_plan_to_records_that_keep_every_figure(bundle: Path) -> None:
 
 def test_changed_records_and_measurements_are_noticed(bundle: Path) -> None:
     release = congenial.read(bundle)
-    held = release.checks()
+    held = KIND.checks(release)
     assert all(held.values())
     fewer = replace(release, copies=(release.copies[0].slice(1),))
-    assert not all(fewer.checks().values())
+    assert not all(KIND.checks(fewer).values())
     twice = replace(release, measured=(*release.measured, release.measured[0]))
-    assert not all(twice.checks().values())
-    assert not all(replace(release, measured=()).checks().values())
-    assert not all(replace(release, moved=-7).checks().values())
+    assert not all(KIND.checks(twice).values())
+    assert not all(KIND.checks(replace(release, measured=())).values())
+    assert not all(KIND.checks(replace(release, moved=-7)).values())
     region = next(i for i, one in enumerate(release.measured) if one.axes != ("sex",))
     other = replace(release.measured[region], values=release.measured[region].values + 1)
     changed = (*release.measured[:region], other, *release.measured[region + 1 :])
-    assert not all(replace(release, measured=changed).checks().values())
+    assert not all(KIND.checks(replace(release, measured=changed)).values())
     finer = replace(release.measured[0], scale=release.measured[0].scale / 2)
-    assert not all(replace(release, measured=(finer, *release.measured[1:])).checks().values())
+    assert not all(KIND.checks(replace(release, measured=(finer, *release.measured[1:]))).values())
 
 
 def test_measured_tables_are_in_a_file_with_their_errors(bundle: Path) -> None:
@@ -191,7 +192,7 @@ def test_a_pure_promise_from_plan_to_verified_records(tmp_path: Path) -> None:
     measured = json.loads((bundle / "measurements.json").read_text())["measured"]
     assert all("rate" in one and "variance" not in one for one in measured)
     other = replace(release.measured[0], family="discrete_gaussian")
-    assert not all(replace(release, measured=(other, *release.measured[1:])).checks().values())
+    assert not all(KIND.checks(replace(release, measured=(other, *release.measured[1:]))).values())
 
 
 def test_copies_and_weights_from_a_plan(tmp_path: Path) -> None:
@@ -207,7 +208,7 @@ def test_copies_and_weights_from_a_plan(tmp_path: Path) -> None:
     ledger = open_ledger(plan, create=False)
     assert ledger is not None
     assert ledger.spent().rho <= 2
-    assert not all(replace(release, copies=release.copies[:1]).checks().values())
+    assert not all(KIND.checks(replace(release, copies=release.copies[:1])).values())
 
 
 def test_pairs_by_coarser_names(tmp_path: Path) -> None:

@@ -20,12 +20,12 @@ import congenial
 from congenial import Ledger, Plan, SeededRandomness, verify
 from congenial.errors import BundleError, InferenceError
 from congenial.kinds import parted_run, tables_verification
+from congenial.kinds.kind import FOLLOWS
 from congenial.kinds.parted_run import key_for
 from congenial.kinds.registry import of_section
 from congenial.kinds.tables_verification import LARGEST
 from congenial.ledger.ledger import Reservation
 from congenial.mechanisms.parted_release import PartedRelease
-from congenial.mechanisms.record_release import FOLLOWS
 from congenial.publication import bundle as bundles
 from congenial.publication import drawing_by_parts, workflow
 from congenial.report.page_data import rows_of

@@ -20,7 +20,7 @@ from congenial.data.table import select
 from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, PlanError
 from congenial.kinds.kind import Kind, NamedSection, Positive, Ready, Setting, Tell
-from congenial.mechanisms.record_release import Made, RecordRelease
+from congenial.mechanisms.released import RecordRelease
 from congenial.pairs.pairs import Adjacency
 from congenial.privacy.descriptions import RecordDescription
 from congenial.report.accuracy import Want
@@ -103,11 +103,6 @@ class CountRelease(RecordRelease):
             raise BundleError(f"{FILE} does not hold the number it should.")
         return cls(**common, value=int(rows[1][1]))
 
-    def rebuilt(self) -> Iterator[Made]:
-        pairs = self.guarantee.adjacency
-        assert isinstance(pairs, Adjacency)
-        yield NoisyCount(pairs, self.condition, Fraction(self.description.law["epsilon"]))
-
 
 # ---- 4. the kind: what plan, workflow, bundle, verify and commands ask --------------------------
 
@@ -160,6 +155,12 @@ class HowMany(Kind[HowManySection]):
             draw=lambda randomness: built.release(truth, randomness, section.name),
             made_up=lambda: built.release(0, SeededRandomness(0), section.name),
         )
+
+    def rebuilt(self, release: CountRelease) -> Iterator[NoisyCount]:
+        pairs = release.guarantee.adjacency
+        assert isinstance(pairs, Adjacency)
+        epsilon = Fraction(release.description.law["epsilon"])
+        yield NoisyCount(pairs, release.condition, epsilon)
 
     def report(self, release: CountRelease, words: str) -> str:
         return release_page(PAGE, release, words)

@@ -57,14 +57,14 @@ RECORDS: tuple[Mutation, ...] = (
         "record_changes_a_table",
     ),
     Mutation(
-        "mechanisms/wasserstein/rebuild_values.py",
+        "mechanisms/wasserstein/exponential.py",
         "yield delta_z(pairs, norm=norm)",
         "yield assumed_delta(value, norm)",
         "tests/publication/test_forged_claims.py",
         "good_bundles",
     ),
     Mutation(
-        "mechanisms/distribution/rebuild_statistics.py",
+        "kinds/statistics_verification.py",
         "np.array(most) * (1 - 1e-12)",
         "np.array(most) * 0.08",
         "tests/publication/test_forged_claims.py",

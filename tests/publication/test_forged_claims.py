@@ -13,7 +13,7 @@ from markupsafe import escape
 
 from congenial import read, verify
 from congenial._version import __version__
-from congenial.mechanisms.record_release import FOLLOWS
+from congenial.kinds.kind import FOLLOWS
 from congenial.publication.verification import OURS
 from tests.publication.forging import Change, failed, forged, told
 

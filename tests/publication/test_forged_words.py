@@ -18,7 +18,7 @@ from markupsafe import escape
 
 from congenial import read
 from congenial.kinds import registry
-from congenial.mechanisms.record_release import FOLLOWS
+from congenial.kinds.kind import FOLLOWS
 from congenial.publication.bundle import sha256
 from congenial.publication.verification import SYSTEM
 from tests.confidentiality.scenes import SCENES

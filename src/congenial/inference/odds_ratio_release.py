@@ -34,13 +34,10 @@ from congenial.inference.odds_ratio import (
     OddsRatioTest,
     shown,
 )
-from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.congenial import Congenial
 from congenial.mechanisms.measured_tables import release_table
-from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.released import LEVEL, Interval, Released
 from congenial.mechanisms.tables_release import TablesRelease
-from congenial.pairs.pairs import Adjacency
 from congenial.privacy.description import Description
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.canonical import Tulap, uniform_doubles
@@ -324,23 +321,6 @@ class OddsRatioRelease(Released):
         return cls(
             description=description, question=question, count=count, uniform=uniform, **common
         )
-
-    @property
-    def follows(self) -> bool:
-        """Whether the promise follows from the law: for `congenial verify`."""
-        pairs = self.guarantee.adjacency
-        if not isinstance(pairs, Adjacency):
-            return False
-        mechanism = rebuild(self.description, pairs)
-        return (
-            isinstance(mechanism, Congenial)
-            and mechanism.priced == self.description
-            and self.guarantee.follows_from(OddsRatioMechanism(mechanism, self.question).guarantee)
-        )
-
-    def checks(self) -> dict[str, bool]:
-        """What must hold of a bundle besides its files."""
-        return {FOLLOWS: self.follows}
 
 
 # ---- steps ---------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ With `scenarios` it is protected given what somebody who knows public figures be
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar
@@ -23,7 +24,6 @@ from congenial.kinds.kind import (
     Setting,
     Tell,
     exact,
-    further_promise,
     planned,
     refuse_other_number,
 )
@@ -40,6 +40,7 @@ from congenial.pairs.scenarios import IndependentRecords, PublicMean, Scenarios,
 from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
+from congenial.privacy.tradeoff import Pure
 from congenial.report.accuracy import Want
 from congenial.report.page import PageColumn, amount, table
 from congenial.report.release_page import Headline, release_page
@@ -276,9 +277,23 @@ class EstimateKind(Kind[EstimateSection]):
             persons=persons,
         )
 
-    def further_promise(self, release: EstimateRelease) -> Guarantee | None:
-        """What is promised to anybody, where the promise is one given public information."""
-        return None if release.persons is release.guarantee else further_promise(release)
+    def rebuilt(self, release: EstimateRelease) -> Iterable[AnyEstimate]:
+        """The mechanism, from what the bundle says of it."""
+        pairs, promised = release.guarantee.adjacency, release.guarantee.tradeoff
+        if not isinstance(promised, Pure):
+            return
+        spec, law, epsilon = release.spec, release.description.law, Fraction(promised.eps)
+        if isinstance(pairs, SemiAdjacent) and "people" in law:
+            yield MeanOfEverybody(pairs, spec, epsilon)
+        elif isinstance(pairs, SemiAdjacent):
+            yield GradientEstimate(pairs, spec, epsilon)
+        elif isinstance(pairs, SecretPairs):
+            family = MeanGivenPublic if spec.adds_up else GradientGivenPublic
+            yield family(pairs, spec, law["people"], epsilon)
+
+    def checks(self, release: EstimateRelease) -> dict[str, bool]:
+        """The promise, and the grid that values lie on."""
+        return super().checks(release) | {"the values lie on the public grid": release.on_grid}
 
     # ---- what `congenial check` says -----------------------------------------------------------
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -41,7 +41,6 @@ from congenial.kinds.kind import (
     Tell,
     exact,
     examine_inference,
-    further_promise,
     planned,
     refuse_other_number,
 )
@@ -54,7 +53,7 @@ from congenial.mechanisms.wasserstein.base_measure import (
     prior_congenial,
     published_sums,
 )
-from congenial.mechanisms.wasserstein.exponential import ORDINARY, WassersteinExponential
+from congenial.mechanisms.wasserstein.exponential import ORDINARY, WassersteinExponential, rebuild
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta, person_promise
 from congenial.mechanisms.wasserstein.table_law import TableLaw
@@ -379,9 +378,18 @@ class GivenPublic(Kind[ScenariosSection]):
         report = GivenPublicReport(_promised_to_persons(release), earlier)
         return report.render(release, promise)
 
-    def further_promise(self, release: ValuesRelease) -> Guarantee | None:
-        """What is promised without any assumption about beliefs."""
-        return further_promise(release)
+    def rebuilt(self, release: ValuesRelease) -> Iterable[WassersteinExponential]:
+        """One for each way to find Delta_z; none where values are no counts."""
+        if "base_measure" not in release.description.law:
+            return ()
+        return rebuild(release.description, release.guarantee)
+
+    def checks(self, release: ValuesRelease) -> dict[str, bool]:
+        """The promise, and the public figures that counts agree with."""
+        checks = super().checks(release)
+        if "base_measure" in release.description.law:
+            checks["the counts agree with every public figure"] = release.agrees
+        return checks
 
     # ---- telling people ------------------------------------------------------------------------
 
@@ -432,7 +440,7 @@ def _planned_for_persons(
 
 def _promised_to_persons(release: ValuesRelease) -> Guarantee:
     """The same of what was released; BundleError where it is nothing."""
-    persons = further_promise(release)
+    persons = KIND.further_promise(release)
     if persons is None:
         raise BundleError(
             f"release '{release.name}' promises nothing about individual people, which a plan "

@@ -9,8 +9,9 @@ a bundle is read, so its module is light: what is heavy is imported inside its m
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -27,7 +28,6 @@ from congenial.data.text_files import same_csv
 from congenial.errors import BundleError, CongenialError, GuaranteeError
 from congenial.figures.figures import Figures
 from congenial.figures.support import support
-from congenial.mechanisms.record_release import RecordRelease
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import LIMITED, absurd
 
@@ -113,6 +113,7 @@ class NamedSection(Section):
         )
 
 
+FOLLOWS = "the promise follows from the description"
 PRODUCED = "the data files match what was drawn"
 Document = dict[str, Any]  # plain data, as `--json` prints them
 Tell = Callable[[str], Any]  # tells the curator how far it is: words, or an `Advance`
@@ -399,18 +400,35 @@ class Kind(ABC, Generic[S]):
 
     def verify(self, files: Files, release: Any) -> list[Check]:
         """Write the files again from what was drawn and compare, column by column; and what else
-        must hold (`checks` of the release).
+        must hold (`checks`).
         """
         again = release.payload()
         other = [name for name in again if not files.same(name, again[name], release.tolerances)]
         try:
-            found = release.checks()
+            found = self.checks(release)
         except (CongenialError, KeyError, TypeError, ValueError):
             found = {"the description of the release can be interpreted": False}
         return [
             Check(PRODUCED, not other, f"they differ in: {', '.join(other)}" if other else ""),
             *(Check(what, holds) for what, holds in found.items()),
         ]
+
+    def checks(self, release: Any) -> dict[str, bool]:
+        """What must hold of a bundle besides its files, which `verify` writes again."""
+        return {FOLLOWS: self.follows(release)}
+
+    def follows(self, release: Any) -> bool:
+        """Whether a mechanism that may have made it has this description and this promise."""
+        description = _as_written(release.description)
+        return any(
+            _as_written(mechanism.description) == description
+            and release.guarantee.follows_from(mechanism.guarantee)
+            for mechanism in self.rebuilt(release)
+        )
+
+    def rebuilt(self, release: Any) -> Iterable[Any]:  # noqa: ARG002
+        """Mechanisms that may have made a release, from its public parts alone."""
+        return ()
 
     def part_file(self, files: Files, part: str) -> str:  # noqa: ARG002
         """The name that the file of a part has in every folder of a bundle."""
@@ -424,11 +442,19 @@ class Kind(ABC, Generic[S]):
         self.part_file(files, part)
         return self.verify(files, release)
 
-    def further_promise(self, release: Any) -> Guarantee | None:  # noqa: ARG002
+    def further_promise(self, release: Any) -> Guarantee | None:
         """A promise that the report states besides `release.guarantee`: the one about persons, of a
         release that promises something else. None: there is no other.
+
+        What a plan assumes about the data is assumed in both.
         """
-        return None
+        persons: Guarantee | None = release.persons
+        if persons is None or persons is release.guarantee:
+            return None
+        rebuilt = self.rebuilt(release)
+        own = {line for mechanism in rebuilt for line in mechanism.guarantee.assumptions}
+        of_the_plan = tuple(line for line in release.guarantee.assumptions if line not in own)
+        return replace(persons, assumptions=(*persons.assumptions, *of_the_plan))
 
     # ---- telling people ------------------------------------------------------------------------
 
@@ -481,6 +507,11 @@ def unit_words(plan: Setting, noun: str = "person") -> str:
     if plan.unit.max_rows is not None:
         return f"a {noun} has at most {plan.unit.max_rows} rows (checked in '{plan.unit.column}')"
     return f"each person is one row (checked in '{plan.unit.column}')"
+
+
+def _as_written(description: AnyDescription) -> str:
+    """Every letter of it but the order of its keys: 1.0 and true are not 1."""
+    return json.dumps(description.to_dict(), sort_keys=True)
 
 
 def looked_into(looks: Mapping[str, Callable[[], Any]], files: Files) -> list[Check]:
@@ -537,16 +568,3 @@ def refuse_other_number(figures: Figures, people: int) -> None:
             f"scenarios are about {people} people, but {int(known[0])} are published.",
             remedy="Give the published number.",
         )
-
-
-def further_promise(release: RecordRelease) -> Guarantee | None:
-    """What the report says about persons besides the promise of the release.
-
-    What a plan assumes about the data is assumed in both.
-    """
-    persons = release.persons
-    if persons is None:
-        return None
-    own = {line for made in release.rebuilt() for line in made.guarantee.assumptions}
-    of_the_plan = tuple(line for line in release.guarantee.assumptions if line not in own)
-    return replace(persons, assumptions=(*persons.assumptions, *of_the_plan))

@@ -9,7 +9,7 @@ the confidential data until `ready` reads them, and no number of the report is c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -43,7 +43,9 @@ from congenial.synthesis.columns import Column
 from congenial.synthesis.record_files import (
     DICTIONARY,
     DICTIONARY_TITLES,
+    agrees,
     dictionary_rows,
+    level_numbers,
     read_in_pandas,
     read_in_r,
     records_table,
@@ -233,6 +235,29 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
             in_r=read_in_r(release, FIRST_COPY),
             in_pandas=read_in_pandas(release, FIRST_COPY),
         )
+
+    def rebuilt(self, release: SyntheticRelease) -> Iterable[Synthesizer]:
+        """The synthesizer of this law over these pairs."""
+        return [release.synthesizer]
+
+    def checks(self, release: SyntheticRelease) -> dict[str, bool]:
+        """The promise, and what records must be like."""
+        law, copies = release.synthesizer, release.copies
+        sizes = {law.records} if law.records else {copy.num_rows for copy in copies}
+        levels = [level_numbers(release.schema, copy) for copy in copies]
+        return super().checks(release) | {
+            "every copy has the expected columns and number of records": all(
+                tuple(copy.column_names) == law.names and {copy.num_rows} == sizes
+                for copy in copies
+            ),
+            "every value is allowed by the schema": all(
+                (codes >= 0).all() for each in levels for codes in each.values()
+            ),
+            "the records agree with every exact figure and rule about their columns": all(
+                agrees(release.published, each, copy.num_rows, figures=law.records is None)
+                for each, copy in zip(levels, copies, strict=True)
+            ),
+        }
 
     # ---- what `congenial check` says -----------------------------------------------------------
 

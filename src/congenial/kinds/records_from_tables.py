@@ -7,7 +7,7 @@ used: a bundle is read without them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -21,6 +21,7 @@ from congenial.data.rational import fraction
 from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError, SchemaError, StructureError
 from congenial.figures.figures import Figures
+from congenial.figures.support import support
 from congenial.kinds.kind import (
     Document,
     Kind,
@@ -40,6 +41,7 @@ from congenial.report.accuracy import Want
 from congenial.report.page import PageColumn, PageTable, counted, folded_table
 from congenial.report.release_page import Headline, promise_facts, release_page
 from congenial.synthesis.from_tables.column_rules import ColumnRules
+from congenial.synthesis.from_tables.measuring_budget import FAMILY
 from congenial.synthesis.from_tables.pair_axes import LARGEST_CLIQUE
 from congenial.synthesis.from_tables.records_from_tables_release import (
     MEASUREMENTS,
@@ -50,6 +52,8 @@ from congenial.synthesis.from_tables.table_records import rows_apart
 from congenial.synthesis.record_files import (
     DICTIONARY,
     DICTIONARY_TITLES,
+    agrees,
+    level_numbers,
     read_in_pandas,
     read_in_r,
 )
@@ -274,6 +278,47 @@ class RecordsFromTables(Kind[TableRecordsSection]):
             in_r=read_in_r(release, file),
             in_pandas=read_in_pandas(release, file),
         )
+
+    def rebuilt(self, release: TableRecordsRelease) -> Iterable[TableRecords]:
+        """The mechanism of this law over these pairs."""
+        return [release.procedure]
+
+    def checks(self, release: TableRecordsRelease) -> dict[str, bool]:
+        """The promise, what was measured, and what records must be like."""
+        mechanism, measured, copies = release.procedure, release.measured, release.copies
+        pairs = [table for table in measured if len(table.axes) == 2]
+        singles = [(name,) for name in mechanism.names if mechanism.law((name,)) is not None]
+        axes, family = [table.axes for table in measured], FAMILY[mechanism.budget.law]
+        levels = [level_numbers(release.schema, copy) for copy in copies]
+        rows = {copy.num_rows for copy in copies}
+        return super().checks(release) | {
+            "every copy has the expected columns and number of records": (
+                all(tuple(copy.column_names) == mechanism.names for copy in copies)
+                and len(copies) == mechanism.copies
+                and (rows == {mechanism.records} if mechanism.records else len(rows) == 1)
+            ),
+            "every measured table belongs to the procedure, once, with the stated noise": (
+                len(set(axes)) == len(axes)
+                and set(singles) <= set(axes)
+                and len(pairs) <= mechanism.budget.rounds
+                and mechanism.budget.pairs == len(replace(mechanism, cuts=()).open_pairs)
+                and all(mechanism.scales.get(table.axes) == table.scale for table in measured)
+                and all(table.family == family for table in measured)
+            ),
+            "every measured table agrees with the exact figures": all(
+                support(mechanism.figures, table.axes).agrees(table.values) for table in measured
+            ),
+            "no more records were changed than there are": (
+                0 <= release.moved <= sum(copy.num_rows for copy in copies)
+            ),
+            "every value is allowed by the schema": all(
+                (codes >= 0).all() for each in levels for codes in each.values()
+            ),
+            "the records agree with every exact figure and rule about their columns": all(
+                agrees(release.published, each, max(rows), figures=mechanism.records is None)
+                for each in levels
+            ),
+        }
 
     # ---- what `congenial check` says -----------------------------------------------------------
 

@@ -38,6 +38,7 @@ from congenial.kinds.kind import (
     exact,
     unit_words,
 )
+from congenial.kinds.statistics_verification import checks
 from congenial.mechanisms.distribution.assumptions import Diagnosis, diagnose
 from congenial.mechanisms.distribution.choose import Choice, calibrate_distribution
 from congenial.mechanisms.distribution.fit import FittedLaws, fit_pairs, numpy_generator
@@ -521,6 +522,10 @@ class StatisticsKind(Kind[StatisticsSection]):
     def further_promise(self, release: StatisticsRelease) -> Guarantee | None:
         """What is promised to single persons, where anything is."""
         return release.person_guarantee
+
+    def checks(self, release: StatisticsRelease) -> dict[str, bool]:
+        """Both promises, and whether the noise is large enough for them."""
+        return checks(release)
 
     # ---- telling people ------------------------------------------------------------------------
 

@@ -23,13 +23,12 @@ from congenial.data.workload import Ints, Workload
 from congenial.errors import BundleError, PlanError
 from congenial.figures.limits import limits
 from congenial.figures.support import support
-from congenial.kinds.kind import Check, Files, looked_into
+from congenial.kinds.kind import FOLLOWS, Check, Files, looked_into
 from congenial.kinds.parted_run import run_each, workers_for
 from congenial.kinds.tables import axes_of
 from congenial.mechanisms.measured_tables import MeasuredTables, described, noise_given
 from congenial.mechanisms.parted_release import SUMMARY, PartedRelease
 from congenial.mechanisms.parted_tables import PartedTables, TablesPiece
-from congenial.mechanisms.record_release import FOLLOWS
 from congenial.mechanisms.tables_files import file_name, part_name
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.pairs.pairs import Adjacency

@@ -25,6 +25,9 @@ from congenial.kinds.kind import (
     exact,
     tabulate,
 )
+from congenial.mechanisms.calibrate import rebuild
+from congenial.mechanisms.congenial import Congenial
+from congenial.pairs.pairs import Adjacency
 from congenial.privacy.guarantee import Guarantee
 from congenial.report.accuracy import Want
 from congenial.report.page import PageColumn, PageTable, table
@@ -180,6 +183,20 @@ class TwoByTwo(Kind[OddsRatioSection]):
             asked=compared(release.schema, release.description.table),
             found=_results(release),
             power=_power(release),
+        )
+
+    def follows(self, release: OddsRatioRelease) -> bool:
+        """Whether the promise follows from the law of the noisy table."""
+        pairs = release.guarantee.adjacency
+        if not isinstance(pairs, Adjacency):
+            return False
+        mechanism = rebuild(release.description, pairs)
+        return (
+            isinstance(mechanism, Congenial)
+            and mechanism.priced == release.description
+            and release.guarantee.follows_from(
+                OddsRatioMechanism(mechanism, release.question).guarantee
+            )
         )
 
     # ---- what `congenial check` says -----------------------------------------------------------

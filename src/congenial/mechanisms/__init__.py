@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from congenial.mechanisms.congenial import Congenial, CongenialCounts, CongenialGaussian
     from congenial.mechanisms.congenial_chain import CongenialChain
     from congenial.mechanisms.distribution.choose import calibrate_distribution
+    from congenial.mechanisms.distribution.distribution_mechanism import with_model_error
     from congenial.mechanisms.distribution.fit import fit_pairs, moment_pairs
-    from congenial.mechanisms.distribution.model_checks import with_model_error
     from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
     from congenial.mechanisms.drawn_table import DrawnTable
     from congenial.mechanisms.kernel_gaussian import KernelGaussian

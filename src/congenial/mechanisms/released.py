@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from congenial.data.schema import Schema
     from congenial.figures.figures import Figures
     from congenial.ledger.ledger import Ledger
-    from congenial.privacy.descriptions import AnyDescription
+    from congenial.privacy.descriptions import AnyDescription, RecordDescription
     from congenial.privacy.guarantee import Guarantee
 
 EXACT_LAW = "exact: the noise does not depend on the confidential data"
@@ -278,6 +278,22 @@ class Released(OfPopulation, ABC):
         payload: Mapping[str, bytes],
     ) -> Self:
         """Inverse of `payload`, given what all kinds have in common."""
+
+
+@dataclass(frozen=True)
+class RecordRelease(Released):
+    """What every release that is no table has in common: the ledger knows it by what one record
+    does to it.
+
+    Subclasses add what was released, how it becomes files (`payload`) and how it is read back
+    (`from_payload`, which takes these common parts by name).
+    """
+
+    name: str
+    description: RecordDescription
+    guarantee: Guarantee
+    randomness: str
+    publishable: bool
 
 
 def check_level(level: float) -> None:

@@ -22,7 +22,7 @@ what the proof assumes: Theta, prior, models and M were fixed without looking at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -41,7 +41,6 @@ from congenial.data.text_files import table_csv
 from congenial.errors import BudgetError, BundleError, DataError, GuaranteeError
 from congenial.figures.cells import Cells
 from congenial.figures.figures import Figures
-from congenial.mechanisms.record_release import Made
 from congenial.pairs.pairs import Adjacency
 from congenial.pairs.sensitive_values import SensitiveValues, refuse_unpublished
 from congenial.privacy.descriptions import RecordDescription
@@ -64,11 +63,9 @@ from congenial.synthesis.combine import Combined, Rule, combine
 from congenial.synthesis.record_files import (
     DICTIONARY,
     RecordCopies,
-    agrees,
     dictionary,
     dictionary_rows,
     expected_copy,
-    level_numbers,
     records_table,
 )
 from congenial.synthesis.record_model import Floats, Ints, LevelModel, generator_of
@@ -505,39 +502,11 @@ class SyntheticRelease(RecordCopies):
             )
         return cls(**common, copies=tuple(copies))
 
-    def rebuilt(self) -> Iterator[Made]:
-        """The synthesizer of this law over these pairs."""
-        yield self._synthesizer
-
     @property
-    def _synthesizer(self) -> Synthesizer:
+    def synthesizer(self) -> Synthesizer:
+        """What drew it, from its public description."""
         pairs: Any = self.guarantee.adjacency
         return Synthesizer.from_dict(pairs, self.description.law)
-
-    def checks(self) -> dict[str, bool]:
-        """The promise, and what records must be like."""
-        law = self._synthesizer
-        sizes = {law.records} if law.records else {copy.num_rows for copy in self.copies}
-        return super().checks() | {
-            "every copy has the expected columns and number of records": all(
-                tuple(copy.column_names) == law.names and {copy.num_rows} == sizes
-                for copy in self.copies
-            ),
-            "every value is allowed by the schema": all(
-                (codes >= 0).all()
-                for copy in self.copies
-                for codes in level_numbers(self.schema, copy).values()
-            ),
-            "the records agree with every exact figure and rule about their columns": all(
-                agrees(
-                    self.published,
-                    level_numbers(self.schema, copy),
-                    copy.num_rows,
-                    figures=law.records is None,
-                )
-                for copy in self.copies
-            ),
-        }
 
     def __repr__(self) -> str:
         columns = ", ".join(self.copies[0].column_names)

@@ -23,7 +23,7 @@ from congenial.errors import BundleError
 from congenial.figures.cells import Cells
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
-from congenial.mechanisms.record_release import RecordRelease
+from congenial.mechanisms.released import RecordRelease
 from congenial.synthesis.columns import shown
 from congenial.synthesis.models.level_columns import values_within
 from congenial.synthesis.record_model import Floats, Ints

@@ -12,14 +12,13 @@ import pytest
 from congenial.errors import StructureError
 from congenial.mechanisms.distribution import transported_noise
 from congenial.mechanisms.distribution.choose import calibrate_distribution
-from congenial.mechanisms.distribution.distribution_mechanism import IGNORED
+from congenial.mechanisms.distribution.distribution_mechanism import IGNORED, with_model_error
 from congenial.mechanisms.distribution.gaussians import Moments, worst_delta
 from congenial.mechanisms.distribution.model_checks import (
     cost_rows,
     covariance_eta,
     delta_as_fitted,
     relaxed,
-    with_model_error,
 )
 from congenial.mechanisms.distribution.sampling_error import (
     _bounded_epsilons,

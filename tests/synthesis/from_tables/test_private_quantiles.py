@@ -16,6 +16,7 @@ from scipy.stats import chisquare
 from congenial import Figures, Schema, SemiAdjacent, Table, total
 from congenial.data.attribute import Attribute
 from congenial.errors import CongenialError, SchemaError, StructureError
+from congenial.kinds.records_from_tables import KIND
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.from_tables import private_quantiles
 from congenial.synthesis.from_tables.column_rules import ColumnRules
@@ -200,7 +201,7 @@ def test_a_run_measures_by_the_bins_it_drew() -> None:
     table = people((0, 0, 0), (1, 0, 1), (1, 3, 2), (0, 3, 2))
     release = made.release(table, SeededRandomness(SEED))
     assert dict(release.cuts)["y"][0][0] in (1, 2, 3)
-    assert all(release.checks().values())
+    assert all(KIND.checks(release).values())
     assert {one.axes for one in release.measured} >= {("x",), ("y",), ("z",)}
     assert next(one for one in release.measured if one.axes == ("y",)).values.shape == (2,)
 

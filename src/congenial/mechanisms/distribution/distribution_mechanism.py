@@ -10,18 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.arguments import NOT_NEGATIVE, Rule, takes
 from congenial.data.vector_statistics import Vector
-from congenial.errors import DataError
+from congenial.errors import DataError, StructureError
+from congenial.mechanisms.distribution.calibrated_noise import CalibratedNoise
+from congenial.mechanisms.distribution.model_checks import cost_of_equal_covariances, relaxed
 from congenial.mechanisms.distribution.persons import person_promise
+from congenial.mechanisms.distribution.sampling_error import SamplingError, sampling_error
+from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
 from congenial.mechanisms.distribution.target import Target
-from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.adjacency import ReplaceOne
-from congenial.pairs.distributions import DistributionPairs
 from congenial.privacy.conversions import gdp_to_zcdp
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import IDEALISED, ROUNDED, Basis, Guarantee
@@ -29,36 +32,23 @@ from congenial.privacy.numbers import small
 from congenial.privacy.tradeoff import Gaussian, Pure
 from congenial.sampling.randomness import Randomness, SystemRandomness
 
-if TYPE_CHECKING:
-    from congenial.mechanisms.distribution.sampling_error import SamplingError
-    from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
-
 Floats = NDArray[np.float64]
 
 APART = "modelling and released data have no record in common (not checked: no unit column)"
 IN_MODELLING = "the people in the modelling data, whose fitted distributions are published here"
 EQUAL = "the two distributions of each pair have the same covariance"
 FIT = "sampling error of the fit"
+MORE_NOISE = "; distribution-privacy, Theorem 4.7"  # behind the source of the mechanism
+LAMBDA = Rule(  # e^lambda multiplies delta
+    "a number above 0 and at most 100",
+    lambda value: NOT_NEGATIVE.holds(value) and 0 < value <= 100,
+)
 IGNORED = 'the fitted distributions are the true ones: their error is ignored (confidence = "off")'
 
 
 @dataclass(frozen=True, eq=False)
-class DistributionMechanism:
-    """Additive noise on a vector of statistics; build it with `calibrate_distribution`.
-
-    assumed_equal: whether the promise takes the laws of each pair to share a covariance although
-    the fitted ones differ. numerical: whether the calibration rests on numerical integration.
-    fit_ignored: whether the noise was calibrated as if fitted laws were the true ones.
-    """
-
-    name: str
-    pairs: DistributionPairs
-    noise: VectorNoise
-    target: Target
-    citation: str
-    assumed_equal: bool = False
-    numerical: bool = False
-    fit_ignored: bool = False
+class DistributionMechanism(CalibratedNoise):
+    """Additive noise on a vector of statistics; build it with `calibrate_distribution`."""
 
     @property
     def basis(self) -> Basis:
@@ -98,18 +88,14 @@ class DistributionMechanism:
     @cached_property
     def fit_error(self) -> SamplingError | None:
         """What the sampling error of fitted laws can do to the promise; None for given laws."""
-        from congenial.mechanisms.distribution.sampling_error import sampling_error
-
         return sampling_error(self) if self.pairs.fitted else None
 
     @cached_property
     def assumptions(self) -> tuple[str, ...]:
         """The model is part of the promise."""
-        from congenial.mechanisms.distribution import model_checks
-
         assumptions = []
         if self.assumed_equal:
-            assumptions.append(f"{EQUAL} ({model_checks.cost_of_equal_covariances(self)})")
+            assumptions.append(f"{EQUAL} ({cost_of_equal_covariances(self)})")
         if self.fit_error is not None:
             assumptions.append(self.fit_error.words)
         if self.fit_ignored:
@@ -198,8 +184,6 @@ class DistributionMechanism:
         self, vector: Vector, randomness: Randomness | None = None, name: str = "release"
     ) -> StatisticsRelease:
         """Draw once and add: the only call that spends privacy."""
-        from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
-
         randomness = SystemRandomness() if randomness is None else randomness
         self.check(vector)
         return StatisticsRelease(
@@ -241,3 +225,24 @@ class DistributionMechanism:
     def __repr__(self) -> str:
         delta = f", delta = {small(self.target.delta)}" if self.target.delta else ""
         return f"{self.name}(epsilon = {float(self.target.epsilon):g}{delta})"
+
+
+@takes(StructureError, mechanism=DistributionMechanism, distance=NOT_NEGATIVE, lam=LAMBDA)
+def with_model_error(
+    mechanism: DistributionMechanism, distance: float, lam: float
+) -> DistributionMechanism:
+    """Theorem 4.7: the mechanism for laws within `distance` (l1, W_inf) of the assumed ones.
+
+    Promises (epsilon + 2 lambda, e^lambda delta). Laplace noise of scale distance/lambda is added
+    in every statistic, unless the mechanism has Laplace noise in every statistic: one of the larger
+    scale then does both.
+    """
+    epsilon, delta = relaxed(float(mechanism.target.epsilon), mechanism.target.delta, lam)
+    target = Target(epsilon, delta, mechanism.target.constant)
+    noise, needed = mechanism.noise, distance / lam
+    if noise.family == "laplace" and np.array_equal(noise.directions, np.eye(noise.dimension)):
+        noise = replace(noise, scales=np.maximum(noise.scales, needed))
+    else:
+        noise = replace(noise, extra=max(noise.extra, needed))
+    source = mechanism.citation + MORE_NOISE
+    return replace(mechanism, noise=noise, target=target, citation=source)

@@ -10,23 +10,16 @@ different covariances the exact delta is computed instead. distribution-privacy,
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
-from congenial.data.arguments import NOT_NEGATIVE, Rule, takes
 from congenial.errors import StructureError
-from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
+from congenial.mechanisms.distribution.calibrated_noise import CalibratedNoise
 from congenial.mechanisms.distribution.gaussians import pair_delta, worst_delta
 from congenial.mechanisms.distribution.sampling_error import need_gaussian
-from congenial.mechanisms.distribution.target import Target
 from congenial.pairs.distributions import DistributionPairs
 from congenial.privacy.numbers import small
 
-LAMBDA = Rule(  # e^lambda multiplies delta
-    "a number above 0 and at most 100", lambda one: NOT_NEGATIVE.holds(one) and 0 < one <= 100
-)
-MORE_NOISE = "; distribution-privacy, Theorem 4.7"  # behind the source of the mechanism
 LAMBDAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
@@ -52,7 +45,7 @@ def covariance_eta(pairs: DistributionPairs, lam: float) -> float:
     return largest
 
 
-def delta_as_fitted(mechanism: DistributionMechanism) -> float:
+def delta_as_fitted(mechanism: CalibratedNoise) -> float:
     """Exact delta at the promised epsilon with each law's own covariance; Gaussian noise only."""
     need_gaussian(mechanism.pairs)
     if mechanism.noise.family == "laplace":
@@ -63,7 +56,7 @@ def delta_as_fitted(mechanism: DistributionMechanism) -> float:
     return worst_delta(pairs.laws, pairs.pairs, mechanism.noise.covariance, epsilon)
 
 
-def cost_of_equal_covariances(mechanism: DistributionMechanism) -> str:
+def cost_of_equal_covariances(mechanism: CalibratedNoise) -> str:
     """What the promise becomes with the covariances as fitted, in words."""
     if mechanism.noise.family != "laplace":
         return f"with the covariances as fitted, delta would be {small(delta_as_fitted(mechanism))}"
@@ -76,7 +69,7 @@ def cost_of_equal_covariances(mechanism: DistributionMechanism) -> str:
     )
 
 
-def cost_rows(mechanism: DistributionMechanism) -> list[dict[str, float]]:
+def cost_rows(mechanism: CalibratedNoise) -> list[dict[str, float]]:
     """Theorem 4.6 in numbers: for each lambda, eta of the covariances and the weaker promise."""
     need_gaussian(mechanism.pairs)
     epsilon, delta = float(mechanism.target.epsilon), mechanism.target.delta
@@ -86,24 +79,3 @@ def cost_rows(mechanism: DistributionMechanism) -> list[dict[str, float]]:
         weaker = relaxed(epsilon, delta, lam, eta)
         rows.append({"lambda": lam, "eta": eta, "epsilon": weaker[0], "delta": weaker[1]})
     return rows
-
-
-@takes(StructureError, mechanism=DistributionMechanism, distance=NOT_NEGATIVE, lam=LAMBDA)
-def with_model_error(
-    mechanism: DistributionMechanism, distance: float, lam: float
-) -> DistributionMechanism:
-    """Theorem 4.7: the mechanism for laws within `distance` (l1, W_inf) of the assumed ones.
-
-    Promises (epsilon + 2 lambda, e^lambda delta). Laplace noise of scale distance/lambda is added
-    in every statistic, unless the mechanism has Laplace noise in every statistic: one of the larger
-    scale then does both.
-    """
-    epsilon, delta = relaxed(float(mechanism.target.epsilon), mechanism.target.delta, lam)
-    target = Target(epsilon, delta, mechanism.target.constant)
-    noise, needed = mechanism.noise, distance / lam
-    if noise.family == "laplace" and np.array_equal(noise.directions, np.eye(noise.dimension)):
-        noise = replace(noise, scales=np.maximum(noise.scales, needed))
-    else:
-        noise = replace(noise, extra=max(noise.extra, needed))
-    source = mechanism.citation + MORE_NOISE
-    return replace(mechanism, noise=noise, target=target, citation=source)

@@ -11,26 +11,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from congenial.errors import StructureError
-from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
-from congenial.mechanisms.distribution.gaussians import (
-    Moments,
-    mahalanobis,
-    shared_distance,
-    worst_delta,
-)
+from congenial.mechanisms.distribution.calibrated_noise import CalibratedNoise
+from congenial.mechanisms.distribution.gaussians import Moments, mahalanobis, worst_delta
 from congenial.mechanisms.distribution.transported_noise import radius, signed_sums
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.stated_laws import GaussianLaw
-from congenial.privacy.conversions import gaussian_delta, gaussian_epsilon
+from congenial.privacy.conversions import gaussian_epsilon
 from congenial.privacy.numbers import small
 
 Refits = list[list[Moments]]
+M = TypeVar("M", bound=CalibratedNoise)
 
 CONFIDENCE = 0.95
 DRAWS = 299
@@ -75,9 +71,7 @@ def cost_words(ratio: float) -> str:
     )
 
 
-def sampling_error(
-    mechanism: DistributionMechanism, confidence: float = CONFIDENCE
-) -> SamplingError:
+def sampling_error(mechanism: CalibratedNoise, confidence: float = CONFIDENCE) -> SamplingError:
     """Upper confidence bound of epsilon (Laplace noise) or delta (Gaussian noise, or none).
 
     Laws that are samples themselves have no such bound; there, what lies beyond a sample counts.
@@ -121,9 +115,7 @@ def models_within_error(pairs: DistributionPairs) -> DistributionPairs:
     return replace(pairs, laws=tuple(laws), pairs=tuple(every))
 
 
-def enlarged_for_fit(
-    mechanism: DistributionMechanism, confidence: float = CONFIDENCE
-) -> DistributionMechanism:
+def enlarged_for_fit(mechanism: M, confidence: float = CONFIDENCE) -> M:
     """The same noise, scaled up until the upper confidence bound itself meets the target.
 
     Refused where no scale does it: noise along few directions does not reach what the fit leaves
@@ -134,7 +126,7 @@ def enlarged_for_fit(
     laplace = noise.family == "laplace"
     allowed = float(mechanism.target.epsilon) if laplace else mechanism.target.delta
 
-    def scaled(factor: float) -> DistributionMechanism:
+    def scaled(factor: float) -> M:
         return replace(mechanism, noise=replace(noise, scales=noise.scales * factor))
 
     low, high = 1.0, 1.0
@@ -203,26 +195,21 @@ def _refit(law: object, root: Any, generator: np.random.Generator) -> Moments:
     return Moments(mean, spread @ spread.T / freedom)
 
 
-def _refits_for(mechanism: DistributionMechanism) -> Refits:
+def _refits_for(mechanism: CalibratedNoise) -> Refits:
     closed = mechanism.noise.family == "laplace" or mechanism.assumed_equal
     return refits(mechanism.pairs, DRAWS if closed else FEWER_DRAWS)
 
 
-def _bound(mechanism: DistributionMechanism, confidence: float, drawn: Refits) -> float:
+def _bound(mechanism: CalibratedNoise, confidence: float, drawn: Refits) -> float:
     """Upper bound of the epsilon (Laplace noise) or delta (Gaussian, or none) the noise gives."""
-    pairs, noise, epsilon = mechanism.pairs, mechanism.noise, float(mechanism.target.epsilon)
     if mechanism.name == "bounded_wasserstein":
         return _upper(_bounded_epsilons(mechanism, drawn), confidence)
-    if noise.family == "laplace":
+    if mechanism.noise.family == "laplace":
         return _upper(_laplace_epsilons(mechanism, drawn), confidence)
-    if mechanism.assumed_equal:
-        reach = [shared_distance(laws, pairs.pairs, noise.covariance) for laws in drawn]
-        return gaussian_delta(_upper(reach, confidence), epsilon)
-    deltas = [worst_delta(laws, pairs.pairs, noise.covariance, epsilon) for laws in drawn]
-    return _upper(deltas, confidence)
+    return _upper([mechanism.delta(laws) for laws in drawn], confidence)
 
 
-def _laplace_epsilons(mechanism: DistributionMechanism, drawn: Refits) -> list[float]:
+def _laplace_epsilons(mechanism: CalibratedNoise, drawn: Refits) -> list[float]:
     """For each refit the epsilon at the promised delta.
 
     The means differ by V a + r, V the directions with noise. Moving by V a costs sum |a_j| / b_j,
@@ -249,7 +236,7 @@ def _laplace_epsilons(mechanism: DistributionMechanism, drawn: Refits) -> list[f
     return [float(largest) for largest in (along + rest).max(axis=1)]
 
 
-def _bounded_epsilons(mechanism: DistributionMechanism, drawn: Refits) -> list[float]:
+def _bounded_epsilons(mechanism: CalibratedNoise, drawn: Refits) -> list[float]:
     """For each refit (Delta_E + 2 c) / b, which Theorem 3.3 gives at the promised delta.
 
     c comes from deviations of signed sums and grows with them: a refit has at most the fitted c

@@ -7,7 +7,6 @@ import io
 import json
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -15,22 +14,17 @@ import numpy as np
 
 from congenial.data.arguments import expect
 from congenial.data.text_files import rows_csv
-from congenial.errors import BundleError, InferenceError, StructureError
+from congenial.errors import BundleError, InferenceError
 from congenial.figures.figures import Figures
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
-from congenial.mechanisms.record_release import RecordRelease
-from congenial.mechanisms.released import LEVEL, Interval, check_level
-from congenial.pairs.distributions import DistributionPairs
-from congenial.privacy.conversions import gaussian_delta
+from congenial.mechanisms.released import LEVEL, Interval, RecordRelease, check_level
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.tradeoff import Approximate, Pure
 from congenial.tables.intervals import interval_names
 
 VALUES = "statistics.csv"
 PERSONS = "persons.json"
 COLUMNS = ("statistic", "value", "sd", *interval_names(LEVEL))
 DIGITS = 6  # to which half-widths are written, rounded up
-ENOUGH = "the noise is large enough for every pair of scenarios"
 KNOWN_LAW = "the law of the noise is known and does not depend on the confidential data"
 
 
@@ -124,98 +118,6 @@ class StatisticsRelease(RecordRelease):
         if self.person_guarantee is not None:
             persons = f"About individual people. {self.person_guarantee.explain()}"
         return f"About the dataset as a whole. {self.guarantee.explain()}\n\n{persons}"
-
-    def checks(self) -> dict[str, bool]:
-        """Both promises, and whether the noise is large enough for them."""
-        from congenial.mechanisms.distribution.gaussians import shared_distance, worst_delta
-        from congenial.mechanisms.distribution.rebuild_statistics import changes
-
-        pairs: Any = self.guarantee.adjacency
-        checks = super().checks() | {
-            "the promise to single persons follows from the noise": (
-                self._persons_follow and changes(pairs)
-            ),
-        }
-        promised = self.guarantee.tradeoff
-        if pairs.gaussian and self.noise.family != "laplace" and isinstance(promised, Approximate):
-            laws, named, noise = pairs.laws, pairs.pairs, self.noise.covariance
-            reached = gaussian_delta(shared_distance(laws, named, noise), promised.eps)
-            if reached > promised.dlt:  # then it was calibrated to covariances that differ
-                reached = worst_delta(laws, named, noise, float(promised.eps))
-            checks[ENOUGH] = reached <= promised.dlt
-        if self.noise.family == "laplace":
-            checks[ENOUGH] = self._wide_enough()
-        return checks
-
-    @property
-    def _persons_follow(self) -> bool:
-        """Whether persons are promised what the noise gives for the change of one record told."""
-        from congenial.mechanisms.distribution.persons import person_promise
-
-        pairs: Any = self.guarantee.adjacency
-        stated = None if self.person_guarantee is None else self.person_guarantee.tradeoff.to_dict()
-        promised = person_promise(self.noise, pairs.change)
-        return bool(stated == (None if promised is None else promised.to_dict()))
-
-    @property
-    def follows(self) -> bool:
-        """Whether some mechanism has this description and says what is said here, to persons too.
-
-        Figures of the fit, which are sentences among the assumptions, are not worked out again.
-        """
-        from congenial.mechanisms.distribution.rebuild_statistics import rebuild, told
-
-        return any(
-            mechanism.description == self.description
-            and told(mechanism, self.guarantee)
-            and self._says(mechanism.person_guarantee)
-            for mechanism in rebuild(self.description.mechanism, self.noise, self.guarantee)
-        )
-
-    def _says(self, persons: Guarantee | None) -> bool:
-        said = self.person_guarantee
-        if persons is None or said is None:
-            return persons is said
-        return said.follows_from(persons)
-
-    def _wide_enough(self) -> bool:
-        """Whether Laplace noise is at least what its mechanism needs for the promise."""
-        from congenial.mechanisms.distribution.choose import KINDS, Request
-        from congenial.mechanisms.distribution.target import Target
-
-        promised, pairs, kind = self.guarantee.tradeoff, self.guarantee.adjacency, self.description
-        if not isinstance(promised, Pure | Approximate) or kind.mechanism not in KINDS:
-            return False
-        delta = float(promised.dlt) if isinstance(promised, Approximate) else 0.0
-        assert isinstance(pairs, DistributionPairs)
-        needed = []
-        for equal in (False, True):  # which of the two was assumed is said in words only
-            request = Request(pairs, Target(promised.eps, delta), assume_equal=equal)
-            with suppress(StructureError):  # covariances that differ, where they must not
-                needed.append(KINDS[kind.mechanism].build(request, float(promised.eps)))
-        enough = any(  # where no noise is needed (built for refits, it was), any is enough
-            not noise.rank
-            or (
-                noise.rank == self.noise.rank
-                and bool((noise.scales <= self.noise.scales * (1 + 1e-9)).all())
-            )
-            for noise in needed
-        )
-        return enough or (bool(KINDS[kind.mechanism].needs) and self._reaches_means())
-
-    def _reaches_means(self) -> bool:
-        """Whether Laplace noise along other directions, as built for refits too, hides the shifts.
-
-        Laws that differ by d = V a, V the directions and b the scales, lose sum |a_j| / b_j.
-        """
-        promised, pairs, noise = self.guarantee.tradeoff, self.guarantee.adjacency, self.noise
-        assert isinstance(promised, Pure | Approximate)
-        assert isinstance(pairs, DistributionPairs)
-        steps = np.linalg.lstsq(noise.directions, pairs.differences.T, rcond=None)[0]
-        open_ = np.abs(noise.directions @ steps - pairs.differences.T).max()
-        loss = float((np.abs(steps) / noise.scales[:, None]).sum(axis=0).max())
-        size = max(1.0, float(np.abs(pairs.differences).max()))
-        return bool(open_ <= 1e-9 * size and loss <= float(promised.eps) * (1 + 1e-9))
 
     def to_arrow(self) -> Any:
         """One row per statistic: name, value, standard deviation of its noise, 90 % interval."""

@@ -10,7 +10,7 @@ of 1.326 without it at epsilon = 1), and it stays.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from congenial.data.arguments import expect
+from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
 from congenial.mechanisms.wasserstein.base_measure import Base, sums_published
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
@@ -27,14 +28,16 @@ from congenial.mechanisms.wasserstein.l2_chain import LABEL, L2Chain
 from congenial.mechanisms.wasserstein.secret_promise import EXACT, assumed_delta, promise, usable
 from congenial.mechanisms.wasserstein.table_law import TableLaw
 from congenial.pairs.finite_scenarios import FiniteScenarios
-from congenial.pairs.scenarios import IndependentRecords, Query
+from congenial.pairs.scenarios import Conditionals, IndependentRecords, Query, StatedLaws
 from congenial.pairs.secrets import SecretPairs
 from congenial.pairs.stated_laws import rational
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
+from congenial.privacy.tradeoff import Pure
 from congenial.sampling.inversion import Ints
 from congenial.sampling.randomness import Randomness, SystemRandomness
+from congenial.transport.certificates import Distance, Norm
 from congenial.transport.delta_z import DistanceBound, delta_z, meaning
 
 Loss = Literal["l1", "l2", "squared l2"]
@@ -353,3 +356,61 @@ def _check_databases(pairs: SecretPairs, base: Base, query: Query | None) -> Non
                         remedy="Condition the scenarios on the public figures (`given`), or take "
                         "a base without them.",
                     )
+
+
+# ---- from a bundle -------------------------------------------------------------------------------
+
+
+def rebuild(
+    description: RecordDescription, guarantee: Guarantee
+) -> Iterator[WassersteinExponential]:
+    """Each mechanism that the law of a bundle may be of: one per way in which Delta_z may have been
+    found.
+
+    Every number is worked out again. Where Delta_z was assumed it stays assumed, which makes the
+    promise an estimate; where the laws it rests on are not written down (stated laws, of which a
+    bundle keeps words and a digest, and the query of a finite table) it is as stated.
+    """
+    law, pairs, promised = description.law, guarantee.adjacency, guarantee.tradeoff
+    if not isinstance(pairs, SecretPairs) or not isinstance(promised, Pure):
+        return
+    ordinary = None if law["ordinary"] is None else fraction(law["ordinary"])
+    base, epsilon = Base.from_dict(law["base_measure"]), Fraction(promised.eps)
+    for bound in _bounds(pairs, law, guarantee):
+        try:
+            mechanism = WassersteinExponential(
+                pairs, bound, base, epsilon, law["loss"], ordinary, tuple(law["table"])
+            )
+        except GuaranteeError:
+            continue
+        yield mechanism
+
+
+def _bounds(pairs: SecretPairs, law: Any, guarantee: Guarantee) -> Iterator[DistanceBound]:
+    value, measure = float(law["delta_z"]["value"]), law["delta_z"]["measure"]
+    norm: Norm = "l2" if measure == "l2" else "l1"
+    try:
+        yield delta_z(pairs, norm=norm)
+    except GuaranteeError:
+        if any(_unwritten(scenario, pairs.level) for scenario in pairs.scenarios):
+            yield _as_stated(value, measure, pairs, guarantee)
+    if measure == norm:
+        yield assumed_delta(value, norm)
+
+
+def _unwritten(scenarios: Any, level: str) -> bool:
+    """Whether a bundle holds a digest of the laws, or no query, instead of what Delta_z is of."""
+    if isinstance(scenarios, StatedLaws):
+        return bool(scenarios.digest)
+    return isinstance(scenarios, FiniteScenarios) and level == "query"
+
+
+def _as_stated(
+    value: float, measure: str, pairs: SecretPairs, guarantee: Guarantee
+) -> DistanceBound:
+    norm: Norm = "l2" if measure == "l2" else "l1"
+    distance = Distance(value, value, Fraction(0), norm)
+    worst = Conditionals("", "")
+    return DistanceBound(
+        value, value, guarantee.basis, pairs.level, measure, Fraction(0), worst, distance
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,8 +21,7 @@ from congenial.data.text_files import rows_csv
 from congenial.errors import BundleError
 from congenial.figures.support import support
 from congenial.mechanisms.cell_labels import label_names
-from congenial.mechanisms.record_release import Made, RecordRelease
-from congenial.mechanisms.released import LEVEL, Interval, check_level
+from congenial.mechanisms.released import LEVEL, Interval, RecordRelease, check_level
 from congenial.mechanisms.wasserstein.base_measure import Base, sums_published
 from congenial.mechanisms.wasserstein.l2_chain import L2Chain
 from congenial.mechanisms.wasserstein.secret_promise import both_promises, person_promise
@@ -160,22 +159,8 @@ class ValuesRelease(RecordRelease):
             "congenial.infer(release, model) for intervals."
         )
 
-    def rebuilt(self) -> Iterator[Made]:
-        """Mechanisms that may have made it; none is known where values are no counts."""
-        from congenial.mechanisms.wasserstein.rebuild_values import rebuild
-
-        if "base_measure" in self.description.law:
-            yield from rebuild(self.description, self.guarantee)
-
-    def checks(self) -> dict[str, bool]:
-        """The promise, and the public figures that counts agree with."""
-        checks = super().checks()
-        if "base_measure" in self.description.law:
-            checks["the counts agree with every public figure"] = self._agrees
-        return checks
-
     @property
-    def _agrees(self) -> bool:
+    def agrees(self) -> bool:
         """The sums and signs of the base measure, and those that published figures fix.
 
         A base without sums does not claim to keep any.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -23,7 +23,7 @@ from congenial.data.arguments import COUNT, EXACT, check_fields
 from congenial.data.rational import fraction
 from congenial.data.text_files import rows_csv
 from congenial.errors import BundleError, CongenialError, DataError, GuaranteeError
-from congenial.mechanisms.record_release import Made, RecordRelease
+from congenial.mechanisms.released import RecordRelease
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
 from congenial.mechanisms.wasserstein.secret_promise import both_promises, person_promise
@@ -264,25 +264,6 @@ class EstimateRelease(RecordRelease):
         """What was estimated, with its public bounds."""
         return EstimateSpec.read(self.description.law["estimate"])
 
-    def rebuilt(self) -> Iterator[Made]:
-        """The mechanism, from what the bundle says of it."""
-        from congenial.mechanisms.wasserstein.mean_given_public import (
-            MeanGivenPublic,
-            MeanOfEverybody,
-        )
-
-        pairs, promised = self.guarantee.adjacency, self.guarantee.tradeoff
-        if not isinstance(promised, Pure):
-            return
-        if isinstance(pairs, SemiAdjacent) and "people" in self.description.law:
-            yield MeanOfEverybody(pairs, self.spec, Fraction(promised.eps))
-        elif isinstance(pairs, SemiAdjacent):
-            yield GradientEstimate(pairs, self.spec, Fraction(promised.eps))
-        elif isinstance(pairs, SecretPairs):
-            people = self.description.law["people"]
-            family = MeanGivenPublic if self.spec.adds_up else GradientGivenPublic
-            yield family(pairs, self.spec, people, Fraction(promised.eps))
-
     @cached_property
     def persons(self) -> Guarantee | None:
         """What is promised without any assumption about beliefs."""
@@ -296,12 +277,9 @@ class EstimateRelease(RecordRelease):
             return self.guarantee.explain()
         return both_promises(self.guarantee, self.persons)
 
-    def checks(self) -> dict[str, bool]:
-        """The promise, and the grid that values lie on."""
-        return super().checks() | {"the values lie on the public grid": self._on_grid}
-
     @property
-    def _on_grid(self) -> bool:
+    def on_grid(self) -> bool:
+        """Whether the values lie on the public grid."""
         if "unit" in self.description.law:
             unit = fraction(self.description.law["unit"])
             return all(v == float(round(Fraction(v) / unit) * unit) for v in self.values)

@@ -20,9 +20,7 @@ from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.data.text_files import rows_csv, table_csv
 from congenial.errors import BundleError
-from congenial.figures.support import support
 from congenial.mechanisms.cell_labels import label_names
-from congenial.mechanisms.record_release import Made
 from congenial.mechanisms.released import LEVEL, Interval, check_level
 from congenial.mechanisms.tables_release import ERRORS, TablesRelease
 from congenial.synthesis.from_tables.column_rules import (
@@ -43,7 +41,6 @@ from congenial.synthesis.from_tables.private_quantiles import (
 from congenial.synthesis.record_files import (
     DICTIONARY,
     RecordCopies,
-    agrees,
     dictionary,
     dictionary_rows,
     expected_copy,
@@ -167,13 +164,13 @@ class TableRecordsRelease(RecordCopies):
     @property
     def made_up(self) -> tuple[MadeUpColumn, ...]:
         """The columns that say nothing: identifiers and dates."""
-        rules: ColumnRules = self._made.rules
+        rules: ColumnRules = self.procedure.rules
         return rules.made_up
 
     @property
     def counted_schema(self) -> Schema:
         """What was counted: the schema, with bins for columns cut at private quantiles."""
-        schema: Schema = self._made.schema
+        schema: Schema = self.procedure.schema
         return schema
 
     def to_arrow(self, copy: int = 1) -> Any:
@@ -186,7 +183,7 @@ class TableRecordsRelease(RecordCopies):
         """
         candidates = [m for m in self.measured if {one, other} == {self._base(a) for a in m.axes}]
         if not candidates:
-            settled = self._made.settled((one, other))
+            settled = self.procedure.settled((one, other))
             return "fixed by published figures" if settled else "implied by the fit"
         coarse = [axis for axis in candidates[0].axes if self._base(axis) != axis]
         return "measured" + (f" by {' and '.join(coarse)}" if coarse else "")
@@ -203,7 +200,7 @@ class TableRecordsRelease(RecordCopies):
         """
         asked = {self.schema.axis(name).base for name in columns}
         axes = tuple(name for name in self.names if name in asked)
-        if axes and self._made.settled(axes):
+        if axes and self.procedure.settled(axes):
             return [self._as_release(self._settled(axes))]
         candidates = [
             table for table in self.measured if asked <= {self._base(name) for name in table.axes}
@@ -238,13 +235,13 @@ class TableRecordsRelease(RecordCopies):
         levels = level_numbers(self.schema, self.copies[0])
         counts = np.zeros([self.schema.axis(name).size for name in axes], dtype=np.int64)
         np.add.at(counts, tuple(levels[name] for name in axes), 1)
-        return MeasuredTable(axes, Fraction(1), counts, FAMILY[self._made.budget.law])
+        return MeasuredTable(axes, Fraction(1), counts, FAMILY[self.procedure.budget.law])
 
     def _as_release(self, one: MeasuredTable) -> TablesRelease:
         """A table of its own, with its part of the law."""
-        description = self._made.table_description(one.axes, one.scale)
+        description = self.procedure.table_description(one.axes, one.scale)
         title = f"{self.name}: {' x '.join(one.axes)}"
-        promise = replace(self.guarantee, adjacency=self._made.counted_adjacency)
+        promise = replace(self.guarantee, adjacency=self.procedure.counted_adjacency)
         return TablesRelease.of_one(
             title, description, promise, one.values, self.randomness, self.publishable
         )
@@ -298,7 +295,9 @@ class TableRecordsRelease(RecordCopies):
     @property
     def dictionary_rows(self) -> list[list[str]]:
         """The rows of the data dictionary; cut columns by their bins, made-up columns last."""
-        tails = {key: words for tail in self._made.rules.tails for key, words in tail.words.items()}
+        tails = {
+            key: words for tail in self.procedure.rules.tails for key, words in tail.words.items()
+        }
         rows = dictionary_rows(self.counted_schema, self.names, INSIDE, tails)
         return [*rows, *(column.row for column in self.made_up)]
 
@@ -330,57 +329,16 @@ class TableRecordsRelease(RecordCopies):
                 f"{MEASUREMENTS} cannot be read.", remedy="Get a new copy of the bundle."
             ) from None
         release = cls(**common, copies=copies, measured=measured, moved=moved, cuts=cuts)
-        _ = release._made  # a law that cannot be read is noticed here, and not when it is used
+        _ = release.procedure  # a law that cannot be read is noticed here, and not when it is used
         return release
 
-    def rebuilt(self) -> Iterator[Made]:
-        """The mechanism of this law over these pairs."""
-        yield self._made
-
     @cached_property
-    def _made(self) -> Any:
+    def procedure(self) -> Any:
+        """What drew it (`TableRecords`), from its public description."""
         from congenial.synthesis.from_tables.table_records import TableRecords
 
         pairs: Any = self.guarantee.adjacency
         return replace(TableRecords.from_dict(pairs, self.description.law), cuts=self.cuts)
-
-    def checks(self) -> dict[str, bool]:
-        """The promise, what was measured, and what records must be like."""
-        mechanism = self._made
-        pairs = [table for table in self.measured if len(table.axes) == 2]
-        singles = [(name,) for name in mechanism.names if mechanism.law((name,)) is not None]
-        axes, family = [table.axes for table in self.measured], FAMILY[mechanism.budget.law]
-        levels = [level_numbers(self.schema, copy) for copy in self.copies]
-        rows = {copy.num_rows for copy in self.copies}
-        return super().checks() | {
-            "every copy has the expected columns and number of records": (
-                all(tuple(copy.column_names) == mechanism.names for copy in self.copies)
-                and len(self.copies) == mechanism.copies
-                and (rows == {mechanism.records} if mechanism.records else len(rows) == 1)
-            ),
-            "every measured table belongs to the procedure, once, with the stated noise": (
-                len(set(axes)) == len(axes)
-                and set(singles) <= set(axes)
-                and len(pairs) <= mechanism.budget.rounds
-                and mechanism.budget.pairs == len(replace(mechanism, cuts=()).open_pairs)
-                and all(mechanism.scales.get(table.axes) == table.scale for table in self.measured)
-                and all(table.family == family for table in self.measured)
-            ),
-            "every measured table agrees with the exact figures": all(
-                support(mechanism.figures, table.axes).agrees(table.values)
-                for table in self.measured
-            ),
-            "no more records were changed than there are": (
-                0 <= self.moved <= sum(copy.num_rows for copy in self.copies)
-            ),
-            "every value is allowed by the schema": all(
-                (codes >= 0).all() for each in levels for codes in each.values()
-            ),
-            "the records agree with every exact figure and rule about their columns": all(
-                agrees(self.published, each, max(rows), figures=mechanism.records is None)
-                for each in levels
-            ),
-        }
 
     def __repr__(self) -> str:
         promise = self.guarantee.tradeoff.words
