@@ -26,8 +26,7 @@ from congenial.figures.statements import total
 from congenial.kinds.records_from_tables import KIND
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.sampling.randomness import SeededRandomness
-from congenial.synthesis.from_tables.records_run import CountedRecords
-from congenial.synthesis.from_tables.table_records import TableRecords
+from congenial.synthesis.from_tables.records_run import CountedRecords, TableRecords
 from congenial.synthesis.record_files import (
     level_numbers,
 )

@@ -26,7 +26,7 @@ from congenial.kinds.records_from_tables import KIND
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.from_tables.column_rules import ColumnRules
-from congenial.synthesis.from_tables.table_records import TableRecords
+from congenial.synthesis.from_tables.records_run import TableRecords
 from congenial.synthesis.utility_report import utility_report
 
 SEEDS = (20261117, 20261118)

@@ -19,8 +19,7 @@ from congenial.data.schema import Schema
 from congenial.figures.figures import Figures
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.sampling.randomness import SeededRandomness
-from congenial.synthesis.from_tables.records_run import RecordsRun
-from congenial.synthesis.from_tables.table_records import TableRecords
+from congenial.synthesis.from_tables.records_run import RecordsRun, TableRecords
 
 SEED = 20261117
 SIZES = (  # people, columns, levels of each, pairs measured

@@ -25,8 +25,11 @@ from congenial.figures.figures import Figures
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.from_tables.maximum_entropy import fit
-from congenial.synthesis.from_tables.records_run import CountedRecords, measured_target
-from congenial.synthesis.from_tables.table_records import TableRecords
+from congenial.synthesis.from_tables.records_run import (
+    CountedRecords,
+    TableRecords,
+    measured_target,
+)
 from congenial.synthesis.from_tables.whole_records import draw_records
 from congenial.tables.promise import law_and_promise
 

@@ -17,8 +17,8 @@ from congenial.inference.estimates.table_tests import carry_out_test
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.from_tables.private_quantiles import choose
 from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
-from congenial.synthesis.from_tables.records_run import RecordsRun
-from congenial.synthesis.from_tables.table_records import TableRecords, predicted_errors
+from congenial.synthesis.from_tables.records_run import RecordsRun, TableRecords
+from congenial.synthesis.from_tables.table_records import predicted_errors
 
 ALPHA = 1e-6
 SEED = 20261117

@@ -18,7 +18,7 @@ from congenial.pairs.several_rows import SeveralRows
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
 from congenial.synthesis.from_tables.records_from_tables_release import TableRecordsRelease
-from congenial.synthesis.from_tables.table_records import TableRecords
+from congenial.synthesis.from_tables.records_run import TableRecords
 from tests.commands import refused, run, write_plan
 from tests.synthesis.from_tables.enumerated_procedure import Procedure
 

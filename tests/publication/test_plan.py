@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from congenial.errors import CongenialError, PlanError
+from congenial.kinds.plan_text import NO_FILE, PlanText
 from congenial.pairs.adjacency import AddRemove, SemiAdjacent
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, ZeroConcentrated
 from congenial.publication.plan import Plan
-from congenial.publication.plan_text import NO_FILE, PlanText
 
 PLAN = """
 [data]

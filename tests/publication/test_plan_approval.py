@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 from congenial.cli import app
 from congenial.desk.workspace import changed_lines
 from congenial.errors import PlanError
+from congenial.kinds.plan_sections import DeriveEntry
 from congenial.publication import drawing_by_parts
 from congenial.publication.plan import Plan
 from congenial.publication.plan_ledger import open_ledger
-from congenial.publication.plan_sections import DeriveEntry
 from tests.commands import run
 
 PLAN = """

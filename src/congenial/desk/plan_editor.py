@@ -28,12 +28,12 @@ from congenial.desk.workspace import (
     undo,
 )
 from congenial.errors import CongenialError, PlanError
+from congenial.kinds.plan_sections import KINDS
 from congenial.kinds.registry import of_section
-from congenial.kinds.tables import automatic
+from congenial.kinds.tables_section import automatic
 from congenial.privacy.numbers import LIMITED
 from congenial.publication.draft import columns_of
 from congenial.publication.plan import Plan
-from congenial.publication.plan_sections import KINDS
 
 # The edits of the screens: which function, which fields of the page it takes, and what it did.
 EDITS: dict[str, tuple[Callable[..., str], tuple[str, ...], str]] = {

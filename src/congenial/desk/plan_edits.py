@@ -1,7 +1,7 @@
 """Edits of a plan from the fields of a form. Comments, order and layout of its text stay.
 
 tomlkit keeps the text as a tree, and an edit changes one node of it. Which keys there are and what
-they may hold is the plan model's to say (`typed`, `plan_problems.refuse_section`). The
+they may hold is the plan model's to say (`typed`, `plan.refuse_section`). The
 new text is read again: it must say what the tree says, or nothing is changed.
 """
 
@@ -21,10 +21,9 @@ from tomlkit.items import AoT, Comment, InlineTable, Item, Table, Whitespace
 
 from congenial.data.data_problems import quoted
 from congenial.errors import PlanError
+from congenial.kinds.plan_sections import KINDS
 from congenial.publication.json_schema import plan_schema
-from congenial.publication.plan import Plan
-from congenial.publication.plan_problems import refuse_section
-from congenial.publication.plan_sections import KINDS
+from congenial.publication.plan import Plan, refuse_section
 
 Values = dict[str, Any]
 Asked = ParamSpec("Asked")

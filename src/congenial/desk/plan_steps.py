@@ -103,7 +103,9 @@ def unpublished(plan: Plan, ledger: Ledger | None) -> list[str]:
     """Labels of the exact figures of a plan that are to be published."""
     try:
         known = Figures(plan.schema) if ledger is None else ledger.figures
-        new = [one for one in figures_beside(plan, known).told if one not in known.told]
+        new = [
+            one for one in figures_beside(plan, plan.release, known).told if one not in known.told
+        ]
     except CongenialError:  # the ledger's figures and the plan's do not go together
         return list(plan.publish)
     apart = ledger is not None and bool(ledger.roles)  # a publisher may be somebody else

@@ -15,9 +15,10 @@ from congenial.data.rational import fraction
 from congenial.desk.plan_steps import drawn_of
 from congenial.desk.visit import NotHereError, Visit, as_json, sentence
 from congenial.errors import CongenialError, PlanError
-from congenial.kinds import tables, tables_document
-from congenial.kinds.kind import NamedSection
+from congenial.kinds import tables_document
 from congenial.kinds.registry import of_section
+from congenial.kinds.section import NamedSection
+from congenial.kinds.tables_section import TablesCheck
 from congenial.privacy.numbers import number
 from congenial.publication import workflow
 from congenial.publication.check_document import accuracy_rows, budget_of, of_check
@@ -221,7 +222,7 @@ def _moved(visit: Visit, name: str, value: Fraction) -> dict[str, Any]:
     releases = [mine if one.section.name == name else one for one in checked.releases]
     budget = budget_of(replace(checked, releases=releases))
     # of tables without the paragraphs of the promise, which take as long as all the rest
-    if isinstance(mine, tables.TablesCheck):
+    if isinstance(mine, TablesCheck):
         document = tables_document.examine(mine)
     else:
         document = kind.examine(mine)

@@ -47,7 +47,7 @@ def show_publish(visit: Visit, preview: Sequence[Block] = ()) -> Response:
     """The exact figures: which are public, which are to be."""
     plan, ledger = visit.plan, visit.ledger
     known = exact_figures(plan, ledger)
-    figures = (*known.told, *figures_beside(plan, known).told)
+    figures = (*known.told, *figures_beside(plan, plan.release, known).told)
     return visit.page(
         "publish.html",
         step="publish",

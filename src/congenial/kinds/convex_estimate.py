@@ -18,15 +18,13 @@ from congenial.figures.figures import Figures
 from congenial.kinds.kind import (
     Document,
     Kind,
-    NamedSection,
-    Positive,
     Ready,
-    Setting,
     Tell,
-    exact,
     planned,
     refuse_other_number,
 )
+from congenial.kinds.planned_data import PlannedData
+from congenial.kinds.section import NamedSection, Positive, exact
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient_estimate import (
     EstimateRelease,
@@ -198,7 +196,7 @@ class EstimateKind(Kind[EstimateSection]):
 
     # ---- from the plan to a draw ---------------------------------------------------------------
 
-    def build(self, plan: Setting, section: EstimateSection, figures: Figures) -> AnyEstimate:
+    def build(self, plan: PlannedData, section: EstimateSection, figures: Figures) -> AnyEstimate:
         """The mechanism of one section given `figures`, with or without their values."""
         adjacency = plan.adjacency(figures)
         if not isinstance(adjacency, SemiAdjacent):
@@ -217,7 +215,7 @@ class EstimateKind(Kind[EstimateSection]):
 
     def check(
         self,
-        plan: Setting,
+        plan: PlannedData,
         section: EstimateSection,
         figures: Figures,
         wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
@@ -236,7 +234,7 @@ class EstimateKind(Kind[EstimateSection]):
 
     def ready(
         self,
-        plan: Setting,
+        plan: PlannedData,
         section: EstimateSection,
         built: AnyEstimate,
         figures: Figures,

@@ -34,16 +34,14 @@ from congenial.kinds.given_public_document import Earlier, GivenPublicReport
 from congenial.kinds.kind import (
     Document,
     Kind,
-    NamedSection,
-    Positive,
     Ready,
-    Setting,
     Tell,
-    exact,
     examine_inference,
     planned,
     refuse_other_number,
 )
+from congenial.kinds.planned_data import PlannedData
+from congenial.kinds.section import NamedSection, Positive, exact
 from congenial.mechanisms.cell_labels import label_names
 from congenial.mechanisms.tables_release import ERRORS
 from congenial.mechanisms.wasserstein.base_measure import (
@@ -292,7 +290,7 @@ class GivenPublic(Kind[ScenariosSection]):
     # ---- from the plan to a draw ---------------------------------------------------------------
 
     def build(
-        self, plan: Setting, section: ScenariosSection, figures: Figures
+        self, plan: PlannedData, section: ScenariosSection, figures: Figures
     ) -> WassersteinExponential:
         """The mechanism of one section given `figures`, with or without their figures."""
         if plan.unit.max_rows is not None:
@@ -320,7 +318,7 @@ class GivenPublic(Kind[ScenariosSection]):
 
     def check(
         self,
-        plan: Setting,
+        plan: PlannedData,
         section: ScenariosSection,
         figures: Figures,
         wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
@@ -337,7 +335,7 @@ class GivenPublic(Kind[ScenariosSection]):
 
     def ready(
         self,
-        plan: Setting,
+        plan: PlannedData,
         section: ScenariosSection,
         built: WassersteinExponential,
         figures: Figures,
@@ -430,7 +428,7 @@ KIND = GivenPublic()
 
 
 def _planned_for_persons(
-    plan: Setting, mechanism: WassersteinExponential, figures: Figures
+    plan: PlannedData, mechanism: WassersteinExponential, figures: Figures
 ) -> Guarantee:
     """What is promised without any assumption about beliefs."""
     persons = person_promise(mechanism.description, figures)
@@ -453,7 +451,7 @@ def _promised_to_persons(release: ValuesRelease) -> Guarantee:
 # ---- what is believed ----------------------------------------------------------------------------
 
 
-def _pairs(plan: Setting, section: ScenariosSection, figures: Figures) -> SecretPairs:
+def _pairs(plan: PlannedData, section: ScenariosSection, figures: Figures) -> SecretPairs:
     believed = section.scenarios
     given = list(section.given)
     if isinstance(section.base_measure, PriorCounts):
@@ -485,7 +483,7 @@ def _distance(section: ScenariosSection, pairs: SecretPairs) -> DistanceBound:
     return assumed_delta(section.scenarios.distance, section.loss)
 
 
-def _scenarios(plan: Setting, section: ScenariosSection, figures: Figures) -> Scenarios:
+def _scenarios(plan: PlannedData, section: ScenariosSection, figures: Figures) -> Scenarios:
     """The class of beliefs that a plan names; not for an assumed distance."""
     believed = section.scenarios
     if isinstance(believed, ListedBelieved):
@@ -507,7 +505,7 @@ def _rule(believed: RuleBelieved) -> CountRule:
     return t_closeness(believed.t, believed.target)
 
 
-def _refuse_other_question(plan: Setting, section: ScenariosSection, of: str) -> None:
+def _refuse_other_question(plan: PlannedData, section: ScenariosSection, of: str) -> None:
     axes = plan.schema.axes(section.table)
     if len(axes) != 1 or len(axes[0].levels) != 2 or of not in axes[0].levels:
         raise GuaranteeError(
@@ -518,7 +516,7 @@ def _refuse_other_question(plan: Setting, section: ScenariosSection, of: str) ->
         )
 
 
-def _refuse_false(plan: Setting, section: ScenariosSection, truth: Any) -> None:
+def _refuse_false(plan: PlannedData, section: ScenariosSection, truth: Any) -> None:
     """Refuse data of which the public rule or number is not true, without saying by how much."""
     believed = section.scenarios
     if not isinstance(believed, RuleBelieved | DependentBelieved):
@@ -541,7 +539,7 @@ def _refuse_false(plan: Setting, section: ScenariosSection, truth: Any) -> None:
 
 
 def _listed(
-    plan: Setting, section: ScenariosSection, figures: Figures, address: str
+    plan: PlannedData, section: ScenariosSection, figures: Figures, address: str
 ) -> FiniteScenarios:
     """The databases of a file: columns `scenario`, `weight` and one for each person."""
     axis = plan.schema.axis(section.table[0])
@@ -629,7 +627,7 @@ def _refuse_impossible(
 # ---- what is known of the table ------------------------------------------------------------------
 
 
-def _base(plan: Setting, section: ScenariosSection, figures: Figures) -> Base:
+def _base(plan: PlannedData, section: ScenariosSection, figures: Figures) -> Base:
     table = tuple(section.table)
     cells = plan.schema.size(table)
     if section.base_measure == "naive":
@@ -648,7 +646,7 @@ def _base(plan: Setting, section: ScenariosSection, figures: Figures) -> Base:
     return prior_congenial(cells, totals, earlier.counts, alpha=earlier.alpha, kappa=earlier.kappa)
 
 
-def _earlier(plan: Setting, section: ScenariosSection) -> Earlier | None:
+def _earlier(plan: PlannedData, section: ScenariosSection) -> Earlier | None:
     """What the base measure leans on, if it does."""
     measure = section.base_measure
     if not isinstance(measure, PriorCounts):
@@ -657,7 +655,7 @@ def _earlier(plan: Setting, section: ScenariosSection) -> Earlier | None:
     return Earlier(Path(measure.prior).name, counts, measure.alpha, measure.kappa)
 
 
-def _earlier_counts(plan: Setting, section: ScenariosSection, address: str) -> tuple[int, ...]:
+def _earlier_counts(plan: PlannedData, section: ScenariosSection, address: str) -> tuple[int, ...]:
     """The counts of an earlier release in the order of the table; below zero they count as zero."""
     axes = plan.schema.axes(section.table)
     rows, labels = _earlier_rows(plan.folder / address, address, section.table)

@@ -14,103 +14,29 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Protocol, TypeVar
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from congenial.data.advance import Advance, one_by_one
-from congenial.data.rational import fraction
 from congenial.data.tabulate import Microdata
 from congenial.data.text_files import same_csv
 from congenial.errors import BundleError, CongenialError, GuaranteeError
 from congenial.figures.figures import Figures
 from congenial.figures.support import support
+from congenial.kinds.planned_data import PlannedData
+from congenial.kinds.section import NamedSection
 from congenial.privacy.guarantee import Guarantee
-from congenial.privacy.numbers import LIMITED, absurd
 
 if TYPE_CHECKING:
-    from congenial.data.schema import Schema, Unit
-    from congenial.data.source import PlannedSource
     from congenial.data.table import Table
     from congenial.figures.figures import Figures
     from congenial.inference.feasibility import Outlook
     from congenial.ledger.ledger import Ledger
     from congenial.mechanisms.released import Released
-    from congenial.pairs.pairs import Adjacency
     from congenial.privacy.descriptions import AnyDescription
     from congenial.privacy.guarantee import Guarantee
     from congenial.report.accuracy import Want
     from congenial.sampling.randomness import Randomness
-
-
-def exact(value: Any) -> Any:
-    """A positive finite number as an exact fraction."""
-    if isinstance(value, bool) or not isinstance(value, int | Decimal | Fraction):
-        raise ValueError("must be a number such as 0.5 or 1")
-    if isinstance(value, Decimal) and not value.is_finite():
-        raise ValueError("must be finite; infinity and NaN would promise nothing")
-    if value <= 0:
-        raise ValueError("must be positive")
-    try:
-        return fraction(value)
-    except ValueError:
-        raise ValueError("must be between 1e-300 and 1e300") from None
-
-
-Positive = Annotated[
-    Fraction,
-    BeforeValidator(exact),
-    WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),  # text is refused
-]
-
-
-_PYDANTIC = {name for name in dir(BaseModel) if not name.startswith("_")}  # hidden from completion
-
-
-class Section(BaseModel):
-    """Base of the sections: unknown keys are refused, values are not coerced."""
-
-    model_config = ConfigDict(
-        extra="forbid", strict=True, arbitrary_types_allowed=True, frozen=True
-    )
-
-    def __dir__(self) -> list[str]:
-        return [name for name in object.__dir__(self) if name not in _PYDANTIC]
-
-
-class NamedSection(Section):
-    """Base of the [[release]] sections: what each of them has.
-
-    `alone`: whether its promise is void beside anything else from the same data.
-    """
-
-    alone: ClassVar[bool] = False
-
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
-    mechanism: str = "auto"
-    epsilon: Positive | None = None
-    delta: Positive | None = None
-
-    @model_validator(mode="after")
-    def _sensible(self) -> NamedSection:
-        for name in LIMITED:
-            value = getattr(self, name, None)
-            why = "" if value is None else absurd(name, value)
-            if why:
-                raise ValueError(why)
-        return self
-
-    def refused_beside(self, publishes: bool, others: int) -> str:
-        """Why it cannot stand beside exact figures or other releases of a plan; empty if it can."""
-        if not self.alone or not (publishes or others):
-            return ""
-        return (
-            f"release '{self.name}' hides a property of the whole dataset, so nothing else may be "
-            "released from the same data; put all statistics into it"
-        )
 
 
 FOLLOWS = "the promise follows from the description"
@@ -145,35 +71,6 @@ class Files:
 
             return same_values(name, found, now)
         return found == now or (name.endswith(".csv") and same_csv(found, now, off or {}))
-
-
-class Setting(Protocol):
-    """What a kind of release may know of the plan around its section.
-
-    A protocol because `Plan` is read by `publication`, which imports the kinds.
-    """
-
-    @property
-    def folder(self) -> Path:
-        """Where relative paths of the plan start."""
-
-    @property
-    def schema(self) -> Schema:
-        """What a record is."""
-
-    @property
-    def unit(self) -> Unit:
-        """Who is one person in the data."""
-
-    @property
-    def source(self) -> PlannedSource:
-        """Where the confidential records are."""
-
-    def place(self, key: str, address: str) -> PlannedSource:
-        """Where the records are that `key` of the plan names."""
-
-    def adjacency(self, figures: Figures | None = None) -> Adjacency:
-        """Which datasets must look alike, given published values when there are any."""
 
 
 class Checked(Protocol):
@@ -293,19 +190,19 @@ class Kind(ABC, Generic[S]):
     # ---- from the plan to a draw ---------------------------------------------------------------
 
     @abstractmethod
-    def build(self, plan: Setting, section: S, figures: Figures) -> Any:
+    def build(self, plan: PlannedData, section: S, figures: Figures) -> Any:
         """What would draw, from public inputs; refused here is what cannot work."""
 
     @abstractmethod
     def check(
-        self, plan: Setting, section: S, figures: Figures, wish: Want | None = None
+        self, plan: PlannedData, section: S, figures: Figures, wish: Want | None = None
     ) -> Checked:
         """What it promises and how accurate it is; `wish`: an accuracy that is asked for."""
 
     @abstractmethod
     def ready(
         self,
-        plan: Setting,
+        plan: PlannedData,
         section: S,
         built: Any,
         figures: Figures,
@@ -314,13 +211,13 @@ class Kind(ABC, Generic[S]):
     ) -> Ready:
         """Read and check the data; `built` is what `build` made for these figures."""
 
-    def promise(self, plan: Setting, section: S, mechanism: Any) -> Guarantee:
+    def promise(self, plan: PlannedData, section: S, mechanism: Any) -> Guarantee:
         """What a mechanism promises, in the plan's words."""
         return planned(mechanism.guarantee, plan, section.delta)
 
     def run(
         self,
-        plan: Setting,  # noqa: ARG002
+        plan: PlannedData,  # noqa: ARG002
         section: S,  # noqa: ARG002
         built: Any,  # noqa: ARG002
         randomness: Randomness | None,  # noqa: ARG002
@@ -332,7 +229,7 @@ class Kind(ABC, Generic[S]):
     @contextmanager
     def offer(
         self,
-        plan: Setting,
+        plan: PlannedData,
         section: S,
         built: Any,
         figures: Figures,
@@ -365,7 +262,9 @@ class Kind(ABC, Generic[S]):
             run=run,
         )
 
-    def holds(self, plan: Setting, section: S, built: Any, figures: Figures, now: Figures) -> bool:
+    def holds(
+        self, plan: PlannedData, section: S, built: Any, figures: Figures, now: Figures
+    ) -> bool:
         """Whether what was built for `figures` would be built for those published `now` too."""
         try:
             return now == figures or bool(self.build(plan, section, now) == built)
@@ -487,14 +386,14 @@ class Kind(ABC, Generic[S]):
         return ""
 
 
-def planned(guarantee: Guarantee, plan: Setting, delta: Any = None) -> Guarantee:
+def planned(guarantee: Guarantee, plan: PlannedData, delta: Any = None) -> Guarantee:
     """A guarantee with what the plan assumes about the data added, stated at the plan's delta."""
     stated = guarantee.stated_delta if delta is None else float(delta)
     assumed = (*guarantee.assumptions, unit_words(plan, guarantee.adjacency.unit_noun))
     return replace(guarantee, assumptions=assumed, stated_delta=stated)
 
 
-def unit_words(plan: Setting, noun: str = "person") -> str:
+def unit_words(plan: PlannedData, noun: str = "person") -> str:
     """What the plan assumes about who is one person, or one unit."""
     if plan.unit.column is None:
         return "each row of the data is one person (the plan names no column to check this)"

@@ -44,7 +44,8 @@ from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
 from congenial.data.workload import Ints
 from congenial.errors import DataError
-from congenial.kinds.kind import Document, Secret, Setting, Tell
+from congenial.kinds.kind import Document, Secret, Tell
+from congenial.kinds.planned_data import PlannedData
 from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.parted_tables import Names, PartedTables, TablesPiece
 from congenial.mechanisms.released import PartFile
@@ -377,7 +378,7 @@ def make_folders(folder: Path, tables: Sequence[Names], below: Sequence[int]) ->
 class NationRun:
     """One release by parts: its tables, its data, and how many processes work on it."""
 
-    plan: Setting
+    plan: PlannedData
     made: PartedTables
     name: str
     randomness: Randomness | None

@@ -24,12 +24,11 @@ from congenial.figures.figures import Figures
 from congenial.kinds.kind import (
     Document,
     Kind,
-    NamedSection,
-    Positive,
     Ready,
-    Setting,
     Tell,
 )
+from congenial.kinds.planned_data import PlannedData
+from congenial.kinds.section import NamedSection, Positive
 from congenial.pairs.sensitive_values import values_given_public
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
@@ -138,7 +137,9 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
 
     # ---- from the plan to a draw ---------------------------------------------------------------
 
-    def build(self, plan: Setting, section: ModelRecordsSection, figures: Figures) -> Synthesizer:
+    def build(
+        self, plan: PlannedData, section: ModelRecordsSection, figures: Figures
+    ) -> Synthesizer:
         """The synthesizer of one section over the databases that agree with `figures`."""
         pairs = _pairs(plan, section, figures)
         try:
@@ -169,7 +170,7 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
 
     def check(
         self,
-        plan: Setting,
+        plan: PlannedData,
         section: ModelRecordsSection,
         figures: Figures,
         wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
@@ -182,7 +183,7 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
 
     def ready(
         self,
-        plan: Setting,  # noqa: ARG002 - all that matters is in what was built
+        plan: PlannedData,  # noqa: ARG002 - all that matters is in what was built
         section: ModelRecordsSection,
         built: Synthesizer,
         figures: Figures,  # noqa: ARG002
@@ -294,7 +295,7 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
 KIND = RecordsFromModels()
 
 
-def _pairs(plan: Setting, section: ModelRecordsSection, figures: Figures) -> Records:
+def _pairs(plan: PlannedData, section: ModelRecordsSection, figures: Figures) -> Records:
     """What must look alike: the plan's pairs, or with public columns one person's other values.
 
     The latter needs figures that a single value cannot break, and one row per person. Other figures

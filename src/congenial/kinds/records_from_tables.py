@@ -25,14 +25,12 @@ from congenial.figures.support import support
 from congenial.kinds.kind import (
     Document,
     Kind,
-    NamedSection,
-    Positive,
     Ready,
-    Section,
-    Setting,
     Tell,
     refuse_other_units,
 )
+from congenial.kinds.planned_data import PlannedData
+from congenial.kinds.section import NamedSection, Positive, Section
 from congenial.pairs.sensitive_values import refuse_unpublished, values_given_public
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
@@ -48,7 +46,7 @@ from congenial.synthesis.from_tables.records_from_tables_release import (
     TableRecordsRelease,
     files_of_records,
 )
-from congenial.synthesis.from_tables.table_records import rows_apart
+from congenial.synthesis.from_tables.table_records import RecordsProcedure, rows_apart
 from congenial.synthesis.record_files import (
     DICTIONARY,
     DICTIONARY_TITLES,
@@ -60,7 +58,7 @@ from congenial.synthesis.record_files import (
 from congenial.tables.promise import law_and_promise
 
 if TYPE_CHECKING:
-    from congenial.synthesis.from_tables.table_records import TableRecords
+    from congenial.synthesis.from_tables.records_run import TableRecords
 
 SHOWN_PAIRS = 5  # of the pairs, those with the largest error
 
@@ -174,14 +172,16 @@ class RecordsFromTables(Kind[TableRecordsSection]):
 
     # ---- from the plan to a draw ---------------------------------------------------------------
 
-    def build(self, plan: Setting, section: TableRecordsSection, figures: Figures) -> TableRecords:
+    def build(
+        self, plan: PlannedData, section: TableRecordsSection, figures: Figures
+    ) -> TableRecords:
         """The mechanism of one section over the databases that agree with `figures`.
 
         What must look alike: the plan's pairs; where figures are about public columns only, one
         person's other values.
         """
         from congenial.synthesis.from_tables.figure_targets import KeptFigures
-        from congenial.synthesis.from_tables.table_records import TableRecords
+        from congenial.synthesis.from_tables.records_run import TableRecords
 
         law, amount = law_and_promise(rho=section.rho, epsilon=section.epsilon, delta=section.delta)
         names = [*section.synthesise, *section.public]
@@ -210,7 +210,7 @@ class RecordsFromTables(Kind[TableRecordsSection]):
 
     def check(
         self,
-        plan: Setting,
+        plan: PlannedData,
         section: TableRecordsSection,
         figures: Figures,
         wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
@@ -224,7 +224,7 @@ class RecordsFromTables(Kind[TableRecordsSection]):
 
     def ready(
         self,
-        plan: Setting,  # noqa: ARG002 - all that matters is in what was built
+        plan: PlannedData,  # noqa: ARG002 - all that matters is in what was built
         section: TableRecordsSection,
         built: TableRecords,
         figures: Figures,
@@ -279,7 +279,7 @@ class RecordsFromTables(Kind[TableRecordsSection]):
             in_pandas=read_in_pandas(release, file),
         )
 
-    def rebuilt(self, release: TableRecordsRelease) -> Iterable[TableRecords]:
+    def rebuilt(self, release: TableRecordsRelease) -> Iterable[RecordsProcedure]:
         """The mechanism of this law over these pairs."""
         return [release.procedure]
 

@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from congenial.errors import BundleError
-from congenial.kinds.kind import Kind, NamedSection
+from congenial.kinds.kind import Kind
+from congenial.kinds.section import NamedSection
 
 AnyKind = Kind[Any]
 TABLE = "table"
@@ -62,13 +63,13 @@ def key_of(value: Any) -> str:
 
 
 def of_section(section: NamedSection) -> AnyKind:
-    """The kind of a section of a plan."""
+    """The kind of a section of a plan: it stands in the kind's module, or in one of its own."""
     own = type(section)
     return next(
         by_key(key)
         for key, (_, home) in KINDS.items()
         if (
-            own.__module__ == f"congenial.kinds.{home}"
+            own.__module__.removesuffix("_section") == f"congenial.kinds.{home}"
             if isinstance(home, str)
             else home.section is own
         )

@@ -29,15 +29,12 @@ from congenial.errors import DataError, GuaranteeError, PlanError, StructureErro
 from congenial.kinds.kind import (
     Document,
     Kind,
-    NamedSection,
-    Positive,
     Ready,
-    Section,
-    Setting,
     Tell,
-    exact,
     unit_words,
 )
+from congenial.kinds.planned_data import PlannedData
+from congenial.kinds.section import NamedSection, Positive, Section, exact
 from congenial.kinds.statistics_verification import checks
 from congenial.mechanisms.distribution.assumptions import Diagnosis, diagnose
 from congenial.mechanisms.distribution.choose import Choice, calibrate_distribution
@@ -328,7 +325,7 @@ class Asked:
     hide: Property | None  # None where an expert states the laws
 
     @classmethod
-    def read(cls, plan: Setting, section: StatisticsSection) -> Self:
+    def read(cls, plan: PlannedData, section: StatisticsSection) -> Self:
         """What is asked, or why it makes no sense; reads no data."""
         try:
             parts = tuple(Statistic.read(name, spec) for name, spec in section.statistics.items())
@@ -417,7 +414,7 @@ class StatisticsKind(Kind[StatisticsSection]):
 
     # ---- from the plan to a draw ---------------------------------------------------------------
 
-    def build(self, plan: Setting, section: StatisticsSection, figures: Figures) -> Asked:
+    def build(self, plan: PlannedData, section: StatisticsSection, figures: Figures) -> Asked:
         """What is asked; refused beside exact figures, which the promise does not take into
         account.
         """
@@ -434,7 +431,7 @@ class StatisticsKind(Kind[StatisticsSection]):
 
     def check(
         self,
-        plan: Setting,
+        plan: PlannedData,
         section: StatisticsSection,
         figures: Figures,
         wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
@@ -461,7 +458,7 @@ class StatisticsKind(Kind[StatisticsSection]):
 
     def promise(
         self,
-        plan: Setting,  # noqa: ARG002 - it is not about single persons
+        plan: PlannedData,  # noqa: ARG002 - it is not about single persons
         section: StatisticsSection,  # noqa: ARG002
         mechanism: DistributionMechanism,
     ) -> Guarantee:
@@ -470,7 +467,7 @@ class StatisticsKind(Kind[StatisticsSection]):
 
     def ready(
         self,
-        plan: Setting,
+        plan: PlannedData,
         section: StatisticsSection,
         built: Asked,
         figures: Figures,  # noqa: ARG002 - there are none beside it
@@ -573,7 +570,7 @@ def _stated(section: StatisticsSection, asked: Asked) -> FittedLaws:
     return FittedLaws(_without_persons(section, pairs), {})
 
 
-def modelling_records(plan: Setting, section: StatisticsSection, asked: Asked) -> Records:
+def modelling_records(plan: PlannedData, section: StatisticsSection, asked: Asked) -> Records:
     """CONFIDENTIAL: the records laws are fitted to, for an attack on the same footing."""
     if asked.hide is None:
         raise PlanError(
@@ -600,7 +597,7 @@ def stream(section: StatisticsSection, purpose: str) -> SeededRandomness:
     return SeededRandomness(int(hashlib.sha256(text.encode()).hexdigest()[:16], 16))
 
 
-def _modelling(plan: Setting, address: str) -> Microdata:
+def _modelling(plan: PlannedData, address: str) -> Microdata:
     source = plan.place("release.modelling", address)
     modelled, released = source.address, plan.source.address
     if isinstance(modelled, Path) and modelled.resolve() == Path(released).resolve():
@@ -648,7 +645,7 @@ def _without_persons(section: StatisticsSection, pairs: DistributionPairs) -> Di
 # ---- noise and promises --------------------------------------------------------------------------
 
 
-def _calibrated(plan: Setting, section: StatisticsSection, fit: FittedLaws) -> StatisticsCheck:
+def _calibrated(plan: PlannedData, section: StatisticsSection, fit: FittedLaws) -> StatisticsCheck:
     """The best mechanism that applies, and both promises; refused where persons get nothing
     unsaid.
     """

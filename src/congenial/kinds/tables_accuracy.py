@@ -21,7 +21,7 @@ from congenial.errors import (
     SchemaError,
     StructureError,
 )
-from congenial.kinds.tables import TablesSection
+from congenial.kinds.tables_section import TablesSection
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.mechanisms.released import LEVEL

@@ -5,39 +5,46 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from congenial.data.arguments import takes
+from congenial.data.magnitude import Magnitude
 from congenial.errors import CongenialError
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
+from congenial.figures.support import support
+from congenial.inference.feasibility import (
+    Outlook,
+    expected_minutes,
+    outlook,
+    outlook_of_tables,
+    sampler_of_cells,
+    sampler_of_tables,
+    usual_minutes,
+)
 from congenial.kinds.kind import Document, examine_inference
+from congenial.kinds.tables_accuracy import PrintedTrial, try_printed
+from congenial.kinds.tables_section import TablesCheck
+from congenial.mechanisms.acceptance_pilot import acceptance
 from congenial.mechanisms.calibrate import calibrate
-from congenial.mechanisms.measured_tables import whose_number
+from congenial.mechanisms.congenial import CongenialCounts
+from congenial.mechanisms.measured_tables import MeasuredTables, whose_number
 from congenial.mechanisms.mechanism import Mechanism
+from congenial.mechanisms.one_table import OneTable
 from congenial.mechanisms.parted_tables import PartedTables
 from congenial.mechanisms.released import LEVEL
 from congenial.pairs.adjacency import SemiAdjacent
-from congenial.pairs.pairs import Adjacency
+from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, UNITS_WITH_ROWS, Adjacency
 from congenial.pairs.several_rows import SeveralRows
-from congenial.privacy.composition import conditions, joint_loss
-from congenial.privacy.description import Description
+from congenial.privacy.composition import conditions, joint_loss, largest_change
+from congenial.privacy.description import Description, Norm
 from congenial.privacy.guarantee import Guarantee
+from congenial.privacy.numbers import number
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
-from congenial.report.accuracy import cell_deviation
+from congenial.report.accuracy import cell_deviation, error_rows, less_noise
 from congenial.tables.sparse_tables import WORDS
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from congenial.data.magnitude import Magnitude
-    from congenial.kinds.tables import TablesCheck
-    from congenial.kinds.tables_accuracy import PrintedTrial
-    from congenial.mechanisms.congenial import CongenialCounts
-    from congenial.mechanisms.measured_tables import MeasuredTables
-    from congenial.mechanisms.mechanism import Mechanism
-    from congenial.privacy.description import Norm
 
 NOT_YET = "the exact figures are not published yet"  # as `tables.joint_estimator` says it
 SUMS_WHY = "its models are for counts of people, and these are sums of a number"
@@ -187,8 +194,6 @@ def _why_none(made: MeasuredTables) -> str | None:
 
 def _tables(made: MeasuredTables) -> list[Document]:
     """What to expect of each table: its noise, and the worst cell's error."""
-    from congenial.kinds.tables_accuracy import try_printed
-
     rows = []
     for one in made.measures:
         trial = try_printed(one)
@@ -234,16 +239,6 @@ def _known(value: float) -> float | None:
 
 def _inference(made: MeasuredTables) -> Document:
     """Whether `congenial infer` will work on the bundle, and about how long it takes."""
-    from congenial.inference.feasibility import (
-        Outlook,
-        expected_minutes,
-        outlook,
-        outlook_of_tables,
-        sampler_of_cells,
-        sampler_of_tables,
-        usual_minutes,
-    )
-
     told, only = made.description, made.only
     if told.magnitude is not None:
         return examine_inference(Outlook("none", SUMS_WHY, SUMS_REMEDY))
@@ -264,9 +259,6 @@ def _inference(made: MeasuredTables) -> Document:
 
 def _one_law(one: TablesCheck, tables: MeasuredTables, made: Mechanism) -> Document:
     """The law of one table, what it was calibrated to, and what each figure costs."""
-    from congenial.figures.support import support
-    from congenial.privacy.composition import largest_change
-
     description = made.description
     norm, known = description.norm, support(description.support, description.table)
     sensitivity = largest_change(description, made.adjacency)
@@ -299,8 +291,6 @@ def _one_law(one: TablesCheck, tables: MeasuredTables, made: Mechanism) -> Docum
 
 
 def _error_rows(made: Mechanism) -> list[Document]:
-    from congenial.report.accuracy import error_rows
-
     return [_picked(row, _ERROR) for row in error_rows(made)]
 
 
@@ -313,8 +303,6 @@ def _nonnegative(tables: MeasuredTables, made: Mechanism) -> str:
 
 def _fitted(tables: MeasuredTables) -> list[list[str]] | None:
     """The tables that whole counts are fitted to, from coarse to fine; None where none are."""
-    from congenial.mechanisms.one_table import OneTable
-
     estimator = tables.estimator
     if not isinstance(estimator, OneTable) or not estimator.has_counts:
         return None
@@ -327,8 +315,6 @@ def _picked(row: object, names: tuple[str, ...]) -> Document:
 
 def _normaliser_price(made: Mechanism, sensitivity: Fraction) -> Document | None:
     """What conditioning on counts >= 0 adds to the loss, where it adds something."""
-    from congenial.mechanisms.congenial import CongenialCounts
-
     if not isinstance(made, CongenialCounts):
         return None
     return {
@@ -343,8 +329,6 @@ def _normaliser_price(made: Mechanism, sensitivity: Fraction) -> Document | None
 
 def _bounds_kept(made: CongenialCounts) -> Document | None:
     """Published bounds on which counts are conditioned, and how often draws keep them."""
-    from congenial.mechanisms.acceptance_pilot import acceptance
-
     known = made.limits
     if not known.boxed and not known.sums:
         return None
@@ -353,8 +337,6 @@ def _bounds_kept(made: CongenialCounts) -> Document | None:
 
 def _costs(made: Mechanism) -> Document:
     """What each published figure costs, with and without it, and all of them together."""
-    from congenial.pairs.pairs import ROWS_OF_ONE_UNIT, UNITS_WITH_ROWS
-
     each = figure_costs(made)
     together = cost_of_all(made, each)
     rows = [*each, *([] if together is None else [together])]
@@ -370,8 +352,6 @@ def _costs(made: Mechanism) -> Document:
 
 def _less_noise(one: TablesCheck, made: Mechanism) -> Document | None:
     """A mechanism that "auto" does not pick and that would have less noise."""
-    from congenial.report.accuracy import less_noise
-
     found = less_noise(made) if one.section.mechanism == "auto" else None
     return None if found is None else {"mechanism": found[0], "standard_deviation": found[1]}
 
@@ -381,8 +361,6 @@ def _less_noise(one: TablesCheck, made: Mechanism) -> Document | None:
 
 def _scale(description: Any) -> list[tuple[str, str]]:
     """The parameter of the noise, under the name that its norm gives it."""
-    from congenial.privacy.numbers import number
-
     norm = description.norm
     if norm == "l1":
         told = f"{number(description.rate)} (a parameter of the noise, not the promise)"

@@ -23,9 +23,14 @@ from congenial.data.workload import Ints, Workload
 from congenial.errors import BundleError, PlanError
 from congenial.figures.limits import limits
 from congenial.figures.support import support
-from congenial.kinds.kind import FOLLOWS, Check, Files, looked_into
+from congenial.kinds.kind import (
+    FOLLOWS,
+    Check,
+    Files,
+    looked_into,
+)
 from congenial.kinds.parted_run import run_each, workers_for
-from congenial.kinds.tables import axes_of
+from congenial.kinds.tables_section import axes_of
 from congenial.mechanisms.measured_tables import MeasuredTables, described, noise_given
 from congenial.mechanisms.parted_release import SUMMARY, PartedRelease
 from congenial.mechanisms.parted_tables import PartedTables, TablesPiece

@@ -17,14 +17,12 @@ from congenial.inference.odds_ratio_release import OddsRatioMechanism, OddsRatio
 from congenial.kinds.kind import (
     Document,
     Kind,
-    NamedSection,
-    Positive,
     Ready,
-    Setting,
     Tell,
-    exact,
     tabulate,
 )
+from congenial.kinds.planned_data import PlannedData
+from congenial.kinds.section import NamedSection, Positive, exact
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.congenial import Congenial
 from congenial.pairs.pairs import Adjacency
@@ -110,7 +108,7 @@ class TwoByTwo(Kind[OddsRatioSection]):
     # ---- from the plan to a draw ---------------------------------------------------------------
 
     def build(
-        self, plan: Setting, section: OddsRatioSection, figures: Figures
+        self, plan: PlannedData, section: OddsRatioSection, figures: Figures
     ) -> OddsRatioMechanism:
         """The mechanism of one section given figures, with or without their values."""
         if plan.unit.max_rows is not None:
@@ -138,7 +136,7 @@ class TwoByTwo(Kind[OddsRatioSection]):
 
     def check(
         self,
-        plan: Setting,
+        plan: PlannedData,
         section: OddsRatioSection,
         figures: Figures,
         wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
@@ -150,7 +148,7 @@ class TwoByTwo(Kind[OddsRatioSection]):
 
     def ready(
         self,
-        plan: Setting,
+        plan: PlannedData,
         section: OddsRatioSection,
         built: OddsRatioMechanism,
         figures: Figures,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from congenial.data.schema import Schema
 from congenial.errors import LedgerError
@@ -23,9 +23,6 @@ from congenial.pairs.adjacency import AddRemove, SemiAdjacent
 from congenial.pairs.pairs import Adjacency
 from congenial.pairs.several_rows import SeveralRows
 
-if TYPE_CHECKING:
-    from congenial.ledger.state import LedgerState
-
 Unit = Literal["replace-one", "add-remove", "several rows"]
 # From which kind of unit to which a ledger may go on.
 _STRONGER: dict[Unit, tuple[Unit, ...]] = {
@@ -33,7 +30,6 @@ _STRONGER: dict[Unit, tuple[Unit, ...]] = {
     "add-remove": ("add-remove", "several rows"),
     "several rows": ("several rows",),
 }
-_OF_ROWS = ("replace-one", "symmetric difference", "rows of one unit", "units with rows")
 
 
 @dataclass(frozen=True)
@@ -129,34 +125,3 @@ def opening_unit(schema: Schema, kind: Unit | None, max_rows: int | None) -> dic
     if unit.max_rows is not None:
         AddRemove(schema, unit.max_rows)
     return unit.to_dict()
-
-
-def refuse_change(state: LedgerState, new: CountedUnit) -> None:
-    """LedgerError where what is counted cannot be promised for another unit."""
-    if not state.unit.may_become(new):
-        raise LedgerError(
-            f"this ledger counts under {state.unit.words}; {new.words} does not promise as much to "
-            "everybody, and what was promised stays.",
-            remedy=f"Give max_rows = {state.unit.max_rows or 1} or more and the kind 'several "
-            "rows', or the ledger's own; a new population needs a new ledger.",
-        )
-    for entry in state.counted:
-        if entry.pairs["metric"] not in _OF_ROWS:
-            raise LedgerError(
-                f"release '{entry.name}' does not protect a row whatever it contains: no price "
-                "for units with several rows is proved for it.",
-                remedy="Keep the unit; other people's data need another ledger.",
-            )
-    replaced = [entry.name for entry in state.counted if entry.pairs["metric"] == "replace-one"]
-    if replaced and not _tells_rows(new, state.figures):
-        raise LedgerError(
-            f"release '{replaced[0]}' replaces records, which keeps the number of rows, and no "
-            "exact figure states that number: one row more or fewer would show for certain.",
-            remedy="Publish the number of rows first (total), then change the unit.",
-        )
-
-
-def _tells_rows(unit: CountedUnit, figures: Figures) -> bool:
-    """Whether look-alikes have the same number of rows."""
-    pairs = unit.adjacency(figures)
-    return isinstance(pairs, SeveralRows) and pairs.people_kept

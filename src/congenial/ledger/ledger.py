@@ -44,7 +44,7 @@ from congenial.ledger.approvals import (
     refuse_unapproved,
 )
 from congenial.ledger.budget import Budget
-from congenial.ledger.counted_unit import CountedUnit, Unit, refuse_change
+from congenial.ledger.counted_unit import CountedUnit, Unit
 from congenial.ledger.reassessment import Promised
 from congenial.ledger.refusals import (
     check_description,
@@ -52,6 +52,7 @@ from congenial.ledger.refusals import (
     over_budget,
     refuse_figures,
     refuse_guarantee,
+    refuse_other_unit,
     refuse_promise,
     refuse_release,
 )
@@ -281,7 +282,7 @@ class Ledger:
         LedgerError while an event cannot be read: the total could be too little.
         """
         state = self._state()
-        refuse_unread(state)
+        refuse_unread(state.malformed)
         return state.spent
 
     def spent_words(self) -> str:
@@ -300,7 +301,7 @@ class Ledger:
     def preview(self, description: AnyDescription) -> Preview:
         """What one more release would cost, and whether the budget allows it; writes nothing."""
         state = self._state()
-        refuse_unknown(state)
+        refuse_unknown(state.malformed, limited=state.budget is not None)
         check_description(state, description)
         after = state.with_release(description)
         return Preview(state.spent, after, state.budget is None or state.budget.allows(after))
@@ -400,8 +401,8 @@ class Ledger:
         expect(max_rows, int, "max_rows", "Give a whole number, 1 or more.", LedgerError)
         new = CountedUnit.of(adjacency, max_rows)
         with self._writing("unit") as (log, state):
-            refuse_unread(state)
-            refuse_change(state, new)
+            refuse_unread(state.malformed)
+            refuse_other_unit(state, new)
             repricing = reprice(state, replace(state, unit=new))
             if new != state.unit:
                 if repricing.weaker and not accept_weaker:
@@ -419,7 +420,7 @@ class Ledger:
         that nothing was; it may be given later, for an event voided before.
         """
         with self._writing("repair") as (log, state):
-            void(log, event_to_void(state, event, digest), because, nothing_drawn)
+            void(log, event_to_void(state.malformed, event, digest), because, nothing_drawn)
         return next(one for one in self.malformed() if one.id == event)
 
     def publish(
@@ -435,7 +436,7 @@ class Ledger:
         """
         expect(figures, Figures, "what is published", "Use publish(...).", LedgerError)
         with self._writing("mandates") as (log, state):
-            refuse_unread(state)
+            refuse_unread(state.malformed)
             refuse_unapproved(state.approvals.plan(plan_digest), log.who)
             check_schema(state, figures.schema)
             if figures.told and not state.unit.figures_kept:
@@ -588,7 +589,7 @@ class Ledger:
         with self._writing(kind) as (log, state):
             entry = state.entry(release)
             if kind == "draw":
-                refuse_unknown(state)
+                refuse_unknown(state.malformed, limited=state.budget is not None)
                 plan = state.approvals.plan(entry.plan_digest)
                 refuse_unapproved(plan, log.who, entry.who)
             check_step(entry, kind)

@@ -22,8 +22,10 @@ from congenial.figures.cells import Cells
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.ledger.budget import Budget
+from congenial.ledger.counted_unit import CountedUnit
 from congenial.ledger.repair import refuse_unknown
 from congenial.ledger.state import VALUES, LedgerState, drawn_given, join_figures
+from congenial.pairs.several_rows import SeveralRows
 from congenial.pairs.stored_pairs import stored_pairs_compose
 from congenial.privacy.composition import Loss
 from congenial.privacy.descriptions import AnyDescription
@@ -241,6 +243,42 @@ def refuse_release(
 
 def refuse_guarantee(state: LedgerState, guarantee: Guarantee) -> None:
     """LedgerError while spending is unknown, or when a promise cannot stand beside the others."""
-    refuse_unknown(state)
+    refuse_unknown(state.malformed, limited=state.budget is not None)
     pairs = guarantee.adjacency
     refuse_promise(state, pairs.to_dict(), pairs.composes)
+
+
+# ---- another unit --------------------------------------------------------------------------------
+
+_OF_ROWS = ("replace-one", "symmetric difference", "rows of one unit", "units with rows")
+
+
+def refuse_other_unit(state: LedgerState, new: CountedUnit) -> None:
+    """LedgerError where what is counted cannot be promised for another unit."""
+    if not state.unit.may_become(new):
+        raise LedgerError(
+            f"this ledger counts under {state.unit.words}; {new.words} does not promise as much to "
+            "everybody, and what was promised stays.",
+            remedy=f"Give max_rows = {state.unit.max_rows or 1} or more and the kind 'several "
+            "rows', or the ledger's own; a new population needs a new ledger.",
+        )
+    for entry in state.counted:
+        if entry.pairs["metric"] not in _OF_ROWS:
+            raise LedgerError(
+                f"release '{entry.name}' does not protect a row whatever it contains: no price "
+                "for units with several rows is proved for it.",
+                remedy="Keep the unit; other people's data need another ledger.",
+            )
+    replaced = [entry.name for entry in state.counted if entry.pairs["metric"] == "replace-one"]
+    if replaced and not _tells_rows(new, state.figures):
+        raise LedgerError(
+            f"release '{replaced[0]}' replaces records, which keeps the number of rows, and no "
+            "exact figure states that number: one row more or fewer would show for certain.",
+            remedy="Publish the number of rows first (total), then change the unit.",
+        )
+
+
+def _tells_rows(unit: CountedUnit, figures: Figures) -> bool:
+    """Whether look-alikes have the same number of rows."""
+    pairs = unit.adjacency(figures)
+    return isinstance(pairs, SeveralRows) and pairs.people_kept

@@ -16,14 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from congenial.errors import LedgerError
 from congenial.ledger import approvals
 from congenial.ledger.stores.store import Event, Log
-
-if TYPE_CHECKING:
-    from congenial.ledger.state import LedgerState
 
 Counts = Literal["nothing", "unknown"]
 
@@ -77,12 +74,12 @@ def voided(
     return (*malformed[:place], new, *malformed[place + 1 :])
 
 
-def event_to_void(state: LedgerState, number: int, digest: str) -> MalformedEvent:
+def event_to_void(malformed: Sequence[MalformedEvent], number: int, digest: str) -> MalformedEvent:
     """The event with this number and this beginning of its digest (12 digits or more)."""
-    for event in state.malformed:
+    for event in malformed:
         if event.id == number and len(digest) >= 12 and event.digest.startswith(digest):
             return event
-    listed = "; ".join(f"{event.words}, digest {event.digest}" for event in state.malformed)
+    listed = "; ".join(f"{event.words}, digest {event.digest}" for event in malformed)
     raise LedgerError(
         f"the ledger has no unreadable event {number} with that digest.",
         remedy=f"Name one of: {listed}." if listed else "Every event of this ledger can be read.",
@@ -102,9 +99,9 @@ def void(log: Log, event: MalformedEvent, because: str, nothing_drawn: bool) -> 
         log.append("repair", None, payload)
 
 
-def refuse_unread(state: LedgerState) -> None:
+def refuse_unread(malformed: Sequence[MalformedEvent]) -> None:
     """LedgerError while an event cannot be read and no owner has voided it."""
-    unread = [event for event in state.malformed if event.counts is None]
+    unread = [event for event in malformed if event.counts is None]
     if unread:
         first = unread[0]
         events = ", ".join(event.words for event in unread)
@@ -115,11 +112,14 @@ def refuse_unread(state: LedgerState) -> None:
         )
 
 
-def refuse_unknown(state: LedgerState) -> None:
-    """LedgerError while spending is unknown: an event cannot be read, or was voided as unknown."""
-    refuse_unread(state)
-    unknown = [event for event in state.malformed if event.counts == "unknown"]
-    if unknown and state.budget is not None:
+def refuse_unknown(malformed: Sequence[MalformedEvent], *, limited: bool) -> None:
+    """LedgerError while spending is unknown: an event cannot be read, or was voided as unknown.
+
+    A ledger without a budget (not `limited`) goes on after the latter.
+    """
+    refuse_unread(malformed)
+    unknown = [event for event in malformed if event.counts == "unknown"]
+    if unknown and limited:
         first = unknown[0]
         raise LedgerError(
             f"{first.words} was voided, and what was drawn or published by it is unknown: the "
@@ -129,13 +129,13 @@ def refuse_unknown(state: LedgerState) -> None:
         )
 
 
-def doubt(state: LedgerState) -> str:
+def doubt(malformed: Sequence[MalformedEvent]) -> str:
     """What the totals leave out, as a clause to add; empty where every event was read."""
     said = [
         f"{event.words} cannot be read"
         if event.counts is None
         else f"what {event.words} spent is unknown"
-        for event in state.malformed
+        for event in malformed
         if event.counts != "nothing"
     ]
     return f"; {', '.join(said)}, so this may be too little" if said else ""

@@ -106,7 +106,7 @@ def grows(before: Loss, after: Loss) -> bool:
 
 def footing(state: LedgerState) -> str:
     """What of the total is not known or not proved, as a clause to add; empty where all is."""
-    return doubt(state) + _uncertified(state)
+    return doubt(state.malformed) + _uncertified(state)
 
 
 def _uncertified(state: LedgerState) -> str:

@@ -61,10 +61,6 @@ def carry_out(
     plan: Plan, offer: Offer, folder: Path, ledger: Ledger, progress: Callable[[str], Any]
 ) -> ReleaseResult:
     """Claim the folder and its room, reserve, mark as drawn, draw, keep, write, rename, commit."""
-    if offer.run is not None:
-        from congenial.publication.drawing_by_parts import carry_out_by_parts
-
-        return carry_out_by_parts(plan, offer, offer.run, folder, ledger, progress)
     guarantee = offer.guarantee
     with (
         claimed(folder) as claim,

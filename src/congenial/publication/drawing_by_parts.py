@@ -26,7 +26,12 @@ from typing import Any
 
 from congenial.data.durable_files import sync, write_whole
 from congenial.errors import BundleError
-from congenial.kinds.kind import Document, Offer, PartedRun, Secret
+from congenial.kinds.kind import (
+    Document,
+    Offer,
+    PartedRun,
+    Secret,
+)
 from congenial.ledger.ledger import Ledger, Reservation
 from congenial.publication import bundle
 from congenial.publication.claim import Claim, claimed, run_folder

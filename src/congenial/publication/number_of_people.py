@@ -11,33 +11,31 @@ It is left out where a release could not keep it or would lose by it: see `_left
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from congenial.errors import CongenialError
 from congenial.figures.figures import Figures
 from congenial.figures.statements import total
+from congenial.kinds.planned_data import PlannedData
 from congenial.kinds.registry import of_section
-
-if TYPE_CHECKING:
-    from congenial.kinds.kind import NamedSection
-    from congenial.publication.plan import Plan
+from congenial.kinds.section import NamedSection
 
 PEOPLE = total().named("Number of people", "public by the promise")
 COUNTS_EVERYBODY = ("tables", "synthesise")  # kinds that count every record once
 
 
-def figures_beside(plan: Plan, known: Figures) -> Figures:
+def figures_beside(plan: PlannedData, sections: Sequence[NamedSection], known: Figures) -> Figures:
     """What a plan publishes beside what is published: its own figures and, where neither those nor
     these tell it, the number of people.
     """
     stated = plan.stated
     if plan.data.max_rows is not None or known.join(stated).tells_people:
         return stated
-    if not any(_counts_everybody(one) for one in plan.release):
+    if not any(_counts_everybody(one) for one in sections):
         return stated
     given = Figures(plan.schema, (*stated.statements, PEOPLE))
     before, after = known.join(stated), known.join(given)
-    if any(_left_out_by(plan, one, before, after) for one in plan.release):
+    if any(_left_out_by(plan, one, before, after) for one in sections):
         return stated
     return given
 
@@ -51,7 +49,7 @@ def _counts_everybody(section: NamedSection) -> bool:
     )
 
 
-def _left_out_by(plan: Plan, section: NamedSection, before: Figures, after: Figures) -> bool:
+def _left_out_by(plan: PlannedData, section: NamedSection, before: Figures, after: Figures) -> bool:
     """Whether a release speaks against stating n: its promise takes no figures into account, parts
     of a nation are drawn apart, another number of records is asked for, a named mechanism keeps no
     figures, or counts conditioned on signs would need more noise (a known sum makes signs dearer).

@@ -9,41 +9,37 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import tomllib
-from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, PlainValidator, SerializeAsAny, ValidationError, model_validator
-
-from congenial.data.about import About
-from congenial.data.arguments import PATH, expect
-from congenial.data.predicate import parse
-from congenial.data.schema import Schema, Unit
-from congenial.data.source import PlannedSource, UnitFile, resolve
-from congenial.errors import PlanError, SchemaError, located, some_of
-from congenial.figures.figures import Figures
-from congenial.figures.statements import Statement
-from congenial.kinds import registry
-from congenial.kinds.kind import NamedSection, Section
-from congenial.pairs.adjacency import AddRemove, SemiAdjacent
-from congenial.pairs.pairs import Adjacency
-from congenial.publication.plan_sections import (
-    AboutSection,
-    BudgetSection,
-    DataSection,
-    DeriveEntry,
-    PublishEntry,
+from pydantic import (
+    PlainValidator,
+    SerializeAsAny,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
 )
-from congenial.publication.plan_text import NO_FILE, PlanText
+
+from congenial.data.arguments import PATH, expect
+from congenial.errors import PlanError, some_of
+from congenial.figures.figures import Figures
+from congenial.kinds import registry
+from congenial.kinds.plan_sections import (
+    BudgetSection,
+    file_digests,
+)
+from congenial.kinds.plan_text import PlanText
+from congenial.kinds.planned_data import PlannedData, refuse_password
+from congenial.kinds.section import NamedSection
+from congenial.pairs.pairs import Adjacency
+from congenial.publication.number_of_people import figures_beside
+from congenial.publication.plan_problems import first_problem
 
 if TYPE_CHECKING:
-    from congenial.data.about import MapShapes
-    from congenial.data.derive import Derivation
-    from congenial.ledger.counted_unit import Unit as UnitKind
+    pass
 
 
 def _section(value: Any) -> NamedSection:
@@ -57,7 +53,7 @@ def _section(value: Any) -> NamedSection:
 AnySection = Annotated[NamedSection, PlainValidator(_section, json_schema_input_type=dict)]
 
 
-class Plan(Section):
+class Plan(PlannedData):
     """A whole plan: data, schema, exact figures, releases and budget. `Plan.load(path)` reads one.
 
     What is wrong is refused with the key, the value, the rule and a remedy (`PlanError`), before
@@ -79,15 +75,8 @@ class Plan(Section):
     (['sex'], ('sex',))
     """
 
-    data: DataSection
-    derive: dict[str, DeriveEntry] = {}
-    schema_: dict[str, Any] = Field(alias="schema")
-    publish: dict[str, PublishEntry] = {}
     release: list[SerializeAsAny[AnySection]] = []
     budget: BudgetSection
-    about: AboutSection = AboutSection()
-    folder: Path = Field(default=Path(), exclude=True)
-    _file: PlanText = NO_FILE
 
     def __repr__(self) -> str:
         names = some_of([one.name for one in self.release])[:120]
@@ -160,149 +149,31 @@ class Plan(Section):
         try:
             plan = cls.model_validate(values | {"folder": folder})
         except ValidationError as error:
-            from congenial.publication.plan_problems import first_problem
-
-            raise first_problem(error, values, file=file) from None
+            raise first_problem(cls, error, values, file=file) from None
         plan._file = file
         return plan
-
-    @cached_property
-    def schema(self) -> Schema:  # type: ignore[override]
-        """What a record is."""
-        try:
-            schema = Schema.from_dict(self.schema_, self.folder)
-        except SchemaError as error:
-            column = re.match(r"attribute '([^']*)'", error.what)
-            at = self._file.at("schema", *([column[1]] if column else []))
-            raise SchemaError(f"{at}{error.what}", remedy=error.remedy) from error
-        for attribute in schema.attributes:
-            if "..." in attribute.levels:
-                raise PlanError(
-                    f"schema.{attribute.name}: '...' is a placeholder of the draft.",
-                    remedy="Fill in the categories, or delete the line if no release needs this "
-                    "column.",
-                )
-            if attribute.of != "row" and self.data.max_rows is None:
-                raise PlanError(
-                    f'schema.{attribute.name}: of = "{attribute.of}" is only for units with '
-                    "several rows.",
-                    remedy="Give data.unit and data.max_rows, or leave `of` out.",
-                )
-        words = self.about.model_dump(exclude={"map"})
-        return replace(schema, about=About(**words, map=self._map(schema)))
-
-    def _map(self, schema: Schema) -> MapShapes | None:
-        """The outlines of areas, where the plan names a map."""
-        named = self.about.map
-        if named is None:
-            return None
-        from congenial.data.about import read_map
-
-        levels = schema.axis(named.axis).levels
-        return read_map(self.folder / named.file, named.file, named.property, named.axis, levels)
-
-    @cached_property
-    def statements(self) -> tuple[Statement, ...]:
-        """The figures, in the order of the file."""
-        return tuple(
-            entry.statement(f"{label}{self._of_kept_rows(entry)}")
-            for label, entry in self.publish.items()
-        )
-
-    def _of_kept_rows(self, entry: PublishEntry) -> str:
-        """What is added to the name of a figure that counts rows, where some are left out."""
-        if self.data.truncate is None or entry.units or entry.structural_zeros is not None:
-            return ""
-        return f" (at most {self.data.max_rows} rows of each {self.data.unit})"
 
     @cached_property
     def figures(self) -> Figures:
         """The figures without values, the number of people among them where the promise makes it
         public (`number_of_people`); contradictory ones are refused.
         """
-        from congenial.publication.number_of_people import figures_beside
-
-        return figures_beside(self, Figures(self.schema))
-
-    @cached_property
-    def stated(self) -> Figures:
-        """The figures under [publish], without values; contradictory ones are refused."""
-        for label, statement in zip(self.publish, self.statements, strict=True):
-            with located(f"{self._file.at('publish', label)}publish.{label}"):
-                self.schema.axes(statement.by)
-                for condition, _ in statement.terms:
-                    if condition:
-                        parse(condition, self.schema)
-        planned = Figures.of(self.schema, self.statements)
-        planned.refuse_clash()
-        if self.data.max_rows is not None and planned.of_units is not None:
-            from congenial.figures.unit_clash import refuse_unmet
-
-            refuse_unmet(planned, self.data.max_rows)
-        return planned
-
-    @property
-    def unit(self) -> Unit:
-        """Who is one person in the data."""
-        return Unit(self.data.unit, self.data.max_rows, self.data.truncate is not None)
-
-    @property
-    def unit_kind(self) -> UnitKind:
-        """How the ledger counts: records replaced, rows that come and go, or rows of a unit that
-        change while the published figures stay.
-        """
-        if self.data.max_rows is None:
-            return "replace-one"
-        return "several rows" if self.publish else "add-remove"
+        return figures_beside(self, self.release, Figures(self.schema))
 
     def adjacency(self, figures: Figures | None = None) -> Adjacency:
         """Which datasets must look alike, given published values when there are any."""
-        known = self.figures if figures is None else figures
-        if self.data.max_rows is not None:
-            if not self.publish:
-                return AddRemove(self.schema, self.data.max_rows)
-            from congenial.pairs.several_rows import SeveralRows
-
-            return SeveralRows.given(known, self.data.max_rows)
-        return SemiAdjacent(known)
-
-    @property
-    def source(self) -> PlannedSource:
-        """Where the confidential records are, how they are read, and what is derived from them."""
-        rows = self.place("data.source", self.data.source)
-        if self.data.unit_source is None or self.data.unit is None:
-            return rows
-        counted = any(entry.units for entry in self.publish.values())
-        units = UnitFile(self.folder / self.data.unit_source, self.data.unit, counted)
-        return replace(rows, units=units)
-
-    def place(self, key: str, address: str) -> PlannedSource:
-        """The records that `key` of this plan names, read as its own: a path, or an address
-        without a password.
-        """
-        _refuse_password(key, address)
-        where = resolve(address, self.folder)
-        return PlannedSource(where, self.data.file_format, self.derivations)
-
-    @cached_property
-    def derivations(self) -> tuple[Derivation, ...]:
-        """The columns that are made from columns of the data, in the order of the file."""
-        return tuple(
-            one.derivation(name, self.folder, self.schema) for name, one in self.derive.items()
-        )
+        return super().adjacency(self.figures if figures is None else figures)
 
     @property
     def ledger(self) -> str:
         """Where the ledger is: a path, or a URL without a password."""
         where = self.budget.ledger.removeprefix("sqlite:///")
-        _refuse_password("budget.ledger", where)
+        refuse_password("budget.ledger", where)
         return where if "://" in where else str(self.folder / where)
 
     @cached_property
     def file_digests(self) -> dict[str, str]:
         """SHA-256 of the files that the plan names besides its data, by name."""
-        from congenial.publication.plan_sections import file_digests
-
         return file_digests(self._plain(), self.folder)
 
     @cached_property
@@ -336,16 +207,17 @@ class Plan(Section):
         raise PlanError(f"the plan has no release '{name}'.", remedy=f"It has: {names}.")
 
 
+def refuse_section(name: str, value: Any) -> None:
+    """PlanError if a plan does not take this value of a section, whatever the others are.
+
+    >>> refuse_section("publish", {"Adults": {"count": "age >= 18"}})
+    """
+    model: Any = Plan.model_fields[name].annotation
+    try:
+        TypeAdapter(model).validate_python(value)
+    except ValidationError as error:
+        raise first_problem(Plan, error, {name: value}, (name,)) from None
+
+
 # How the digest is named wherever it is shown.
 DIGEST_OF = "Digest of the plan and the files it names (not the data)"
-
-
-def _refuse_password(key: str, address: str) -> None:
-    """A plan is a document that travels; what opens a database does not belong in it."""
-    if "://" not in address:
-        return
-    if "password=" in address or ":" in address.partition("://")[2].rpartition("@")[0]:
-        raise PlanError(
-            f"{key}: a plan must not contain a password.",
-            remedy="Put it in ~/.pgpass or PGPASSWORD.",
-        )

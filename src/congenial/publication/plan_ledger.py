@@ -189,5 +189,5 @@ def exact_figures(plan: Plan, ledger: Ledger | None) -> Figures:
     if published.schema is not plan.schema and published.schema == plan.schema:
         # with words for readers, and what came from files
         published = replace(published, schema=plan.schema)
-    asked = figures_beside(plan, published)
+    asked = figures_beside(plan, plan.release, published)
     return published if set(asked.told) <= set(published.told) else published.join(asked)

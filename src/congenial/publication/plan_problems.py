@@ -7,20 +7,19 @@ import json
 from decimal import Decimal
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from congenial.errors import PlanError
 from congenial.kinds import registry
-from congenial.kinds.kind import Section
-from congenial.publication.plan import Plan
-from congenial.publication.plan_sections import (
+from congenial.kinds.plan_sections import (
     AboutSection,
     BudgetSection,
     DataSection,
     DeriveEntry,
     PublishEntry,
 )
-from congenial.publication.plan_text import NO_FILE, Place, PlanText
+from congenial.kinds.plan_text import NO_FILE, Place, PlanText
+from congenial.kinds.section import Section
 
 _SMALL_COUNTS = (
     "Small counts are not left out: noise protects them as it protects large ones. To see exact "
@@ -72,35 +71,32 @@ ABSENT = {
 _SEE = "see docs/reference/plan.md."
 
 
-def refuse_section(name: str, value: Any) -> None:
-    """PlanError if the plan model does not take this value of a section, whatever the others are.
-
-    >>> refuse_section("publish", {"Adults": {"count": "age >= 18"}})
-    """
-    model: Any = Plan.model_fields[name].annotation
-    try:
-        TypeAdapter(model).validate_python(value)
-    except ValidationError as error:
-        raise first_problem(error, {name: value}, (name,)) from None
-
-
 def first_problem(
-    error: ValidationError, values: dict[str, Any], section: Place = (), file: PlanText = NO_FILE
+    model: type[Section],
+    error: ValidationError,
+    values: dict[str, Any],
+    section: Place = (),
+    file: PlanText = NO_FILE,
 ) -> PlanError:
-    """Line, key, value, rule and remedy of the first problem in a plan, or in a section of it."""
+    """Line, key, value, rule and remedy of the first problem in a plan, or in a section of it.
+
+    `model`: of a whole plan.
+    """
     problems = error.errors(include_url=False)
     # A misspelt key is both unknown and missing; the first says more.
     problem = min(problems, key=lambda p: p["type"] != "extra_forbidden")
     where = (*section, *problem["loc"])
     at = file.at(*where)
-    what, remedy = _problem(problem, where, values)
+    what, remedy = _problem(model, problem, where, values)
     return PlanError(f"{at}{what.removeprefix('the plan: ') if at else what}", remedy=remedy)
 
 
-def _problem(problem: Any, where: Place, values: dict[str, Any]) -> tuple[str, str]:
+def _problem(
+    model: type[Section], problem: Any, where: Place, values: dict[str, Any]
+) -> tuple[str, str]:
     """What is wrong, and what to do about it."""
     kind = _kind_at(where, values)
-    keys = _keys(where, kind)
+    keys = _keys(model, where, kind)
     key = _key(where, values)
     if problem["type"] == "extra_forbidden":
         others = _kinds_with(where, kind)
@@ -168,7 +164,7 @@ def _key(where: Place, values: dict[str, Any]) -> str:
     return ": ".join([told, *words.split(".", 2)[2:]])
 
 
-def _keys(location: Place, kind: str) -> list[str]:
+def _keys(model: type[Section], location: Place, kind: str) -> list[str]:
     """The keys that are allowed at a place."""
     sections: dict[Any, type[Section]] = {
         "data": DataSection,
@@ -177,9 +173,8 @@ def _keys(location: Place, kind: str) -> list[str]:
         "about": AboutSection,
         "budget": BudgetSection,
     }
-    model: type[Section] = Plan
     if kind:
         model = registry.by_key(kind).section
     elif len(location) > 1:
-        model = sections.get(location[0], Plan)
+        model = sections.get(location[0], model)
     return [field.alias or name for name, field in model.model_fields.items() if name != "folder"]

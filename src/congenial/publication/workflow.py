@@ -25,8 +25,9 @@ from congenial.data.text_files import indented
 from congenial.errors import BudgetError, FigureError, PlanError, StructureError, located, some_of
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
-from congenial.kinds.kind import Checked, NamedSection, tabulate, units_for
+from congenial.kinds.kind import Checked, tabulate, units_for
 from congenial.kinds.registry import of_section
+from congenial.kinds.section import NamedSection
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.refusals import WHOLE_DATASET, uncountable
 from congenial.ledger.roles import allowed
@@ -293,7 +294,7 @@ def _compute(
     published, or would leave a release of the plan that cannot be drawn.
     """
     known = Figures(plan.schema) if before is None else before.figures
-    asked = figures_beside(plan, known)
+    asked = figures_beside(plan, plan.release, known)
     if not asked.told:
         raise FigureError(
             "the plan has no [publish] section, so there is nothing to publish.",
@@ -363,7 +364,7 @@ def _refuse_unpublished(plan: Plan, ledger: Ledger | None) -> None:
     known = Figures(plan.schema) if ledger is None else ledger.figures
     may = ledger is None or allowed(ledger.roles, ledger.who, "mandates")
     public = (*known.told, PEOPLE) if may else known.told
-    missing = [s.label for s in figures_beside(plan, known).told if s not in public]
+    missing = [s.label for s in figures_beside(plan, plan.release, known).told if s not in public]
     if missing:
         raise FigureError(
             f"not published yet: {some_of(missing, '; ')}.",
@@ -395,6 +396,7 @@ def release(
     """Draw one release of the plan and write its bundle; nothing is drawn when a check fails."""
     from congenial.publication.claim import begun
     from congenial.publication.drawing import carry_out, rehearse
+    from congenial.publication.drawing_by_parts import carry_out_by_parts
 
     section = plan.named(name)
     folder = plan.folder / BUNDLES / name if folder is None else folder
@@ -421,7 +423,10 @@ def release(
         ledger = opened_or_made(plan, before)  # only now: a new ledger fixes the schema
         if people is not None:
             ledger.publish(people, plan_digest=plan.digest)
-        result = carry_out(plan, offer, folder, ledger, progress)
+        if offer.run is None:
+            result = carry_out(plan, offer, folder, ledger, progress)
+        else:
+            result = carry_out_by_parts(plan, offer, offer.run, folder, ledger, progress)
         return result if people is None else replace(result, states_people=True)
 
 

@@ -35,8 +35,7 @@ from congenial.synthesis.columns import Column
 from congenial.synthesis.combine import combine
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints, Reals
 from congenial.synthesis.from_tables.measuring_budget import GRID
-from congenial.synthesis.from_tables.records_run import Confidential, CountedRecords
-from congenial.synthesis.from_tables.table_records import TableRecords
+from congenial.synthesis.from_tables.records_run import Confidential, CountedRecords, TableRecords
 from congenial.synthesis.local import LABEL, local_column
 from congenial.synthesis.record_files import (
     level_numbers,

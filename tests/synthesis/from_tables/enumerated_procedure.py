@@ -21,8 +21,7 @@ from scipy.special import logsumexp
 from congenial.data.table import Table
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.from_tables import maximum_entropy, records_run
-from congenial.synthesis.from_tables.records_run import Truths
-from congenial.synthesis.from_tables.table_records import TableRecords
+from congenial.synthesis.from_tables.records_run import TableRecords, Truths
 
 Axes = tuple[str, ...]
 

@@ -26,8 +26,7 @@ from congenial.synthesis.from_tables.private_quantiles import (
     cuts_from_plain,
     cuts_to_plain,
 )
-from congenial.synthesis.from_tables.records_run import CountedRecords
-from congenial.synthesis.from_tables.table_records import TableRecords
+from congenial.synthesis.from_tables.records_run import CountedRecords, TableRecords
 from tests.synthesis.from_tables.enumerated_procedure import Script, Undecided
 
 ALPHA = 1e-6

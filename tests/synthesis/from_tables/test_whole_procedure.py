@@ -18,7 +18,7 @@ from congenial.errors import GuaranteeError
 from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.synthesis.from_tables import maximum_entropy, records_run
 from congenial.synthesis.from_tables.column_rules import ColumnRules
-from congenial.synthesis.from_tables.table_records import TableRecords
+from congenial.synthesis.from_tables.records_run import TableRecords
 from tests.synthesis.from_tables.enumerated_procedure import Procedure
 
 THREE = Schema.from_dict(

@@ -38,6 +38,7 @@ from congenial.synthesis.from_tables.private_quantiles import (
     cuts_from_plain,
     cuts_to_plain,
 )
+from congenial.synthesis.from_tables.table_records import RecordsProcedure
 from congenial.synthesis.record_files import (
     DICTIONARY,
     RecordCopies,
@@ -333,12 +334,10 @@ class TableRecordsRelease(RecordCopies):
         return release
 
     @cached_property
-    def procedure(self) -> Any:
-        """What drew it (`TableRecords`), from its public description."""
-        from congenial.synthesis.from_tables.table_records import TableRecords
-
+    def procedure(self) -> RecordsProcedure:
+        """What drew it, from its public description."""
         pairs: Any = self.guarantee.adjacency
-        return replace(TableRecords.from_dict(pairs, self.description.law), cuts=self.cuts)
+        return replace(RecordsProcedure.from_dict(pairs, self.description.law), cuts=self.cuts)
 
     def __repr__(self) -> str:
         promise = self.guarantee.tradeoff.words

@@ -1,11 +1,12 @@
-"""One draw of records from tables: what is measured, chosen, fitted and written, in order."""
+"""Records drawn from measured tables: what is measured, chosen, fitted and written, in order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from math import prod
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,20 +15,19 @@ from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata, refuse
 from congenial.data.vector_statistics import codes, fetch
-from congenial.sampling.randomness import Randomness
+from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
 from congenial.synthesis.from_tables.figure_targets import repair
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints
 from congenial.synthesis.from_tables.maximum_entropy import STEPS, FitTarget, Fitted, fit
+from congenial.synthesis.from_tables.measuring_budget import FAMILY
 from congenial.synthesis.from_tables.private_quantiles import bin_of_level, choose
 from congenial.synthesis.from_tables.records_from_tables_release import (
     MeasuredTable,
     TableRecordsRelease,
 )
+from congenial.synthesis.from_tables.table_records import RecordsProcedure
 from congenial.synthesis.from_tables.whole_records import draw_records
 from congenial.synthesis.record_model import generator_of
-
-if TYPE_CHECKING:
-    from congenial.synthesis.from_tables.table_records import TableRecords
 
 # ---- CONFIDENTIAL records by their levels, for columns whose bins are only drawn later ----
 
@@ -58,17 +58,17 @@ class CountedRecords:
         """People by level of one column."""
         return np.bincount(self.levels[name], self.times, size).astype(np.int64)
 
-    def tables(self, made: TableRecords) -> dict[Axes, Ints]:
+    def tables(self, procedure: RecordsProcedure) -> dict[Axes, Ints]:
         """Every table that may be measured, by the bins that were drawn."""
-        fine, schema, cuts = made.adjacency.schema, made.schema, dict(made.cuts)
+        fine, schema, cuts = procedure.adjacency.schema, procedure.schema, dict(procedure.cuts)
         levels = dict(self.levels)
-        for bins in made.rules.quantiles:
+        for bins in procedure.rules.quantiles:
             binned = bin_of_level(bins, fine.attribute(bins.name), cuts[bins.name])
             levels[bins.name] = binned[levels[bins.name]]
         counts_by_axes = {}
-        for axes in made.scales:
+        for axes in procedure.scales:
             shown_axes = [schema.axis(name) for name in axes]
-            counts = np.zeros(made.shape(axes), dtype=np.int64)
+            counts = np.zeros(procedure.shape(axes), dtype=np.int64)
             np.add.at(
                 counts, tuple(axis.of_base[levels[axis.base]] for axis in shown_axes), self.times
             )
@@ -88,7 +88,7 @@ Confidential = Truths | CountedRecords  # the latter where columns are still to 
 class RecordsRun:
     """One draw: what was measured so far."""
 
-    of: TableRecords
+    of: RecordsProcedure
     confidential: Confidential
     people: int
     source: Randomness
@@ -244,3 +244,78 @@ def class_link(schema: Schema, name: str) -> FitTarget:
     other = axis.of_base[:, None] != np.arange(len(axis.levels))
     nobody = sp.csr_matrix(other.reshape(1, -1).astype(float))
     return FitTarget((axis.base, name), np.zeros(1), 0.0, nobody)
+
+
+# ---- the mechanism: confidential in, synthetic out -----------------------------------------------
+
+
+class TableRecords(RecordsProcedure):
+    """Synthetic records from tables measured under one promise: the procedure, and what runs it."""
+
+    def fetch(self, data: Table | Microdata) -> tuple[Confidential, int]:
+        """CONFIDENTIAL: all one- and two-way tables, and n; the figures are checked.
+
+        Where columns are still to be cut, records by their levels in place of tables.
+        """
+        figures = self.adjacency.figures.of_rows
+        if figures.statements:
+            figures.refuse_other_data(_margin(data, figures.bases))
+        if self.rules.quantiles:
+            people = int(_margin(data, (self.names[0],)).counts.sum())  # refuses what is empty
+            return CountedRecords.read(data, self.names), people
+        wanted = [(self.names[0],), *self.scales]
+        truths = {axes: _margin(data, axes).counts for axes in wanted}
+        return truths, int(truths[self.names[0],].sum())
+
+    def release(
+        self,
+        data: Table | Microdata | tuple[Confidential, int],
+        randomness: Randomness | None = None,
+        name: str = "records",
+        tell: Tell = lambda _: None,
+    ) -> TableRecordsRelease:
+        """Choose, measure, fit and write records: the only call that spends privacy."""
+        source = SystemRandomness() if randomness is None else randomness
+        truths, n = data if isinstance(data, tuple) else self.fetch(data)
+        return RecordsRun(self, truths, n, source, tell).release(name)
+
+    def rehearse(self, n: int) -> None:
+        """Go through fit, records and repair with tables of nobody; what cannot be had is refused.
+
+        One-way tables that count everybody evenly stand in for those measured; figures and rules
+        are as published, so that contradictions and figures without whole records show here.
+        """
+        run = RecordsRun(self, {}, n, SeededRandomness(0), lambda _: None)
+        run.measured += [self._evenly(axes, n) for axes in self.scales if len(axes) == 1]
+        run.records(run.fit())
+
+    def made_up(self, n: int, name: str = "rehearsal") -> TableRecordsRelease:
+        """A release of the same form: levels in turn, and tables that count everybody evenly."""
+        source = SeededRandomness(0)
+        columns = {name: np.arange(self.records or n) % size for name, size in self.sizes.items()}
+        table = self.written(columns, generator_of(source))
+        pairs = [axes for axes in self.scales if len(axes) == 2][: self.budget.rounds]
+        axes = [*(axes for axes in self.scales if len(axes) == 1), *pairs]
+        return TableRecordsRelease(
+            name=name,
+            description=self.description,
+            guarantee=self.guarantee,
+            randomness=source.label,
+            publishable=False,
+            copies=(table,) * self.copies,
+            measured=tuple(self._evenly(table, n) for table in axes),
+            cuts=tuple(self.rules.evenly(self.adjacency.schema).items()),
+        )
+
+    def _evenly(self, axes: Axes, n: int) -> MeasuredTable:
+        """A table that counts everybody evenly, as if it had been measured."""
+        shape = self.shape(axes)
+        cells = prod(shape)
+        counts = np.full(cells, n // cells, dtype=np.int64)
+        counts[: n % cells] += 1
+        family = FAMILY[self.budget.law]
+        return MeasuredTable(axes, self.scales[axes], counts.reshape(shape), family)
+
+
+def _margin(data: Table | Microdata, names: Sequence[str]) -> Table:
+    return data.marginal(names) if isinstance(data, Table) else data.tabulate(names)

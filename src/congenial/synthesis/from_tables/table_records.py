@@ -1,4 +1,4 @@
-"""Records from measured tables: choose tables, measure them, fit, and write whole records.
+"""The procedure of records from tables: choose tables, measure them, fit, write whole records.
 
 Columns that ask for it are cut into bins at private quantiles. All one-way tables are measured
 first. Then, round by round, a pair of columns that the fit so far
@@ -18,13 +18,11 @@ from fractions import Fraction
 from functools import cached_property
 from math import prod
 from statistics import median
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from congenial.data.schema import Schema
-from congenial.data.table import Table
-from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError, StructureError
 from congenial.figures.figures import Figures
 from congenial.figures.support import support
@@ -38,7 +36,6 @@ from congenial.privacy.composition import Loss, joint_loss
 from congenial.privacy.description import Description
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
 from congenial.synthesis.from_tables.column_rules import ColumnRules, values_by
 from congenial.synthesis.from_tables.figure_targets import KeptFigures
 from congenial.synthesis.from_tables.junction_tree import Axes, Ints
@@ -51,20 +48,9 @@ from congenial.synthesis.from_tables.measuring_budget import (
 )
 from congenial.synthesis.from_tables.pair_axes import PairAxes
 from congenial.synthesis.from_tables.private_quantiles import Cuts, binned_schema
-from congenial.synthesis.from_tables.records_from_tables_release import (
-    MeasuredTable,
-    TableRecordsRelease,
-)
-from congenial.synthesis.from_tables.records_run import (
-    Confidential,
-    CountedRecords,
-    RecordsRun,
-    Tell,
-)
 from congenial.synthesis.record_files import (
     records_table,
 )
-from congenial.synthesis.record_model import generator_of
 
 # ---- Of what records from tables are made: people, or rows of units that own several ----
 # Everything they are made from is a function of the table of rows, whoever a row belongs to.
@@ -111,8 +97,8 @@ MECHANISMS = {  # with figures to keep, and without
 
 
 @dataclass(frozen=True)
-class TableRecords:
-    """Synthetic records from tables measured under one promise.
+class RecordsProcedure:
+    """How records are made from tables measured under one promise, by public parameters alone.
 
     `names`: columns, in the order of the schema. `budget`: what a replaced record may cost, all
     measurements and choices together, and how that is shared. `copies` sets of `records` records
@@ -184,7 +170,7 @@ class TableRecords:
         epsilon: Fraction | None = None,
         weights: Mapping[str, Fraction] | None = None,
         rules: ColumnRules | None = None,
-    ) -> TableRecords:
+    ) -> Self:
         """The mechanism whose promise over `adjacency` is rho, or pure epsilon.
 
         `rounds`: by default two a column, or one for pure epsilon. `weights`: columns that matter
@@ -334,9 +320,7 @@ class TableRecords:
         }
 
     @classmethod
-    def from_dict(
-        cls, adjacency: Adjacency | SensitiveValues, data: Mapping[str, Any]
-    ) -> TableRecords:
+    def from_dict(cls, adjacency: Adjacency | SensitiveValues, data: Mapping[str, Any]) -> Self:
         """Inverse of `to_dict`, given the adjacency."""
         budget, names = MeasuringBudget.from_dict(data), tuple(data["columns"])
         rules = ColumnRules.from_dict(data)
@@ -369,80 +353,10 @@ class TableRecords:
             return None
         return None if mechanism.sampler_error else mechanism
 
-    # ---- confidential in, synthetic out ------------------------------------------------------
-
-    def fetch(self, data: Table | Microdata) -> tuple[Confidential, int]:
-        """CONFIDENTIAL: all one- and two-way tables, and n; the figures are checked.
-
-        Where columns are still to be cut, records by their levels in place of tables.
-        """
-        figures = self.adjacency.figures.of_rows
-        if figures.statements:
-            figures.refuse_other_data(_margin(data, figures.bases))
-        if self.rules.quantiles:
-            people = int(_margin(data, (self.names[0],)).counts.sum())  # refuses what is empty
-            return CountedRecords.read(data, self.names), people
-        wanted = [(self.names[0],), *self.scales]
-        truths = {axes: _margin(data, axes).counts for axes in wanted}
-        return truths, int(truths[self.names[0],].sum())
-
-    def release(
-        self,
-        data: Table | Microdata | tuple[Confidential, int],
-        randomness: Randomness | None = None,
-        name: str = "records",
-        tell: Tell = lambda _: None,
-    ) -> TableRecordsRelease:
-        """Choose, measure, fit and write records: the only call that spends privacy."""
-        source = SystemRandomness() if randomness is None else randomness
-        truths, n = data if isinstance(data, tuple) else self.fetch(data)
-        return RecordsRun(self, truths, n, source, tell).release(name)
-
-    def rehearse(self, n: int) -> None:
-        """Go through fit, records and repair with tables of nobody; what cannot be had is refused.
-
-        One-way tables that count everybody evenly stand in for those measured; figures and rules
-        are as published, so that contradictions and figures without whole records show here.
-        """
-        run = RecordsRun(self, {}, n, SeededRandomness(0), lambda _: None)
-        run.measured += [self._evenly(axes, n) for axes in self.scales if len(axes) == 1]
-        run.records(run.fit())
-
-    def made_up(self, n: int, name: str = "rehearsal") -> TableRecordsRelease:
-        """A release of the same form: levels in turn, and tables that count everybody evenly."""
-        source = SeededRandomness(0)
-        columns = {name: np.arange(self.records or n) % size for name, size in self.sizes.items()}
-        table = self.written(columns, generator_of(source))
-        pairs = [axes for axes in self.scales if len(axes) == 2][: self.budget.rounds]
-        axes = [*(axes for axes in self.scales if len(axes) == 1), *pairs]
-        return TableRecordsRelease(
-            name=name,
-            description=self.description,
-            guarantee=self.guarantee,
-            randomness=source.label,
-            publishable=False,
-            copies=(table,) * self.copies,
-            measured=tuple(self._evenly(table, n) for table in axes),
-            cuts=tuple(self.rules.evenly(self.adjacency.schema).items()),
-        )
-
     def written(self, columns: Mapping[str, Ints], generator: np.random.Generator) -> Any:
         """Records by their levels as an Arrow table, with numbers inside bins."""
         tails = {tail.name: tail for tail in self.rules.tails}
         return records_table(self.schema, self.names, columns, generator, values_by(tails))
-
-    def _evenly(self, axes: Axes, n: int) -> MeasuredTable:
-        """A table that counts everybody evenly, as if it had been measured."""
-        shape = self.shape(axes)
-        cells = prod(shape)
-        counts = np.full(cells, n // cells, dtype=np.int64)
-        counts[: n % cells] += 1
-        family = FAMILY[self.budget.law]
-        return MeasuredTable(axes, self.scales[axes], counts.reshape(shape), family)
-
-
-def _margin(data: Table | Microdata, names: Sequence[str]) -> Table:
-    return data.marginal(names) if isinstance(data, Table) else data.tabulate(names)
 
 
 # ---- How far measured tables will be off, before any data are read ----
@@ -478,7 +392,7 @@ class PredictedError:
         }
 
 
-def predicted_errors(made: TableRecords) -> list[PredictedError]:
+def predicted_errors(made: RecordsProcedure) -> list[PredictedError]:
     """Every table that may be measured, columns first; those that figures settle are not."""
     return [
         _predicted(made.budget, axes, prod(made.shape(axes)), scale)

@@ -30,7 +30,7 @@ from congenial.figures.statements import (
     structural_zeros,
     total,
 )
-from congenial.kinds.kind import Positive, Section
+from congenial.kinds.section import Positive, Section
 from congenial.ledger.budget import Budget
 
 if TYPE_CHECKING:
