@@ -5,6 +5,7 @@ from strangers.
 from __future__ import annotations
 
 import math
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -80,7 +81,7 @@ def intervals_picture(title: str, rows: Sequence[Row]) -> str:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing: notebooks show it, `save` writes it as an SVG file."""
+    """A drawing with its caption: notebooks and pages show it, `save` writes it as an SVG file."""
 
     svg: str = field(repr=False)
     title: str
@@ -89,6 +90,11 @@ class Picture:
     def of_intervals(cls, title: str, rows: Sequence[Row]) -> Picture:
         """Values with their intervals, the first 40 of them."""
         return cls(intervals_picture(title, rows), title)
+
+    @property
+    def address(self) -> str:
+        """A data URI for an `img`, where an SVG can run no script and load nothing."""
+        return "data:image/svg+xml;base64," + b64encode(self.svg.encode()).decode()
 
     def save(self, path: str | Path) -> None:
         """Write it to a file, which is replaced if there is one."""

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from congenial.report.svg import LETTER, WIDTH, LawCurve, law_curves
-from tests.report.test_interval_rows import drawn
 
 LABELS = ("the share of records with ward = 'oncology' & more is 0.25", "a third")
 PANELS = [
@@ -31,7 +30,7 @@ def numbers(svg: str) -> list[tuple[float, float, str]]:
 
 
 def test_curves_stand_where_the_axis_says() -> None:
-    svg = drawn(law_curves(PANELS))
+    svg = law_curves(PANELS)
     first = [(x, float(said)) for x, y, said in numbers(svg) if y < 172]
     slope, start = np.polyfit([value for _, value in first], [x for x, _ in first], 1)
     tops = [points[points[:, 1].argmin()] for points in curves(svg)[:4]]
@@ -40,16 +39,14 @@ def test_curves_stand_where_the_axis_says() -> None:
 
 def test_densities_begin_at_0_and_are_as_high_as_they_are_narrow() -> None:
     """Linear scales: twice the deviation is half the height."""
-    heights = [
-        points[:, 1].max() - points[:, 1].min() for points in curves(drawn(law_curves(PANELS)))
-    ]
+    heights = [points[:, 1].max() - points[:, 1].min() for points in curves(law_curves(PANELS))]
     base = np.exp(-(3.2**2) / 2)  # where a curve ends
     wanted = 116 * (1 - base) * np.array([1, 1 / 2, 1 / 1.5, 1 / 2.5])
     assert np.allclose(heights[:4], wanted, atol=0.2)
 
 
 def test_scenarios_are_named_in_full_and_labels_are_text() -> None:
-    svg = drawn(law_curves(PANELS))
+    svg = law_curves(PANELS)
     said = " ".join(re.findall(r">([^<]+)</text>", svg))
     assert "the share of records with ward = &#x27;oncology&#x27; &amp; more is 0.25" in said
     assert "&lt;b&gt;cases" in said
@@ -59,7 +56,7 @@ def test_scenarios_are_named_in_full_and_labels_are_text() -> None:
 
 
 def test_numbers_stay_inside_the_picture_and_apart() -> None:
-    found = numbers(drawn(law_curves(PANELS)))
+    found = numbers(law_curves(PANELS))
     for panel in {y for _, y, _ in found}:
         spans = [
             (x - LETTER * len(s) / 2, x + LETTER * len(s) / 2) for x, y, s in found if y == panel
@@ -72,6 +69,6 @@ def test_numbers_stay_inside_the_picture_and_apart() -> None:
 @pytest.mark.parametrize("mean", [0.0, 1e-9, 1e17, -4e12])
 def test_any_law_can_be_drawn(mean: float) -> None:
     """Also one that is narrower than its mean has digits."""
-    svg = drawn(law_curves([("x", [LawCurve("a", mean, 1e-3, 2e-3), LawCurve("b", mean, 1, 2)])]))
+    svg = law_curves([("x", [LawCurve("a", mean, 1e-3, 2e-3), LawCurve("b", mean, 1, 2)])])
     assert "nan" not in svg
     assert len(curves(svg)) == 4

@@ -10,12 +10,13 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Self
 
+from congenial._notebook import Picture
 from congenial.data.rational import fraction
 from congenial.mechanisms.wasserstein.given_public_release import VALUES, ValuesRelease
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
 from congenial.privacy.tradeoff import Pure
-from congenial.report.page import PageColumn, PageTable, Picture, folded_table
+from congenial.report.page import PageColumn, PageTable, folded_table
 from congenial.report.release_page import Facts, Headline, release_page
 from congenial.report.svg import IntervalRow, interval_rows
 from congenial.transport.delta_z import meaning
@@ -118,7 +119,7 @@ class GivenPublicReport:
         ]
         public = "" if self.earlier is None else f"public before: {self.earlier.file}"
         words = CAPTIONS[self.earlier is not None]
-        return Picture(interval_rows(rows, "released, with noise", public), words, words)
+        return Picture(interval_rows(rows, "released, with noise", public), words)
 
     def _law(self, release: ValuesRelease) -> Facts:
         law, base = release.description.law, release.base

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
+from congenial._notebook import Picture
 from congenial.data.predicate import parse
 from congenial.data.tabulate import Microdata
 from congenial.data.vector_statistics import Statistic, Statistics, Vector
@@ -48,7 +49,7 @@ from congenial.pairs.properties import Property, read_property
 from congenial.pairs.stated_laws import GaussianLaw
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Tradeoff
-from congenial.report.page import PageColumn, PageTable, Picture, amount, counted, table
+from congenial.report.page import PageColumn, PageTable, amount, counted, table
 from congenial.report.release_page import Headline, promise_facts, release_page
 from congenial.report.render import basis_of
 from congenial.report.svg import LawCurve, law_curves
@@ -218,7 +219,7 @@ def _picture(release: StatisticsRelease) -> Picture | None:
             for law, v in own
         ]
         panels.append((name, curves))
-    return Picture(law_curves(panels), CAPTION, CAPTION)
+    return Picture(law_curves(panels), CAPTION)
 
 
 NOT_PROTECTED = "not protected"  # what `persons` says of a release that promises them nothing

@@ -1,4 +1,4 @@
-"""What a page shows, before it is HTML: numbers for people, tables, pictures.
+"""What a page shows, before it is HTML: numbers for people and tables.
 
 The templates of `render` lay these out; every text in them is escaped there.
 """
@@ -97,12 +97,3 @@ def folded_table(
     """
     shown = table(columns, rows[:LARGEST_TABLE])
     return PageTable(shown.columns, shown.rows, of=of, file=file)
-
-
-@dataclass(frozen=True)
-class Picture:
-    """An image: its address, the words for who cannot see it, and the caption below it."""
-
-    address: str
-    alternative: str
-    caption: str

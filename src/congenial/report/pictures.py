@@ -1,14 +1,12 @@
-"""How charts of commands (`infer`, `curve`, `audit`, `utility`, `reproduce`) look, and their
-address on a page. No bundle has them: the pictures of its report are drawn by hand (`svg.py`).
+"""How charts of commands (`infer`, `curve`, `audit`, `utility`, `reproduce`) look.
 
-Drawn with Altair and rendered offline by vl-convert (extra `report`); `available` says whether both
+No bundle has them: the pictures of its report are drawn by hand (`svg.py`). Drawn with Altair and rendered offline by vl-convert (extra `report`); `available` says whether both
 are there. Colours are Okabe and Ito's, which colour-blind readers tell apart; exact figures also
 have their own shape.
 """
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -78,11 +76,11 @@ def styled(chart: Any) -> Any:
     )
 
 
-def svg_uri(chart: Any) -> str:
-    """The chart as a data URI for an `img`, where an SVG can run no script and load nothing."""
+def svg_of(chart: Any) -> str:
+    """The chart as the text of an SVG file."""
     import vl_convert
 
     # Every part was checked against the schema when it was made; the rows need no check.
     version = altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2]
-    svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False), vl_version="_".join(version))
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+    plain = chart.to_dict(validate=False)
+    return str(vl_convert.vegalite_to_svg(plain, vl_version="_".join(version)))

@@ -6,7 +6,6 @@ as an image an SVG can run no script and load nothing.
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,17 +21,16 @@ KEY = 36  # where the words of a legend begin
 MOST_TICKS = 5  # beside the first
 
 
-def address(width: int, height: float, drawn: Sequence[str]) -> str:
-    """A picture as the address of an `img`.
+def document(width: int, height: float, drawn: Sequence[str]) -> str:
+    """A picture as the text of an SVG file.
 
     Pictures are about 390 wide, as wide as a telephone: a page makes them larger, never much
     smaller, so that letters stay readable.
     """
-    svg = (
+    return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:.0f}" '
         f'font-family="sans-serif" font-size="{FONT}">{"".join(drawn)}</svg>'
     )
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
 
 
 def words(x: float, y: float, said: str, colour: str = INK, anchor: str = "start") -> str:
@@ -144,7 +142,7 @@ def law_curves(panels: Sequence[tuple[str, Sequence[LawCurve]]]) -> str:
         for colour, dash, said in keys
     ]
     end, below = legend(PANEL * len(panels) + 4, WIDTH, marks)
-    return address(WIDTH, end, [*drawn, *below])
+    return document(WIDTH, end, [*drawn, *below])
 
 
 def _panel(top: float, name: str, curves: Sequence[LawCurve], colours: dict[str, str]) -> list[str]:
@@ -224,7 +222,7 @@ def interval_rows(rows: Sequence[IntervalRow], point: str = "", diamond: str = "
         drawn.append(_mark(row, across(row.value), (across(row.low), across(row.high)), y))
     marks = ((_point(14, 0), point), (_diamond(14, 0), diamond))
     end, below = legend(bottom + FOOT, WIDTH, [(mark, said) for mark, said in marks if said])
-    return address(WIDTH, end, [*drawn, *below])
+    return document(WIDTH, end, [*drawn, *below])
 
 
 def _mark(row: IntervalRow, x: float, ends: tuple[float, float], y: float) -> str:

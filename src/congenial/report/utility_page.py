@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from congenial._notebook import Picture
 from congenial.report import pictures
 from congenial.report.charts import chart
-from congenial.report.page import PageColumn, PageTable, Picture, table
+from congenial.report.page import PageColumn, PageTable, table
 from congenial.report.release_page import Facts
 from congenial.report.render import page
 
@@ -158,7 +159,7 @@ def _risk(one: dict[str, Any]) -> UtilityRisk:
 
 def _figure(drawn: Any, words: str) -> Picture | None:
     """A picture with its caption; none without the extra `report`."""
-    return None if drawn is None else Picture(pictures.svg_uri(drawn), words, words)
+    return None if drawn is None else Picture(pictures.svg_of(drawn), words)
 
 
 def shares_chart(one: dict[str, Any]) -> Any:
