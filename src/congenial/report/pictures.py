@@ -1,8 +1,8 @@
 """How charts of commands (`infer`, `curve`, `audit`, `utility`, `reproduce`) look.
 
-No bundle has them: the pictures of its report are drawn by hand (`svg.py`). Drawn with Altair and rendered offline by vl-convert (extra `report`); `available` says whether both
-are there. Colours are Okabe and Ito's, which colour-blind readers tell apart; exact figures also
-have their own shape.
+No bundle has them: the pictures of its report are drawn by hand (`svg.py`). Drawn with Altair and
+rendered offline by vl-convert (extra `report`); `available` says whether both are there. Colours
+are Okabe and Ito's, which colour-blind readers tell apart; exact figures also have their own shape.
 """
 
 from __future__ import annotations
