@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from congenial.audit.exact_audit import ALPHAS, audit_laws, exact_audit, outputs
-from congenial.audit.summary import LAWS, AuditRow, audit_every_mechanism, table_cases
 from congenial.audit.universes import FURTHER, UNIVERSES
 from congenial.mechanisms.mechanism import REGISTRY
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, ZeroConcentrated
+from tests.audit.every_mechanism import LAWS, AuditRow, audit_every_mechanism, table_cases
 
 ALL = {universe.label: universe for universe in (*UNIVERSES, *FURTHER)}
 

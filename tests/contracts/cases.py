@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from congenial.audit.summary import Case, table_cases
 from congenial.audit.universes import UNIVERSES
+from tests.audit.every_mechanism import Case, table_cases
 
 __all__ = ["UNIVERSES", "cases"]
 

@@ -192,7 +192,7 @@ EXCUSED: dict[str, str] = {
         MixtureFit Parameters RecordRisk UtilityReport Coverage Observation
         DrawnTable OddsRatioDecision Estimate EstimateRelease EstimateTable TableTest OneSidedTest
         ProjectionLoss BlackBoxAudit ExactAudit HostilePair
-        PropertyInference AuditRow ObservedOddsRatio Approvals PlanStanding PartedRelease
+        PropertyInference ObservedOddsRatio Approvals PlanStanding PartedRelease
         Hull Spaces Subspace CompositionOrders""",
     "built by `calibrate`, which is called": """
         CongenialChain CongenialCounts CongenialGaussian CongenialLargest

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from congenial.audit.summary import Case, table_cases
 from congenial.audit.universes import UNIVERSES
 from congenial.mechanisms.plain import PlainGeometric
 from congenial.sampling.randomness import Randomness, SeededRandomness, Words
+from tests.audit.every_mechanism import Case, table_cases
 
 SEED = 4_127
 FEW = ("total", "both margins", "voting age", "rows come and go")

@@ -21,12 +21,10 @@ if TYPE_CHECKING:
         draw_shadows,
         property_inference,
     )
-    from congenial.audit.summary import AuditRow, audit_every_mechanism
     from congenial.audit.universes import UNIVERSES, SmallUniverse, adjacent_pairs
 
 __all__ = [
     "UNIVERSES",
-    "AuditRow",
     "BlackBoxAudit",
     "ExactAudit",
     "HostilePair",
@@ -35,7 +33,6 @@ __all__ = [
     "SmallUniverse",
     "adjacent_pairs",
     "allowed_accuracy",
-    "audit_every_mechanism",
     "audit_laws",
     "black_box",
     "clopper_pearson_bounds",

@@ -17,7 +17,6 @@ import numpy as np
 
 from congenial.audit.exact_audit import MOST_OUTPUTS, ExactAudit, Verdict, audit_laws, exact_audit
 from congenial.audit.universes import FURTHER, UNIVERSES, SmallUniverse
-from congenial.data.arguments import CALL, FLAG, takes
 from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistic, Statistics
 from congenial.errors import StructureError
@@ -366,26 +365,21 @@ def table_cases(universes: Sequence[SmallUniverse]) -> Iterator[Case]:
                 yield Case(mechanism.name, built, universe, target.__name__, reason)
 
 
-@takes(quick=FLAG, progress=CALL)
-def audit_every_mechanism(
-    quick: bool = False, progress: Callable[[str], Any] = lambda _: None
-) -> list[AuditRow]:
+def audit_every_mechanism(quick: bool = False) -> list[AuditRow]:
     """`exact_audit` of every registered mechanism, under every promise it takes, on every small
     universe, and of the laws that are not tables.
 
     Where a row has not `passed`, a promise is broken: `worst` exceeds `promised` by more than
     rounding, or a promise that is claimed to be attained is not. quick: fewer universes and
-    smaller windows, for a test suite. progress: called with each name. All takes a minute or two.
+    smaller windows, for a test suite. All takes a minute or two.
     """
     every = [u for u in (*UNIVERSES, *FURTHER) if not quick or u.label in QUICK]
     rows = []
     for case in table_cases(every):
         if case.mechanism is not None:
-            progress(f"{case.name}: {case.universe.label}")
             most = QUICK_OUTPUTS if quick else MOST_OUTPUTS
             audited = exact_audit(case.mechanism, case.universe, most=most)
             rows.append(AuditRow.of(f"{case.name} ({case.target})", case.universe.label, audited))
     for name, label, audit in LAWS:
-        progress(f"{name}: {label}")
         rows.append(AuditRow.of(name, label, audit()))
     return rows
