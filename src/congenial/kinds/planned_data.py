@@ -17,14 +17,12 @@ from congenial.data.source import PlannedSource, UnitFile, resolve
 from congenial.errors import PlanError, SchemaError, located
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
-from congenial.figures.unit_clash import refuse_unmet
 from congenial.kinds.plan_sections import AboutSection, DataSection, DeriveEntry, PublishEntry
 from congenial.kinds.plan_text import NO_FILE, PlanText
 from congenial.kinds.section import Section
 from congenial.ledger.counted_unit import Unit as UnitKind
 from congenial.pairs.adjacency import AddRemove, SemiAdjacent
 from congenial.pairs.pairs import Adjacency
-from congenial.pairs.several_rows import SeveralRows
 
 if TYPE_CHECKING:
     from congenial.data.derive import Derivation
@@ -100,6 +98,8 @@ class PlannedData(Section):
         planned = Figures.of(self.schema, self.statements)
         planned.refuse_clash()
         if self.data.max_rows is not None and planned.of_units is not None:
+            from congenial.figures.unit_clash import refuse_unmet
+
             refuse_unmet(planned, self.data.max_rows)
         return planned
 
@@ -122,6 +122,8 @@ class PlannedData(Section):
         if self.data.max_rows is not None:
             if not self.publish:
                 return AddRemove(self.schema, self.data.max_rows)
+            from congenial.pairs.several_rows import SeveralRows
+
             return SeveralRows.given(figures, self.data.max_rows)
         return SemiAdjacent(figures)
 
