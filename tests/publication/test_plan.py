@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from congenial.errors import CongenialError, PlanError
-from congenial.kinds.plan_text import NO_FILE, PlanText
+from congenial.kinds.planned_data import NO_FILE, PlanText
 from congenial.pairs.adjacency import AddRemove, SemiAdjacent
 from congenial.pairs.several_rows import SeveralRows
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, ZeroConcentrated

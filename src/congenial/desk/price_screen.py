@@ -16,8 +16,8 @@ from congenial.desk.plan_steps import drawn_of
 from congenial.desk.visit import NotHereError, Visit, as_json, sentence
 from congenial.errors import CongenialError, PlanError
 from congenial.kinds import tables_document
+from congenial.kinds.plan_sections import NamedSection
 from congenial.kinds.registry import of_section
-from congenial.kinds.section import NamedSection
 from congenial.kinds.tables_section import TablesCheck
 from congenial.privacy.numbers import number
 from congenial.publication import workflow

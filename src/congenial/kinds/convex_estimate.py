@@ -23,8 +23,8 @@ from congenial.kinds.kind import (
     planned,
     refuse_other_number,
 )
+from congenial.kinds.plan_sections import NamedSection, Positive, exact
 from congenial.kinds.planned_data import PlannedData
-from congenial.kinds.section import NamedSection, Positive, exact
 from congenial.mechanisms.wasserstein.estimate_spec import EstimateSpec
 from congenial.mechanisms.wasserstein.gradient_estimate import (
     EstimateRelease,

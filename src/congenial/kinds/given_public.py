@@ -40,8 +40,8 @@ from congenial.kinds.kind import (
     planned,
     refuse_other_number,
 )
+from congenial.kinds.plan_sections import NamedSection, Positive, exact
 from congenial.kinds.planned_data import PlannedData
-from congenial.kinds.section import NamedSection, Positive, exact
 from congenial.mechanisms.cell_labels import label_names
 from congenial.mechanisms.tables_release import ERRORS
 from congenial.mechanisms.wasserstein.base_measure import (

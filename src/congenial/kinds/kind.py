@@ -23,8 +23,8 @@ from congenial.data.text_files import same_csv
 from congenial.errors import BundleError, CongenialError, GuaranteeError
 from congenial.figures.figures import Figures
 from congenial.figures.support import support
+from congenial.kinds.plan_sections import NamedSection
 from congenial.kinds.planned_data import PlannedData
-from congenial.kinds.section import NamedSection
 from congenial.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:

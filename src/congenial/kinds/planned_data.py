@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,15 +17,85 @@ from congenial.data.source import PlannedSource, UnitFile, resolve
 from congenial.errors import PlanError, SchemaError, located
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
-from congenial.kinds.plan_sections import AboutSection, DataSection, DeriveEntry, PublishEntry
-from congenial.kinds.plan_text import NO_FILE, PlanText
-from congenial.kinds.section import Section
+from congenial.kinds.plan_sections import (
+    AboutSection,
+    DataSection,
+    DeriveEntry,
+    PublishEntry,
+    Section,
+)
 from congenial.ledger.counted_unit import Unit as UnitKind
 from congenial.pairs.adjacency import AddRemove, SemiAdjacent
 from congenial.pairs.pairs import Adjacency
+from congenial.pairs.several_rows import SeveralRows
 
 if TYPE_CHECKING:
     from congenial.data.derive import Derivation
+
+Place = tuple[int | str, ...]
+
+_HEADER = re.compile(r"\s*(\[\[?)([^\[\]]+)\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_TEXT = re.compile(r""""[^"]*"|'[^']*'|#.*""")
+_PART = re.compile(r"""[\w-]+|"[^"]*"|'[^']*'""")
+
+
+@dataclass(frozen=True)
+class PlanText:
+    """The text of a plan and the name of its file, both empty for a plan that has none.
+
+    >>> PlanText("plan.toml", "[data]\\nsource = 'a'").at("data", "source")
+    'plan.toml, line 2: '
+    """
+
+    name: str = ""
+    text: str = ""
+
+    def at(self, *where: int | str) -> str:
+        """File and line of a place, or of the closest table around it, as an error begins."""
+        if not self.name:
+            return ""
+        around = (where[:length] for length in range(len(where), 0, -1))
+        line = next((self._lines[place] for place in around if place in self._lines), None)
+        return f"{self.name}, line {line}: " if line else f"{self.name}: "
+
+    @cached_property
+    def _lines(self) -> dict[Place, int]:
+        """The line on which each table and key begins."""
+        begins: dict[Place, int] = {}
+        entries: dict[Place, int] = {}  # how many [[...]] of a name there were
+        table: Place = ()
+        quoted = ""  # what ends the text over several lines that this line is in
+        depth = 0  # of the list over several lines that this line is in
+        for number, line in enumerate(self.text.splitlines(), 1):
+            inside = bool(quoted or depth)
+            if not inside and (header := _HEADER.match(line)):
+                parts = _parts(header[2])
+                if header[1] == "[[":
+                    entries[parts] = entries.get(parts, 0) + 1
+                table = ()
+                for length, part in enumerate(parts, 1):
+                    table = (*table, part)
+                    if parts[:length] in entries:
+                        table = (*table, entries[parts[:length]] - 1)
+                begins.setdefault(table, number)
+            elif not inside and (key := _KEY.match(line)):
+                place = (*table, *_parts(key[1]))
+                for length in range(len(table) + 1, len(place) + 1):
+                    begins.setdefault(place[:length], number)
+            bare = _TEXT.sub("", line)  # without texts and the comment
+            depth = max(0, depth + bare.count("[") - bare.count("]"))
+            for mark in ('"""', "'''"):
+                if quoted in ("", mark) and line.count(mark) % 2:
+                    quoted = "" if quoted else mark
+        return begins
+
+
+NO_FILE = PlanText()
+
+
+def _parts(key: str) -> Place:
+    return tuple(part.strip("\"'") for part in _PART.findall(key))
 
 
 class PlannedData(Section):
@@ -122,8 +192,6 @@ class PlannedData(Section):
         if self.data.max_rows is not None:
             if not self.publish:
                 return AddRemove(self.schema, self.data.max_rows)
-            from congenial.pairs.several_rows import SeveralRows
-
             return SeveralRows.given(figures, self.data.max_rows)
         return SemiAdjacent(figures)
 

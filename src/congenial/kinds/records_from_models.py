@@ -27,8 +27,8 @@ from congenial.kinds.kind import (
     Ready,
     Tell,
 )
+from congenial.kinds.plan_sections import NamedSection, Positive
 from congenial.kinds.planned_data import PlannedData
-from congenial.kinds.section import NamedSection, Positive
 from congenial.pairs.sensitive_values import values_given_public
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee

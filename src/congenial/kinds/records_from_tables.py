@@ -29,8 +29,8 @@ from congenial.kinds.kind import (
     Tell,
     refuse_other_units,
 )
+from congenial.kinds.plan_sections import NamedSection, Positive, Section
 from congenial.kinds.planned_data import PlannedData
-from congenial.kinds.section import NamedSection, Positive, Section
 from congenial.pairs.sensitive_values import refuse_unpublished, values_given_public
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from congenial.errors import BundleError
 from congenial.kinds.kind import Kind
-from congenial.kinds.section import NamedSection
+from congenial.kinds.plan_sections import NamedSection
 
 AnyKind = Kind[Any]
 TABLE = "table"

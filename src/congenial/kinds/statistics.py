@@ -34,8 +34,8 @@ from congenial.kinds.kind import (
     Tell,
     unit_words,
 )
+from congenial.kinds.plan_sections import NamedSection, Positive, Section, exact
 from congenial.kinds.planned_data import PlannedData
-from congenial.kinds.section import NamedSection, Positive, Section, exact
 from congenial.kinds.statistics_verification import checks
 from congenial.mechanisms.distribution.assumptions import Diagnosis, diagnose
 from congenial.mechanisms.distribution.choose import Choice, calibrate_distribution

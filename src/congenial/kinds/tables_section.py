@@ -17,7 +17,7 @@ from congenial.data.magnitude import Magnitude
 from congenial.data.schema import Schema
 from congenial.data.workload import Workload
 from congenial.errors import PlanError, SchemaError
-from congenial.kinds.section import NamedSection, Positive, Section
+from congenial.kinds.plan_sections import NamedSection, Positive, Section
 from congenial.mechanisms.calibrate import AUTO
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.parted_tables import PartedTables

@@ -21,8 +21,8 @@ from congenial.kinds.kind import (
     Tell,
     tabulate,
 )
+from congenial.kinds.plan_sections import NamedSection, Positive, exact
 from congenial.kinds.planned_data import PlannedData
-from congenial.kinds.section import NamedSection, Positive, exact
 from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.congenial import Congenial
 from congenial.pairs.pairs import Adjacency

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from congenial.errors import CongenialError
 from congenial.figures.figures import Figures
 from congenial.figures.statements import total
+from congenial.kinds.plan_sections import NamedSection
 from congenial.kinds.planned_data import PlannedData
 from congenial.kinds.registry import of_section
-from congenial.kinds.section import NamedSection
 
 PEOPLE = total().named("Number of people", "public by the promise")
 COUNTS_EVERYBODY = ("tables", "synthesise")  # kinds that count every record once

@@ -29,11 +29,10 @@ from congenial.figures.figures import Figures
 from congenial.kinds import registry
 from congenial.kinds.plan_sections import (
     BudgetSection,
+    NamedSection,
     file_digests,
 )
-from congenial.kinds.plan_text import PlanText
-from congenial.kinds.planned_data import PlannedData, refuse_password
-from congenial.kinds.section import NamedSection
+from congenial.kinds.planned_data import PlannedData, PlanText, refuse_password
 from congenial.pairs.pairs import Adjacency
 from congenial.publication.number_of_people import figures_beside
 from congenial.publication.plan_problems import first_problem

@@ -17,9 +17,9 @@ from congenial.kinds.plan_sections import (
     DataSection,
     DeriveEntry,
     PublishEntry,
+    Section,
 )
-from congenial.kinds.plan_text import NO_FILE, Place, PlanText
-from congenial.kinds.section import Section
+from congenial.kinds.planned_data import NO_FILE, Place, PlanText
 
 _SMALL_COUNTS = (
     "Small counts are not left out: noise protects them as it protects large ones. To see exact "

@@ -26,8 +26,8 @@ from congenial.errors import BudgetError, FigureError, PlanError, StructureError
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.kinds.kind import Checked, tabulate, units_for
+from congenial.kinds.plan_sections import NamedSection
 from congenial.kinds.registry import of_section
-from congenial.kinds.section import NamedSection
 from congenial.ledger.ledger import Ledger
 from congenial.ledger.refusals import WHOLE_DATASET, uncountable
 from congenial.ledger.roles import allowed
