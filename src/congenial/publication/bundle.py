@@ -87,11 +87,11 @@ def _link_parts(release: Released, partial: Path) -> None:
 
 def folders_of(release: Released) -> dict[str, dict[str, str]]:
     """Digests of the files in folders, by folder and name."""
-    found: dict[str, dict[str, str]] = {}
+    digests: dict[str, dict[str, str]] = {}
     for name, file in release.part_files.items():
         folder, _, inside = name.partition("/")
-        found.setdefault(folder, {})[inside] = file.digest
-    return found
+        digests.setdefault(folder, {})[inside] = file.digest
+    return digests
 
 
 def check_absent(folder: Path) -> None:
@@ -228,17 +228,17 @@ def read(folder: str | Path, expected: type[Released] = Released) -> Released:
     expect(folder, PATH, "the folder", "Give its path.", BundleError)
     folder = Path(folder)
     index = read_index(folder)
-    found = assemble(index, lambda name: _parse(folder / name), FilesOf(folder, index), folder)
+    release = assemble(index, lambda name: _parse(folder / name), FilesOf(folder, index), folder)
     promise, created = str(index.get("promise")), str(index.get("created"))
     page = partial(read_text, folder / "report.html")
-    vars(found)["origin"] = ReadFrom(folder, promise, created, page)
-    if not isinstance(found, expected):
+    vars(release)["origin"] = ReadFrom(folder, promise, created, page)
+    if not isinstance(release, expected):
         raise BundleError(
-            f"'{folder}' is a bundle of kind '{found.kind}', read as {type(found).__name__}, not "
-            f"as {expected.__name__}.",
-            remedy=f"Use read(folder, {type(found).__name__}), or leave the class out.",
+            f"'{folder}' is a bundle of kind '{release.kind}', read as {type(release).__name__}, "
+            f"not as {expected.__name__}.",
+            remedy=f"Use read(folder, {type(release).__name__}), or leave the class out.",
         )
-    return found
+    return release
 
 
 def assemble(
@@ -335,8 +335,12 @@ class FilesOf(Mapping[str, bytes]):
 def checked_folders(index: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """The folders that release.json names; BundleError if one lies elsewhere."""
     folders = index.get("folders", {})
-    plain = isinstance(folders, dict) and all(isinstance(one, dict) for one in folders.values())
-    names = [*folders, *(name for one in folders.values() for name in one)] if plain else [""]
+    plain = isinstance(folders, dict) and all(
+        isinstance(digests, dict) for digests in folders.values()
+    )
+    names = (
+        [*folders, *(name for digests in folders.values() for name in digests)] if plain else [""]
+    )
     if not plain or any(
         not isinstance(name, str) or Path(name).name != name or name in ("", ".", "..")
         for name in names
@@ -380,10 +384,10 @@ def as_json(value: Any) -> bytes:
 def _parse(path: Path) -> Any:
     text = read_text(path)
     try:
-        found = json.loads(text)
+        document = json.loads(text)
         if "\\ud" in text or "\\uD" in text:  # half a character: it can be written nowhere
-            json.dumps(found, ensure_ascii=False).encode()
-        return found
+            json.dumps(document, ensure_ascii=False).encode()
+        return document
     except (ValueError, RecursionError):
         raise BundleError(
             f"'{path}' is not valid JSON.", remedy="Get a fresh copy of the bundle."
@@ -427,7 +431,7 @@ def private_folder(folder: Path) -> Path:
 
     A folder that is there already keeps its mode: what is put into it is to be made private too.
     """
-    if any((one / INDEX).exists() for one in (folder, *folder.resolve().parents)):
+    if any((parent / INDEX).exists() for parent in (folder, *folder.resolve().parents)):
         raise BundleError(
             "confidential numbers must not be written into a bundle.",
             remedy="Choose another folder with --out.",

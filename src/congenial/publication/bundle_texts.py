@@ -34,8 +34,8 @@ def published_rows(published: Figures) -> Iterator[tuple[str, str, int, str, str
     """Published figures and public bounds, one for each cell of their axes: label, the levels,
     value, legal ground, and whether it is exact or a bound.
     """
-    told = zip(published.told, published.told_values, strict=True)
-    for statement, values in told if published.values is not None else ():
+    rows = zip(published.told, published.told_values, strict=True)
+    for statement, values in rows if published.values is not None else ():
         axes = published.schema.axes(statement.by)
         relation = RELATIONS.get(statement.relation)
         if statement.bound is not None:
@@ -89,9 +89,9 @@ def _columns(release: Released) -> list[tuple[str, str]]:
     """What the numbers in files of tables are."""
     if release.kind != "tables":
         return []
-    told = " ".join(what for _, what in release.contents)
-    told = told.replace("high_90", "high_90, reliability")  # in CSV files only
-    return [(name, what) for name, what in COLUMNS.items() if re.search(rf"\b{name}\b", told)]
+    contents = " ".join(what for _, what in release.contents)
+    contents = contents.replace("high_90", "high_90, reliability")  # in CSV files only
+    return [(name, what) for name, what in COLUMNS.items() if re.search(rf"\b{name}\b", contents)]
 
 
 def _has_formulas(release: Released) -> bool:

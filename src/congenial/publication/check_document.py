@@ -173,8 +173,8 @@ def _named(row: Document) -> str:
 
 def _also_published(result: PlanCheck) -> list[str]:
     """Figures that are public, as the ledger says, and not in the plan (any more)."""
-    planned = {one.label for one in result.plan.figures.told}
-    return [one.label for one in result.figures.told if one.label not in planned]
+    planned = {figure.label for figure in result.plan.figures.told}
+    return [figure.label for figure in result.figures.told if figure.label not in planned]
 
 
 def _shown_twice(releases: Sequence[Document]) -> list[Document]:
@@ -206,18 +206,18 @@ def _supposed(result: PlanCheck, conditions: Sequence[str]) -> Document:
             "no count is exact.",
             remedy="Use --suppose with [publish], or with one row per person.",
         )
-    known = suppose(result.figures, *(count(condition) for condition in conditions))
-    adjacency = result.plan.adjacency(known)
+    supposed = suppose(result.figures, *(count(condition) for condition in conditions))
+    adjacency = result.plan.adjacency(supposed)
     return {
         "known": list(conditions),
         "records": _apart(adjacency),
         "releases": [
             {
-                "name": one.section.name,
-                "planned": one.guarantee.tradeoff.words,
-                "supposed": joint_loss([one.mechanism.description], adjacency).tradeoff.words,
+                "name": check.section.name,
+                "planned": check.guarantee.tradeoff.words,
+                "supposed": joint_loss([check.mechanism.description], adjacency).tradeoff.words,
             }
-            for one in result.releases
+            for check in result.releases
         ],
     }
 
@@ -228,18 +228,18 @@ def budget_of(result: PlanCheck) -> Document:
     budget = plan.budget.budget()
     before = () if ledger is None else tuple(e for e in ledger.entries() if e.counted)
     done = {entry.name for entry in before}
-    open_now = [one for one in result.releases if one.section.name not in done]
-    asked = [one.mechanism.description for one in open_now]
+    open_now = [check for check in result.releases if check.section.name not in done]
+    asked = [check.mechanism.description for check in open_now]
     adjacency = plan.adjacency(result.figures)
     together = joint_loss([*(entry.description for entry in before), *asked], adjacency)
     spent = Loss() if result.spent is None else result.spent
-    someone = any(one.guarantee.adjacency.guesser for one in result.releases)
+    someone = any(check.guarantee.adjacency.guesser for check in result.releases)
     return {
         "ledger": plan.ledger,
         "limit": budget.words,
         "spent": budget.say(spent),
         "asked": budget.say(joint_loss(asked, adjacency)),
-        "asked_by": [one.section.name for one in open_now],
+        "asked_by": [check.section.name for check in open_now],
         "left": budget.left(together),
         "guess": right_in_100(budget.words) if someone else None,
         "allowed": budget.allows(together),
@@ -292,15 +292,17 @@ class PlanComparison:
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
         plain = asdict(self)
-        for row, one in zip(plain["errors"], self.errors, strict=True):
-            row["ratio"] = one.ratio
+        for row, error in zip(plain["errors"], self.errors, strict=True):
+            row["ratio"] = error.ratio
         return plain
 
 
 def compare_plans(first: Plan, second: Plan, progress: Tell = lambda _: None) -> PlanComparison:
     """Check both plans and set them side by side. Reads no data; spends nothing."""
     checked = (workflow.check(plan, again=True, progress=progress) for plan in (first, second))
-    return compare_documents(*(of_check(one, None, (), progress) for one in checked))
+    return compare_documents(
+        *(of_check(checked_plan, None, (), progress) for checked_plan in checked)
+    )
 
 
 def compare_documents(first: Document, second: Document) -> PlanComparison:
@@ -321,20 +323,20 @@ def _beside(first: dict[str, str], second: dict[str, str]) -> tuple[InBothPlans,
 
 
 def _figures(document: Document) -> dict[str, str]:
-    found = {}
-    for one in document["figures"]:
-        by = f"by {', '.join(one['by'])}" if one["by"] else "in all"
-        bound = one["bound"] or ""
-        found[one["label"]] = bound or f"{by}: {counted(one['figures'] or 1, 'figure')}"
-        if one["label"] in document["also_published"]:
-            found[one["label"]] += ", published before and not in this plan"
-    return found
+    figures = {}
+    for figure in document["figures"]:
+        by = f"by {', '.join(figure['by'])}" if figure["by"] else "in all"
+        bound = figure["bound"] or ""
+        figures[figure["label"]] = bound or f"{by}: {counted(figure['figures'] or 1, 'figure')}"
+        if figure["label"] in document["also_published"]:
+            figures[figure["label"]] += ", published before and not in this plan"
+    return figures
 
 
 def _promises(document: Document) -> dict[str, str]:
     named = {
-        f"release '{one['name']}'": one["per_person"] or "nothing about individual people"
-        for one in document["releases"]
+        f"release '{release['name']}'": release["per_person"] or "nothing about individual people"
+        for release in document["releases"]
     }
     apart = f"{document['adjacency']['records']}"
     return named | {"records that may differ": apart}
@@ -346,7 +348,7 @@ def _budget_rows(document: Document) -> dict[str, str]:
 
 
 def _errors(first: Document, second: Document) -> tuple[ErrorInBothPlans, ...]:
-    mine, theirs = (_deviations(one) for one in (first, second))
+    mine, theirs = (_deviations(plan_document) for plan_document in (first, second))
     return tuple(
         ErrorInBothPlans(*key, mine.get(key), theirs.get(key))
         for key in dict.fromkeys((*mine, *theirs))
@@ -388,7 +390,7 @@ def review(plan: Plan, document: Document, text: str, name: str) -> ReviewConten
     return ReviewContent(
         plan.schema.about.title or name,
         document["basis"],
-        any(isinstance(getattr(one, "modelling", None), Fraction) for one in plan.release),
+        any(isinstance(getattr(section, "modelling", None), Fraction) for section in plan.release),
         sections(words(document)),
         questions(plan, document),
         tuple((result.name, result.told) for result in audit_results(plan)),
@@ -396,7 +398,7 @@ def review(plan: Plan, document: Document, text: str, name: str) -> ReviewConten
         (
             ("File", name),
             (DIGEST_OF, plan.digest),
-            *((f"SHA-256 of {one}", digest) for one, digest in plan.file_digests.items()),
+            *((f"SHA-256 of {file}", digest) for file, digest in plan.file_digests.items()),
         ),
         text,
     )
@@ -411,7 +413,7 @@ def questions(plan: Plan, document: Document) -> tuple[str, ...]:
         checked_unit=plan.unit.checked,
         no_ground=[figure["label"] for figure in figures if not figure["because"]],
         many=[figure["label"] for figure in figures if figure["figures"] > 1],
-        weak=[one["name"] for one in document["releases"] if not _by_theorem(one)],
+        weak=[release["name"] for release in document["releases"] if not _by_theorem(release)],
     )
     return tuple(block.text for block in asked if isinstance(block, Paragraph))
 
@@ -424,8 +426,8 @@ def review_html(plan: Plan, document: Document, text: str, name: str) -> str:
 def write_review(plan: Plan, document: Document, plan_file: Path, out: Path) -> None:
     """Write the page of the plan in a file."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    made = review_html(plan, document, Plan.read(plan_file), plan_file.name)
-    out.write_text(made, encoding="utf-8")
+    page = review_html(plan, document, Plan.read(plan_file), plan_file.name)
+    out.write_text(page, encoding="utf-8")
 
 
 def _by_theorem(release: Document) -> bool:

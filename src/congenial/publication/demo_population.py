@@ -129,8 +129,8 @@ def population(seed: int) -> Any:
 def _labels(codes: NDArray[Any], levels: list[str]) -> Any:
     import pyarrow as pa
 
-    found = pa.array(codes.astype(np.int32))
-    return pa.DictionaryArray.from_arrays(found, pa.array(levels)).cast(pa.string())
+    labels = pa.array(codes.astype(np.int32))
+    return pa.DictionaryArray.from_arrays(labels, pa.array(levels)).cast(pa.string())
 
 
 def _sizes(counties: int, generator: np.random.Generator) -> NDArray[np.int64]:

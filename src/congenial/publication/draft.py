@@ -177,7 +177,7 @@ def columns_of(source: Path) -> dict[str, Kind]:
 def _first_file(source: Path) -> Path:
     path = source
     if source.is_dir():
-        inside = sorted(one for one in source.iterdir() if one.name[0] not in "._")
+        inside = sorted(entry for entry in source.iterdir() if entry.name[0] not in "._")
         path = inside[0] if inside else source
     if not path.is_file():
         raise DataError(
@@ -321,7 +321,7 @@ def _levels(
     if not texts:
         return {}
     opened = open_files(source, texts, FileFormat(encoding=encoding))
-    found = {}
+    levels = {}
     for name in texts:
         column = DUCKDB.identifier(name)
         query = (
@@ -333,8 +333,8 @@ def _levels(
             f"column {name!r} of '{source.name}' cannot be read to the end.",
         )
         if 0 < len(rows) <= MOST_LEVELS:
-            found[name] = sorted((row[0] for row in rows), key=in_order)
-    return found
+            levels[name] = sorted((row[0] for row in rows), key=in_order)
+    return levels
 
 
 def in_order(level: str) -> tuple[tuple[int, int, str], ...]:

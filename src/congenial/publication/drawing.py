@@ -208,7 +208,7 @@ def _to_the_end(progress: Callable[[str], Any]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    usual = {one: signal.getsignal(one) for one in HELD}
+    usual = {signal_number: signal.getsignal(signal_number) for signal_number in HELD}
     asked: list[int] = []
 
     def wait(number: int, _: Any) -> None:
@@ -223,15 +223,15 @@ def _to_the_end(progress: Callable[[str], Any]) -> Iterator[None]:
                 )
         asked.append(number)
 
-    for one, handler in usual.items():
+    for signal_number, handler in usual.items():
         if handler not in (signal.SIG_IGN, None):
-            signal.signal(one, wait)
+            signal.signal(signal_number, wait)
     try:
         yield
     finally:
-        for one, handler in usual.items():
+        for signal_number, handler in usual.items():
             if handler is not None:
-                signal.signal(one, handler)
+                signal.signal(signal_number, handler)
     if asked:
         _obey(asked[0], usual[signal.Signals(asked[0])])
 
@@ -264,8 +264,8 @@ def finish(ledger: Ledger, folder: Path, report: Report = report_of) -> list[Fin
     What was given up in the ledger is refused: its record can no longer be made.
     """
     done = []
-    for kept in sorted(folder.glob(".*.drawn")):
-        place = kept.with_name(kept.name.removeprefix(".").removesuffix(".drawn"))
+    for path in sorted(folder.glob(".*.drawn")):
+        place = path.with_name(path.name.removeprefix(".").removesuffix(".drawn"))
         with claimed(place) as claim:
             if claim.kept.exists():  # another run may have finished it meanwhile
                 done.append(_finished(ledger, claim, report))

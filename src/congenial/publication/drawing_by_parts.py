@@ -59,23 +59,23 @@ def carry_out_by_parts(
     """Go on with an interrupted run, or begin one: prepare, reserve, mark as drawn, draw, write."""
     place = run_folder(plan, folder)
     with claimed(folder, place) as claim:
-        told = _unfinished(folder, place, ledger, run)
-        counted = None if told is None else told["counted"]
-        if told is None:
+        state = _unfinished(folder, place, ledger, run)
+        counted = None if state is None else state["counted"]
+        if state is None:
             bundle.check_absent(folder)
             with _nothing_drawn(place):
                 _make_room(place, folder, run)
-                found = run.prepare(place)
-            told = _reserved(plan, offer, run, found, place, ledger)
+                counts = run.prepare(place)
+            state = _reserved(plan, offer, run, counts, place, ledger)
         with after_draw(offer.name, offer.guarantee, claim):
             if counted is not None:
                 progress("continuing an earlier run")
                 run.prepare(place, counted)
-            drawn = promised(run.draw(place, _secret(told)), offer.guarantee)
+            drawn = promised(run.draw(place, _secret(state)), offer.guarantee)
             words = promise_of(offer.guarantee, ledger)
             progress("writing the bundle")
             digest = _published(drawn, folder, words, offer, claim)
-            Reservation(ledger, told["release"]).commit(digest)
+            Reservation(ledger, state["release"]).commit(digest)
         _remove(place, f"'{offer.name}' is published in '{folder}' and recorded in the ledger.")
     return ReleaseResult(bundle.read(folder), folder, digest, words)
 
@@ -84,11 +84,11 @@ def _reserved(
     plan: Plan, offer: Offer, run: PartedRun, counted: Document, place: Path, ledger: Ledger
 ) -> Document:
     """Take the release's share of the budget, keep its secret, mark it as drawn."""
-    given = (offer.description, offer.guarantee, offer.name, plan.digest)
-    with ledger.reserve(*given) as reservation:
+    parts = (offer.description, offer.guarantee, offer.name, plan.digest)
+    with ledger.reserve(*parts) as reservation:
         refuse_changed(offer, ledger)
         secret = run.secret()
-        told = {
+        state = {
             "release": reservation.id,
             "ledger": ledger.where,
             "fingerprint": run.fingerprint,
@@ -98,11 +98,11 @@ def _reserved(
             "secret": secret.bits.hex(),
         }
         with _nothing_drawn(place):
-            write_whole(place / RUN, json.dumps(told).encode(), mode=0o600)
+            write_whole(place / RUN, json.dumps(state).encode(), mode=0o600)
             for above in (place.parent, place.parent.parent):
                 sync(above)
         reservation.mark_drawn()
-    return told
+    return state
 
 
 @contextmanager
@@ -124,15 +124,15 @@ def _unfinished(folder: Path, place: Path, ledger: Ledger, run: PartedRun) -> Do
     """
     if not place.exists():
         return None
-    told = _told(place)
-    if told is None:
+    state = _told(place)
+    if state is None:
         _remove(place, "Nothing was drawn.")
         return None
-    release = str(told["release"])
+    release = str(state["release"])
     entry = ledger.find(release)
     if entry is None:
         raise BundleError(
-            f"'{folder.name}' was started as release {release} of the ledger '{told['ledger']}'. "
+            f"'{folder.name}' was started as release {release} of the ledger '{state['ledger']}'. "
             f"The ledger '{ledger.where}' has no such release: it is a different ledger or an "
             "older copy. Nothing was drawn or removed.",
             remedy="Name the ledger in which it was started, and release again: it spends nothing "
@@ -141,7 +141,7 @@ def _unfinished(folder: Path, place: Path, ledger: Ledger, run: PartedRun) -> Do
     if not entry.pending:  # published, or given up
         _remove(place, "Nothing was drawn now.")
         return None
-    if told["fingerprint"] != run.fingerprint:
+    if state["fingerprint"] != run.fingerprint:
         raise BundleError(
             f"'{folder.name}' was started, and its cost recorded, with another plan or other "
             "data. Nothing was drawn.",
@@ -150,7 +150,7 @@ def _unfinished(folder: Path, place: Path, ledger: Ledger, run: PartedRun) -> Do
         )
     if entry.status == "reserved":  # it stopped between run.json and the mark
         Reservation(ledger, release).mark_drawn()
-    return told
+    return state
 
 
 def _published(drawn: Any, folder: Path, words: str, offer: Offer, claim: Claim) -> str:
@@ -183,11 +183,11 @@ def _make_room(place: Path, folder: Path, run: PartedRun) -> None:
 def _remove(place: Path, so_far: str) -> None:
     """Remove the private folder, run.json last: as long as anything is left it says what it is."""
     try:
-        for one in place.iterdir():
-            if one.is_dir():
-                shutil.rmtree(one)
-            elif one.name != RUN:
-                one.unlink()
+        for path in place.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != RUN:
+                path.unlink()
         sync(place)
         (place / RUN).unlink(missing_ok=True)
         place.rmdir()
@@ -205,8 +205,14 @@ def _told(place: Path) -> Document | None:
     if not file.exists() and not (place / "drawn").exists():
         return None
     try:
-        told = json.loads(file.read_text(encoding="utf-8"))
-        _ = _secret(told), told["release"], told["ledger"], told["fingerprint"], told["counted"]
+        state = json.loads(file.read_text(encoding="utf-8"))
+        _ = (
+            _secret(state),
+            state["release"],
+            state["ledger"],
+            state["fingerprint"],
+            state["counted"],
+        )
     except (OSError, ValueError, KeyError, TypeError):
         raise BundleError(
             f"'{file}' is missing or damaged. It identifies this release and contains its secret; "
@@ -215,7 +221,7 @@ def _told(place: Path) -> Document | None:
             "ledger pending` lists what is recorded; give it up with `congenial ledger "
             f"abandon`, then delete '{place}'.",
         ) from None
-    return dict(told)
+    return dict(state)
 
 
 def _secret(told: Document) -> Secret:

@@ -51,34 +51,34 @@ def plan_schema() -> dict[str, Any]:
     >>> sorted(plan_schema()["properties"])
     ['about', 'budget', 'data', 'derive', 'publish', 'release', 'schema']
     """
-    made: dict[str, Any] = _for_toml(Plan.model_json_schema(schema_generator=_Shapes))
-    del made["properties"]["folder"]  # where relative paths start: not a key of the file
-    made["properties"]["schema"] = {"type": "object", "additionalProperties": _ATTRIBUTE}
+    schema: dict[str, Any] = _for_toml(Plan.model_json_schema(schema_generator=_Shapes))
+    del schema["properties"]["folder"]  # where relative paths start: not a key of the file
+    schema["properties"]["schema"] = {"type": "object", "additionalProperties": _ATTRIBUTE}
     _, kinds = models_json_schema(
         [(kind.section, "validation") for kind in every_kind()], schema_generator=_Shapes
     )
     named = _for_toml(kinds)["$defs"]
-    made.setdefault("$defs", {}).update(named)
+    schema.setdefault("$defs", {}).update(named)
     sections = [{"$ref": f"#/$defs/{kind.section.__name__}"} for kind in every_kind()]
-    made["properties"]["release"]["items"] = {"anyOf": sections}
+    schema["properties"]["release"]["items"] = {"anyOf": sections}
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Plan of congenial {__version__}",
     }
-    return head | made
+    return head | schema
 
 
 def _for_toml(value: Any) -> Any:
     """Without null, which TOML has not, and without titles that only repeat the key."""
     if isinstance(value, list):
-        return [_for_toml(one) for one in value if one != {"type": "null"}]
+        return [_for_toml(entry) for entry in value if entry != {"type": "null"}]
     if not isinstance(value, dict):
         return value
-    kept = {key: _for_toml(one) for key, one in value.items() if not _repeats(key, one)}
-    choices = kept.pop("anyOf", None)
+    members = {key: _for_toml(member) for key, member in value.items() if not _repeats(key, member)}
+    choices = members.pop("anyOf", None)
     if choices is None:
-        return kept
-    return kept | (choices[0] if len(choices) == 1 else {"anyOf": choices})
+        return members
+    return members | (choices[0] if len(choices) == 1 else {"anyOf": choices})
 
 
 def _repeats(key: str, value: Any) -> bool:

@@ -31,13 +31,13 @@ def figures_beside(plan: PlannedData, sections: Sequence[NamedSection], known: F
     stated = plan.stated
     if plan.data.max_rows is not None or known.join(stated).tells_people:
         return stated
-    if not any(_counts_everybody(one) for one in sections):
+    if not any(_counts_everybody(section) for section in sections):
         return stated
-    given = Figures(plan.schema, (*stated.statements, PEOPLE))
-    before, after = known.join(stated), known.join(given)
-    if any(_left_out_by(plan, one, before, after) for one in sections):
+    with_people = Figures(plan.schema, (*stated.statements, PEOPLE))
+    before, after = known.join(stated), known.join(with_people)
+    if any(_left_out_by(plan, section, before, after) for section in sections):
         return stated
-    return given
+    return with_people
 
 
 def _counts_everybody(section: NamedSection) -> bool:
@@ -63,7 +63,9 @@ def _left_out_by(plan: PlannedData, section: NamedSection, before: Figures, afte
     if section.mechanism == "auto" and not signs:
         return False
     try:
-        without, given = (kind.build(plan, section, one).description for one in (before, after))
+        without, with_figures = (
+            kind.build(plan, section, figures).description for figures in (before, after)
+        )
     except CongenialError:
         return True  # whoever builds the release says what is wrong
-    return signs and bool(given.measured[0].rate < without.measured[0].rate)
+    return signs and bool(with_figures.measured[0].rate < without.measured[0].rate)

@@ -78,7 +78,7 @@ class Plan(PlannedData):
     budget: BudgetSection
 
     def __repr__(self) -> str:
-        names = some_of([one.name for one in self.release])[:120]
+        names = some_of([section.name for section in self.release])[:120]
         figures = f"{len(self.statements)} exact figures"
         return f"Plan({self.schema!r}; {figures}; releases {names or 'none'})"
 
@@ -194,7 +194,9 @@ class Plan(PlannedData):
 
     def place_of(self, section: NamedSection) -> str:
         """A release in words, as an error begins: file, line and name."""
-        index = next((i for i, one in enumerate(self.release) if one.name == section.name), 0)
+        index = next(
+            (i for i, release in enumerate(self.release) if release.name == section.name), 0
+        )
         return f"{self._file.at('release', index)}release '{section.name}'"
 
     def named(self, name: str) -> NamedSection:

@@ -110,10 +110,10 @@ def _problem(
     if problem["type"] == "missing":
         return f"{key}: missing.", f"Add it: {_SEE}"
     rule = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    shown = problem["input"]
-    value = f" = {_written(shown)}" if isinstance(shown, str | int | Decimal) else ""
-    if problem["type"] == "list_type" and isinstance(shown, str):
-        return f"{key}{value}: must be a list.", f"Write [{_written(shown)}]."
+    refused = problem["input"]
+    value = f" = {_written(refused)}" if isinstance(refused, str | int | Decimal) else ""
+    if problem["type"] == "list_type" and isinstance(refused, str):
+        return f"{key}{value}: must be a list.", f"Write [{_written(refused)}]."
     if problem["type"] == "string_pattern_mismatch":  # only names have a pattern
         rule = (
             "must begin with a letter or digit and have only letters, digits, '-' and '_' (at "
@@ -142,7 +142,11 @@ def _kinds_with(location: Place, kind: str) -> str:
     """The keys of the kinds of release that take a key which this kind does not; empty if none."""
     if not kind or len(location) != 3:
         return ""
-    others = [one.key for one in registry.every_kind() if location[2] in one.section.model_fields]
+    others = [
+        each_kind.key
+        for each_kind in registry.every_kind()
+        if location[2] in each_kind.section.model_fields
+    ]
     return "" if location[2] in others else " or ".join(others)
 
 
@@ -160,8 +164,8 @@ def _key(where: Place, values: dict[str, Any]) -> str:
         return words
     section = values["release"][where[1]]
     name = section.get("name") if isinstance(section, dict) else None
-    told = f"release '{name}'" if isinstance(name, str) else f"release number {where[1] + 1}"
-    return ": ".join([told, *words.split(".", 2)[2:]])
+    place = f"release '{name}'" if isinstance(name, str) else f"release number {where[1] + 1}"
+    return ": ".join([place, *words.split(".", 2)[2:]])
 
 
 def _keys(model: type[Section], location: Place, kind: str) -> list[str]:

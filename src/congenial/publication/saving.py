@@ -58,9 +58,9 @@ def save(release: Released, folder: str | Path, ledger: Ledger | None = None) ->
 
 def _recorded(release: Released, folder: Path, ledger: Ledger) -> str:
     """The same with a ledger that counts it: recorded, written, committed."""
-    known = [one for one in ledger.entries() if _is_of(one, release)]
-    pending = [one.id for one in known if one.status == "drawn"]
-    if known and not pending:
+    entries = [past for past in ledger.entries() if _is_of(past, release)]
+    pending = [past.id for past in entries if past.status == "drawn"]
+    if entries and not pending:
         raise BundleError(
             f"release '{release.name}' is committed in this ledger already. Nothing was written.",
             remedy="For a copy of its bundle, save what `read` returns, without a ledger. A second "

@@ -101,8 +101,8 @@ def signature(message: bytes, key: Ed25519PrivateKey) -> str:
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     raw = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-    made = key.sign(_signed(message, b"sha512"))
-    parts = (_text(_KIND, raw), NAMESPACE, b"", b"sha512", _text(_KIND, made))
+    signed = key.sign(_signed(message, b"sha512"))
+    parts = (_text(_KIND, raw), NAMESPACE, b"", b"sha512", _text(_KIND, signed))
     body = base64.b64encode(_MAGIC + struct.pack(">I", 1) + _text(*parts)).decode()
     lines = [body[at : at + 70] for at in range(0, len(body), 70)]
     return "\n".join((_BEGIN, *lines, _END, ""))
@@ -130,9 +130,9 @@ def check(message: bytes, told: bytes) -> Signed:
     try:
         lines = told.decode("ascii").strip().splitlines()
         body = base64.b64decode("".join(lines[1:-1]), validate=True)
-        (key, namespace, _, hashed, made), rest = _texts(body[10:], 5)
+        (key, namespace, _, hashed, blob), rest = _texts(body[10:], 5)
         (kind, raw), more = _texts(key, 2)
-        (signed_by, value), last = _texts(made, 2)
+        (signed_by, value), last = _texts(blob, 2)
         right = (lines[0], lines[-1]) == (_BEGIN, _END) and body[:10] == _MAGIC + b"\0\0\0\1"
         right &= kind == signed_by == _KIND and namespace == NAMESPACE and not (rest + more + last)
         if not right or hashed not in _HASHES:
@@ -152,21 +152,21 @@ def public_keys(source: str | Path) -> set[bytes]:
     expect(source, PATH, "the signer", "Give the path of a public key.", BundleError)
     lines = _content(Path(source)).decode("utf-8", "replace").splitlines()
     each = (_public(line.strip(), at, source) for at, line in enumerate(lines, 1))
-    found = {key for key in each if key is not None}
-    if not found:
+    keys = {key for key in each if key is not None}
+    if not keys:
         raise BundleError(
             f"'{source}' has no Ed25519 key for {NAMESPACE.decode()}.",
             remedy="Give the publisher's public key (a .pub file) or a list of allowed signers.",
         )
-    return found
+    return keys
 
 
 def _public(line: str, at: int, source: str | Path) -> bytes | None:
-    seen = _PUBLIC.match(line)
-    if seen is None or line.startswith("#") or not _allows(seen["before"].strip(), at, source):
+    match = _PUBLIC.match(line)
+    if match is None or line.startswith("#") or not _allows(match["before"].strip(), at, source):
         return None
     try:
-        (kind, raw), rest = _texts(base64.b64decode(seen["key"], validate=True), 2)
+        (kind, raw), rest = _texts(base64.b64decode(match["key"], validate=True), 2)
     except (ValueError, IndexError, binascii.Error):
         return None
     return raw if kind == _KIND and len(raw) == 32 and not rest else None
@@ -174,10 +174,10 @@ def _public(line: str, at: int, source: str | Path) -> bytes | None:
 
 def _allows(before: str, at: int, source: str | Path) -> bool:
     """Whether what stands before a key allows it to sign bundles, at any time, by itself."""
-    told = _BEFORE.fullmatch(before) if before else None
-    options = [] if told is None else re.findall(_OPTION, told["options"] or "", re.IGNORECASE)
+    match = _BEFORE.fullmatch(before) if before else None
+    options = [] if match is None else re.findall(_OPTION, match["options"] or "", re.IGNORECASE)
     names = [option.partition("=")[0].lower() for option in options]
-    if (before and told is None) or len(set(names)) < len(names):
+    if (before and match is None) or len(set(names)) < len(names):
         raise BundleError(
             f"line {at} of '{source}': the text before the key cannot be read.",
             remedy='Write names and at most the option namespaces="congenial-bundle", or give a '
@@ -198,16 +198,16 @@ def _text(*parts: bytes) -> bytes:
 
 def _texts(content: bytes, many: int) -> tuple[list[bytes], bytes]:
     """The first texts, and what follows them."""
-    found = []
+    texts = []
     for _ in range(many):
         if len(content) < 4:
             raise IndexError
         end = 4 + int.from_bytes(content[:4], "big")
         if end > len(content):
             raise IndexError
-        found.append(content[4:end])
+        texts.append(content[4:end])
         content = content[end:]
-    return found, content
+    return texts, content
 
 
 def _content(path: Path) -> bytes:

@@ -71,11 +71,11 @@ def curve_of_models(
     folder: Path,
 ) -> Document:
     """CONFIDENTIAL: errors against epsilon, with a picture."""
-    made = _built(plan, section)
+    synthesizer = _built(plan, section)
     private_folder(folder)
     with _records(plan) as data:
         document = utility_documents.curve_of_models(
-            made, data, measures, bounds, local, replicates, folder
+            synthesizer, data, measures, bounds, local, replicates, folder
         )
     return _with_picture({"release": section.name} | document, folder, "curve.png")
 
@@ -89,10 +89,12 @@ def curve_of_tables(
     copies: Sequence[Any] = (),
 ) -> Document:
     """CONFIDENTIAL: errors of every way to make records at every promise, with a picture."""
-    made = _built(plan, section)
+    synthesizer = _built(plan, section)
     private_folder(folder)
-    with _records(plan) as fine, _records(plan, made.schema) as data:
-        document = utility_documents.curve_of_tables(made, fine, data, times, replicates, copies)
+    with _records(plan) as fine, _records(plan, synthesizer.schema) as data:
+        document = utility_documents.curve_of_tables(
+            synthesizer, fine, data, times, replicates, copies
+        )
     named = {"release": section.name} | document | {"folder": str(folder)}
     return _with_picture(named, folder, "compared.png")
 
@@ -124,9 +126,11 @@ def utility_of_bundle(
             remedy="Give the plan from which it was released.",
         )
     pairs: Any = release.guarantee.adjacency
-    made = Synthesizer.from_dict(pairs, release.description.law)
+    synthesizer = Synthesizer.from_dict(pairs, release.description.law)
     with _records(plan) as data:
-        document = utility_documents.utility_of_copies(made, data, release.copies, regression)
+        document = utility_documents.utility_of_copies(
+            synthesizer, data, release.copies, regression
+        )
     return {"release": release.name} | document
 
 

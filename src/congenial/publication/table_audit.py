@@ -55,8 +55,8 @@ def attack_plan(
         "plan_digest": plan.digest,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    found = _attack(_of_plan(plan), effort, names, progress)
-    return [one | about for one in found]
+    results = _attack(_of_plan(plan), effort, names, progress)
+    return [result | about for result in results]
 
 
 def attack_bundle(
@@ -91,11 +91,11 @@ def _attack(
 
 
 def _named(targets: list[Target], names: Sequence[str]) -> list[Target]:
-    known = [name for name, _, _ in targets]
+    listed = [name for name, _, _ in targets]
     for name in names:
-        if name not in known:
+        if name not in listed:
             raise PlanError(
-                f"no release of one table is called '{name}'.", remedy=f"Known: {some_of(known)}."
+                f"no release of one table is called '{name}'.", remedy=f"Known: {some_of(listed)}."
             )
     return [target for target in targets if not names or target[0] in names]
 
@@ -116,7 +116,10 @@ def _of_plan(plan: Plan) -> list[Target]:
     checked = [
         release for release in check(plan, again=True).releases if release.section.name in tables
     ]
-    return [(one.section.name, one.mechanism.only, one.guarantee.tradeoff) for one in checked]
+    return [
+        (each_check.section.name, each_check.mechanism.only, each_check.guarantee.tradeoff)
+        for each_check in checked
+    ]
 
 
 def _of_bundle(folder: Path) -> list[Target]:
@@ -217,19 +220,21 @@ class AuditResult:
 
 def audit_results(plan: Plan) -> list[AuditResult]:
     """For each release the result that lies beside the plan, or why there is none."""
-    known = attacked(plan)
+    attackable = attacked(plan)
     return [
-        _result(plan, one.name) if one.name in known else AuditResult(one.name, NO_ATTACK)
-        for one in plan.release
+        _result(plan, release.name)
+        if release.name in attackable
+        else AuditResult(release.name, NO_ATTACK)
+        for release in plan.release
     ]
 
 
 def _result(plan: Plan, name: str) -> AuditResult:
     path = plan.folder / AUDITS / f"audit-{name}.json"
     try:
-        told: Any = json.loads(path.read_text(encoding="utf-8"))
-        stale = told["plan_digest"] != plan.digest
-        words, at = str(told["words"]), str(told["at"])
-        return AuditResult(name, words, told["violated"] is not False, stale, at)
+        result: Any = json.loads(path.read_text(encoding="utf-8"))
+        stale = result["plan_digest"] != plan.digest
+        words, at = str(result["words"]), str(result["at"])
+        return AuditResult(name, words, result["violated"] is not False, stale, at)
     except (OSError, ValueError, KeyError, TypeError):
         return AuditResult(name, "not attacked yet")

@@ -98,12 +98,14 @@ def verify(
         checks.append(Check(f"{name} is as released", same))
     checks.extend(_folders(folder, index, part, progress))
     checks.extend(_signature(folder, keys))
-    known = {*_manifest(index), *checked_folders(index), INDEX, DIGEST, SIGNATURE}
-    extra = sorted(path.name for path in folder.iterdir() if path.name not in known)
+    files_of_bundle = {*_manifest(index), *checked_folders(index), INDEX, DIGEST, SIGNATURE}
+    extra = sorted(path.name for path in folder.iterdir() if path.name not in files_of_bundle)
     checks.append(Check(ADDED, not extra, ", ".join(extra)))
     if index.get("software") != f"congenial {__version__}":
-        told = f"it says {str(index.get('software'))[:40]!r}, and this is congenial {__version__}"
-        checks.append(Check(OURS, False, f"{told}: verify it with the version that wrote it"))
+        software = (
+            f"it says {str(index.get('software'))[:40]!r}, and this is congenial {__version__}"
+        )
+        checks.append(Check(OURS, False, f"{software}: verify it with the version that wrote it"))
     if all(check.holds for check in checks):
         try:
             with np.errstate(all="ignore"):  # forged numbers may overflow; what follows says so
@@ -141,14 +143,14 @@ def _folders(
     folder: Path, index: Mapping[str, Any], part: str | None, progress: Tell
 ) -> list[Check]:
     """Whether the files in folders are as released, each read once, a little at a time."""
-    found = []
+    checks = []
     files = Files(FilesOf(folder, index), index)
-    one = None if part is None else by_name(index.get("kind")).part_file(files, part)
+    part_name = None if part is None else by_name(index.get("kind")).part_file(files, part)
     for name, inside in sorted(checked_folders(index).items()):
-        looked = [file for file in sorted(inside) if one in (None, file)]
+        looked = [file for file in sorted(inside) if part_name in (None, file)]
         place = folder / name
         if place.is_symlink() or not place.is_dir():
-            found.append(Check(f"{name}/ is as released", False, "it is not there"))
+            checks.append(Check(f"{name}/ is as released", False, "it is not there"))
             continue
         extra = sorted(path.name for path in place.iterdir() if path.name not in inside)
         other = [
@@ -157,8 +159,8 @@ def _folders(
             if digest_of(place / file) != inside[file]
         ]
         detail = ", ".join([*other, *extra][:5])
-        found.append(Check(f"{name}/ is as released", not (other or extra), detail))
-    return found
+        checks.append(Check(f"{name}/ is as released", not (other or extra), detail))
+    return checks
 
 
 def digest_of(path: Path) -> str:
@@ -177,12 +179,12 @@ def _signature(folder: Path, keys: set[bytes] | None) -> list[Check]:
         missing = Check(SIGNED, False, "the bundle has no signature")
         return [] if keys is None else [missing]
     own = path.is_file() and not path.is_symlink()
-    found = check(read_bytes(folder / INDEX), read_bytes(path, LARGEST_KEY)) if own else None
-    valid = found is not None and found.valid
-    detail = found.fingerprint if found is not None and valid else ""
+    signer = check(read_bytes(folder / INDEX), read_bytes(path, LARGEST_KEY)) if own else None
+    valid = signer is not None and signer.valid
+    detail = signer.fingerprint if signer is not None and valid else ""
     checks = [Check(f"{SIGNATURE} is a valid signature of release.json", valid, detail)]
     if keys is not None:
-        checks.append(Check(SIGNED, found is not None and valid and found.key in keys, detail))
+        checks.append(Check(SIGNED, signer is not None and valid and signer.key in keys, detail))
     return checks
 
 
@@ -194,8 +196,8 @@ def _content(
     files, release = Files(FilesOf(folder, index), index, progress), read(folder)
     kind = by_name(release.kind)
     promised = release.guarantee
-    told = dict(index["guarantee"])
-    pairs = told.pop("adjacency")
+    stated = dict(index["guarantee"])
+    pairs = stated.pop("adjacency")
     checks = [
         *(kind.verify(files, release) if part is None else kind.verify_part(files, release, part)),
         Check(
@@ -209,7 +211,7 @@ def _content(
         Check(
             "the stated noise and promise match the data files",
             _as_read(index["description"], release.description.to_dict())
-            and _as_read(told | {"adjacency": promised.adjacency.to_dict()}, promised.to_dict()),
+            and _as_read(stated | {"adjacency": promised.adjacency.to_dict()}, promised.to_dict()),
         ),
         Check(
             "the promise in words matches the promise in numbers",
@@ -235,16 +237,16 @@ def _content(
 def _words(folder: Path, index: Mapping[str, Any], release: Any, sound: bool) -> list[Check]:
     """What README and report say; all of it is written anew where the numbers are right."""
     promise = str(index["promise"])
-    found = [
+    checks = [
         Check(
             "README.txt and report.html state that promise",
             promise in read_text(folder / "README.txt")
             and states(release, promise, read_text(folder / "report.html")),
         )
     ]
-    if sound and found[0].holds:
-        found += nothing_else(folder, release, promise, str(index["created"]))
-    return found
+    if sound and checks[0].holds:
+        checks += nothing_else(folder, release, promise, str(index["created"]))
+    return checks
 
 
 def _as_read(told: Mapping[str, Any], read: Mapping[str, Any]) -> bool:
@@ -274,11 +276,11 @@ def _plain_index(index: Mapping[str, Any]) -> bool:
     """The fields of release.json, each in its own form."""
     created = str(index.get("created"))
     try:
-        told = datetime.fromisoformat(created)
+        moment = datetime.fromisoformat(created)
         right = (
-            told.tzinfo == UTC
-            and told.isoformat(timespec="seconds") == created
-            and told <= datetime.now(UTC) + timedelta(days=1)  # clocks differ
+            moment.tzinfo == UTC
+            and moment.isoformat(timespec="seconds") == created
+            and moment <= datetime.now(UTC) + timedelta(days=1)  # clocks differ
         )
     except ValueError:
         right = False
@@ -295,12 +297,12 @@ def _one_line_each(release: Any) -> bool:
 
 def _documents(folder: Path, index: Mapping[str, Any], release: Any) -> bool:
     """Not a key twice, not a space more than is written, no number in another form."""
-    told = {
+    documents = {
         INDEX: index_of(release, str(index["promise"]), index["files"], index["created"]),
         "schema.json": release.schema.to_dict(),
         "published.json": release.everything.to_dict(),
     }
-    return all(read_bytes(folder / name) == as_json(value) for name, value in told.items())
+    return all(read_bytes(folder / name) == as_json(value) for name, value in documents.items())
 
 
 def _manifest(index: Mapping[str, Any]) -> dict[str, str]:
@@ -337,8 +339,8 @@ def _report_check(release: Any, promise: str, page: str) -> Check:
         again = report_of(release, promise)
     except (CongenialError, ArithmeticError, KeyError, TypeError, ValueError):
         return Check(what, False, "what it says it rests on makes no sense")
-    found = differences(page, again)
-    return Check(what, not found, f"it differs in: {', '.join(found)}" if found else "")
+    different = differences(page, again)
+    return Check(what, not different, f"it differs in: {', '.join(different)}" if different else "")
 
 
 def report_of(release: Any, promise: str) -> str:
@@ -349,8 +351,8 @@ def report_of(release: Any, promise: str) -> str:
 def states(release: Any, promise: str, page: str) -> bool:
     """Whether a report has the promise, and the one about persons where that is another."""
     persons = further_promise_of(release)
-    told = [promise] if persons is None else [promise, persons.explain()]
-    return all(stated(text) in page for text in told)
+    texts = [promise] if persons is None else [promise, persons.explain()]
+    return all(stated(text) in page for text in texts)
 
 
 def further_promise_of(release: Any) -> Guarantee | None:

@@ -97,7 +97,7 @@ class PublishPreview:
 
 def warnings(figures: Figures, table: Table, fewer_than: int) -> tuple[PublishWarning, ...]:
     """Figures about fewer than so many people, and those that tell a whole group's answer."""
-    found: list[PublishWarning | None] = []
+    raised: list[PublishWarning | None] = []
     for statement, values in zip(figures.told, figures.told_values, strict=True):
         if values is None:
             continue
@@ -106,13 +106,13 @@ def warnings(figures: Figures, table: Table, fewer_than: int) -> tuple[PublishWa
         groups = list(product(*levels))
         if all(weight == 1 for _, weight in statement.terms):
             few = (shaped > 0) & (shaped < fewer_than)
-            found.append(_warning(statement, "few people", few, groups))
+            raised.append(_warning(statement, "few people", few, groups))
         if statement.units:
             continue
         people = table.marginal(statement.by).counts.reshape(-1)
         alike = _alike(statement, shaped, people)
-        found.append(_warning(statement, "all alike", alike, groups))
-    return tuple(one for one in found if one is not None)
+        raised.append(_warning(statement, "all alike", alike, groups))
+    return tuple(warning for warning in raised if warning is not None)
 
 
 def _alike(statement: Statement, values: Any, people: Any) -> Any:
@@ -186,12 +186,12 @@ def check(
     published = bool(figures.told) and figures.values is not None
     wish = None if want is None else _wish(want, plan, progress)
     done = () if again or wish is not None else _made(plan, ledger)
-    open_sections = [one for one in plan.release if one.name not in done]
+    open_sections = [section for section in plan.release if section.name not in done]
     rows = []
-    for at, one in enumerate(open_sections):
-        progress(Advance(f"working out '{one.name}'", at / len(open_sections)))
-        with located(plan.place_of(one)):
-            rows.append(of_section(one).check(plan, one, figures, wish))
+    for at, section in enumerate(open_sections):
+        progress(Advance(f"working out '{section.name}'", at / len(open_sections)))
+        with located(plan.place_of(section)):
+            rows.append(of_section(section).check(plan, section, figures, wish))
     if wish is not None and not any(of_section(row.section).answers(row) for row in rows):
         raise PlanError(
             f"--want {wish.text!r}: no release of the plan shows this table.",
@@ -255,11 +255,11 @@ def publish(
     if confirm is not None:
         confirm(_preview(figures, table, before, FEWER_THAN))
     del table  # confidential, and large
-    known = Figures(plan.schema) if before is None else before.figures
+    published = Figures(plan.schema) if before is None else before.figures
     ledger = opened_or_made(plan, before)
     repricing = ledger.publish(figures, accept_weaker=accept_weaker, plan_digest=plan.digest)
     _write_published(figures, folder, note(plan, ledger))
-    new = tuple(statement for statement in figures.told if statement not in known.told)
+    new = tuple(statement for statement in figures.told if statement not in published.told)
     return PublishResult(figures, folder, repricing, new)
 
 
@@ -280,11 +280,11 @@ def preview(
 def _preview(
     figures: Figures, table: Table, ledger: Ledger | None, fewer_than: int
 ) -> PublishPreview:
-    known = () if ledger is None else ledger.figures.told
-    new = tuple(statement for statement in figures.told if statement not in known)
+    stated = () if ledger is None else ledger.figures.told
+    new = tuple(statement for statement in figures.told if statement not in stated)
     repricing = None if ledger is None else ledger.repriced_with(figures)
-    found = warnings(figures, table, fewer_than)
-    return PublishPreview(figures, new, found, repricing, fewer_than)
+    raised = warnings(figures, table, fewer_than)
+    return PublishPreview(figures, new, raised, repricing, fewer_than)
 
 
 def _compute(
@@ -293,8 +293,8 @@ def _compute(
     """CONFIDENTIAL: the mandated figures, and the table they come from; refuses what cannot be
     published, or would leave a release of the plan that cannot be drawn.
     """
-    known = Figures(plan.schema) if before is None else before.figures
-    asked = figures_beside(plan, plan.release, known)
+    published = Figures(plan.schema) if before is None else before.figures
+    asked = figures_beside(plan, plan.release, published)
     if not asked.told:
         raise FigureError(
             "the plan has no [publish] section, so there is nothing to publish.",
@@ -304,11 +304,11 @@ def _compute(
     to_come = [section for section in plan.release if section.name not in done]
     with suppress(StructureError):  # what does not fit yet may fit once values are known
         _refuse_unfit(plan, to_come, exact_figures(plan, before))
-    named = {*asked.bases, *known.bases}
+    named = {*asked.bases, *published.bases}
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         table = tabulate(data, [n for n in plan.schema.names if n in named], progress)
-        units = units_for(known.join(asked), data)
-        if known.told and not known.holds_for(table, units):
+        units = units_for(published.join(asked), data)
+        if published.told and not published.holds_for(table, units):
             raise FigureError(
                 "the data contradict figures that are already published in this ledger.",
                 remedy="If the data are of a new population, use a new ledger.",
@@ -317,24 +317,24 @@ def _compute(
             data.tabulate([name])  # a column that does not fit is found while nothing is public
     figures = asked.evaluate(table, units)
     # a figure cannot be taken back: refuse what cannot work first
-    _refuse_unfit(plan, to_come, known.join(figures))
+    _refuse_unfit(plan, to_come, published.join(figures))
     return figures, table
 
 
 def _released_bases(plan: Plan) -> set[str]:
     """Attributes that some release of the plan shows."""
-    shown = [name for section in plan.release for name in of_section(section).shown(section)]
-    return {plan.schema.axis(name).base for name in shown}
+    axes = [name for section in plan.release for name in of_section(section).shown(section)]
+    return {plan.schema.axis(name).base for name in axes}
 
 
 def _write_published(figures: Figures, folder: Path, recorded: dict[str, str]) -> None:
     """Plain files, replaced one by one; the ledger already has the record."""
     from congenial.publication.bundle_texts import published_csv
 
-    told = recorded | {"schema": figures.schema.to_dict()} | figures.to_dict()
+    document = recorded | {"schema": figures.schema.to_dict()} | figures.to_dict()
     content = {
         "published.csv": published_csv(figures),
-        "published.json": "".join(indented(told)),
+        "published.json": "".join(indented(document)),
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -361,10 +361,12 @@ def _refuse_unpublished(plan: Plan, ledger: Ledger | None) -> None:
     """FigureError while figures of the plan are not public; a release publishes the number of
     people by itself, where whoever runs it may publish.
     """
-    known = Figures(plan.schema) if ledger is None else ledger.figures
+    published = Figures(plan.schema) if ledger is None else ledger.figures
     may = ledger is None or allowed(ledger.roles, ledger.who, "mandates")
-    public = (*known.told, PEOPLE) if may else known.told
-    missing = [s.label for s in figures_beside(plan, plan.release, known).told if s not in public]
+    public = (*published.told, PEOPLE) if may else published.told
+    missing = [
+        s.label for s in figures_beside(plan, plan.release, published).told if s not in public
+    ]
     if missing:
         raise FigureError(
             f"not published yet: {some_of(missing, '; ')}.",
@@ -379,10 +381,10 @@ def _with_people(plan: Plan, ledger: Ledger | None) -> tuple[Figures, Figures | 
     figures = exact_figures(plan, ledger)
     if figures.values is not None or PEOPLE not in figures.statements:
         return figures, None
-    known = Figures(plan.schema) if ledger is None else ledger.figures
+    published = Figures(plan.schema) if ledger is None else ledger.figures
     with Microdata.open(plan.source, plan.schema, plan.unit) as data:
         people = Figures(plan.schema, (PEOPLE,)).evaluate(data.tabulate([]))
-    return known.join(people), people
+    return published.join(people), people
 
 
 def release(
@@ -477,7 +479,7 @@ def refuse_excess(plan: Plan, names: Sequence[str]) -> None:
     _refuse_unpublished(plan, ledger)
     figures = _with_people(plan, ledger)[0]
     checks = [of_section(section).check(plan, section, figures) for section in sections]
-    asked = [one.mechanism.description for one in checks]
+    asked = [release_check.mechanism.description for release_check in checks]
     before = [] if ledger is None else [e.description for e in ledger.entries() if e.counted]
     adjacency, budget = plan.adjacency(figures), plan.budget.budget()
     together = joint_loss([*before, *asked], adjacency)

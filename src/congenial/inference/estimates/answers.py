@@ -61,13 +61,14 @@ class EstimateTable:
     estimates: tuple[Estimate, ...]
 
     def __repr__(self) -> str:
-        shown = "; ".join(
-            f"{', '.join(one.group.values()) or one.of[:60]}: {written_number(one.value) or '-'}"
-            f" ({written_number(one.low)} to {written_number(one.high)})"
-            for one in self.estimates[:3]
+        some = "; ".join(
+            f"{', '.join(estimate.group.values()) or estimate.of[:60]}: "
+            f"{written_number(estimate.value) or '-'} ("
+            f"{written_number(estimate.low)} to {written_number(estimate.high)})"
+            for estimate in self.estimates[:3]
         )
         more = len(self) - 3
-        return f"EstimateTable({shown}{f'; {more} more' if more > 0 else ''})"
+        return f"EstimateTable({some}{f'; {more} more' if more > 0 else ''})"
 
     def __len__(self) -> int:
         return len(self.estimates)
@@ -82,13 +83,13 @@ class EstimateTable:
         """One row for each estimate: `of`, the groups' labels, value, low, high, sd, method."""
         import pyarrow as pa
 
-        names = tuple(dict.fromkeys(name for one in self for name in one.group))
-        columns: dict[str, Any] = {"of": pa.array([one.of for one in self], pa.string())}
+        names = tuple(dict.fromkeys(name for estimate in self for name in estimate.group))
+        columns: dict[str, Any] = {"of": pa.array([estimate.of for estimate in self], pa.string())}
         for name, column in zip(names, label_names(names, NOT_GROUPS), strict=True):
-            columns[column] = pa.array([one.group.get(name) for one in self], pa.string())
+            columns[column] = pa.array([estimate.group.get(name) for estimate in self], pa.string())
         for name in COLUMNS:
             kind = pa.float64() if name in ("value", "low", "high", "sd") else pa.string()
-            columns[name] = pa.array([getattr(one, name) for one in self], kind)
+            columns[name] = pa.array([getattr(estimate, name) for estimate in self], kind)
         return pa.table(columns)
 
     def to_pandas(self) -> Any:
@@ -100,16 +101,24 @@ class EstimateTable:
         return Picture.of_intervals("estimates with their intervals", self._pictured())
 
     def _pictured(self) -> list[Row]:
-        return [(", ".join(one.group.values()) or one.of, *_numbers(one)) for one in self]
+        return [
+            (", ".join(estimate.group.values()) or estimate.of, *_numbers(estimate))
+            for estimate in self
+        ]
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Plain values, for JSON."""
-        return [one.to_dict() for one in self]
+        return [estimate.to_dict() for estimate in self]
 
     def _repr_html_(self) -> str:
         rows = [
-            (one.of, ", ".join(one.group.values()), *map(written_number, _numbers(one)), one.method)
-            for one in self
+            (
+                estimate.of,
+                ", ".join(estimate.group.values()),
+                *map(written_number, _numbers(estimate)),
+                estimate.method,
+            )
+            for estimate in self
         ]
         table = grid("Estimates", ("of", "for", "value", "low", "high", "method"), rows)
         return table + self.plot().svg

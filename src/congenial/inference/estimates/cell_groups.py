@@ -50,15 +50,17 @@ def asked_names(question: Question) -> tuple[list[str], list[str]]:
     """The axes that a question names, and its conditions."""
     conditions, names = [], list(question.by)
     for node in leaves(question.expression):
-        conditions += [getattr(node, one, "") for one in ("condition", "part", "whole")]
-        names += [one for one in (getattr(node, "name", ""), getattr(node, "over", "")) if one]
+        conditions += [getattr(node, field, "") for field in ("condition", "part", "whole")]
+        names += [name for name in (getattr(node, "name", ""), getattr(node, "over", "")) if name]
     return names, conditions
 
 
 def named_columns(names: Sequence[str], conditions: Sequence[str], schema: Schema) -> set[str]:
     """The attributes that names of axes and conditions are about."""
-    told = [parse(one, schema).bases for one in conditions if one]
-    return {schema.axis(name).base for name in names} | {base for bases in told for base in bases}
+    bases_of_each = [parse(condition, schema).bases for condition in conditions if condition]
+    return {schema.axis(name).base for name in names} | {
+        base for bases in bases_of_each for base in bases
+    }
 
 
 def leaves(node: Expression) -> Iterator[Expression]:
@@ -80,22 +82,22 @@ def table_showing(
     if not views:
         return source
     columns = named_columns(names, conditions, source.schema)  # refuses unknown ones
-    found = [one for one in views if _shows(one, names, conditions)]
-    if not found:
+    showing = [view for view in views if _shows(view, names, conditions)]
+    if not showing:
         raise InferenceError(
             f"'{text}': no table of '{source.name}' shows {', '.join(sorted(columns))} together "
             "in this detail.",
             remedy=f"Ask about columns of one table: {'; '.join(said(v.axes) for v in views)}.",
         )
-    return min(found, key=lambda one: one.schema.size(one.axes))
+    return min(showing, key=lambda one: one.schema.size(one.axes))
 
 
 def _shows(table: CellEstimates, names: Sequence[str], conditions: Sequence[str]) -> bool:
     """Whether cells of a table are neither too coarse for the axes nor for the conditions."""
     try:
         cell_index(table.schema, table.axes, tuple(dict.fromkeys(names)))
-        for one in conditions:
-            select(one, table.schema, table.axes)
+        for condition in conditions:
+            select(condition, table.schema, table.axes)
     except CongenialError:
         return False
     return True
@@ -103,7 +105,7 @@ def _shows(table: CellEstimates, names: Sequence[str], conditions: Sequence[str]
 
 def has_parts(releases: Sequence[Any]) -> bool:
     """Whether some release has several measured tables of which one must be asked."""
-    return any(callable(getattr(one, "tables_about", None)) for one in releases)
+    return any(callable(getattr(release, "tables_about", None)) for release in releases)
 
 
 def answering(releases: Sequence[Any], what: Any) -> list[list[Any]]:
@@ -117,11 +119,13 @@ def answering(releases: Sequence[Any], what: Any) -> list[list[Any]]:
             remedy="Give it one of release.tables_about(['...', '...']).",
         )
     question = parse_question(what)
-    each = [_tables(one, question) for one in releases]
+    each = [_tables(release, question) for release in releases]
     if len(releases) == 1:
-        alone = [[one] for one in each[0]]
+        alone = [[table] for table in each[0]]
         return [*_with_sums(releases[0], each[0]), *alone]
-    return [[told[min(at, len(told) - 1)] for told in each] for at in range(max(map(len, each)))]
+    return [
+        [tables[min(at, len(tables) - 1)] for tables in each] for at in range(max(map(len, each)))
+    ]
 
 
 def _tables(release: Any, question: Question) -> list[Any]:
@@ -132,19 +136,19 @@ def _tables(release: Any, question: Question) -> list[Any]:
 
 def _with_sums(release: Any, tables: Sequence[Any]) -> list[list[Any]]:
     """Each table with the measured tables that are sums of it, where there are some."""
-    return [[one, *sums] for one in tables if (sums := release.sums_of(one))]
+    return [[table, *sums] for table in tables if (sums := release.sums_of(table))]
 
 
 def tables_showing(release: Any, columns: set[str], text: str) -> list[Any]:
     """The measured tables of a release of records that show these columns; refused without one."""
-    found = release.tables_about(columns)
-    if not found:
+    about_columns = release.tables_about(columns)
+    if not about_columns:
         raise InferenceError(
             f"'{text}': no table of '{release.name}' was measured that shows "
             f"{', '.join(sorted(columns))} together, so there is no interval.",
             remedy=release.instead(),
         )
-    return list(found)
+    return list(about_columns)
 
 
 def first_answer(choices: Sequence[list[Any]], answer: Any) -> Any:
@@ -238,7 +242,8 @@ def ordered(name: str, groups: CellGroups) -> Attribute:
     axis = groups.table.schema.axis(name)
     attribute = groups.table.schema.attribute(axis.base)
     if axis.name != axis.base or not attribute.intervals:
-        numbered = [one.name for one in groups.table.schema.attributes if one.intervals][:8]
+        attributes = groups.table.schema.attributes
+        numbered = [column.name for column in attributes if column.intervals][:8]
         raise InferenceError(
             f"the categories of {name!r} are text, not numbers.",
             remedy=f"Ask for {' or '.join(numbered)}." if numbered else "Ask for shares instead.",
@@ -248,6 +253,6 @@ def ordered(name: str, groups: CellGroups) -> Attribute:
 
 def _named_levels(schema: Schema, name: str) -> list[tuple[str, tuple[str, ...]]]:
     """The levels of an axis by the column they stand in; a second one for their labels, if any."""
-    levels, shown = schema.axis(name).levels, schema.shown_levels(name)
-    words = [] if shown == levels else [(words_name(schema, name), shown)]
+    levels, shown_levels = schema.axis(name).levels, schema.shown_levels(name)
+    words = [] if shown_levels == levels else [(words_name(schema, name), shown_levels)]
     return [(name, levels), *words]

@@ -72,12 +72,12 @@ def cell_estimates(release: Any) -> CellEstimates:
         # Kept with the release, as a cached property would be: simulated noise is used again.
         if "_cell_estimates" not in vars(release):
             vars(release)["_cell_estimates"] = _of_tables(release)
-        kept: CellEstimates = vars(release)["_cell_estimates"]
-        return kept
+        cached: CellEstimates = vars(release)["_cell_estimates"]
+        return cached
     offered = getattr(release, "cell_estimates", None)
-    found = offered() if callable(offered) else release
-    if isinstance(found, CellEstimates):
-        return found
+    source = offered() if callable(offered) else release
+    if isinstance(source, CellEstimates):
+        return source
     raise InferenceError(
         f"a release of kind '{getattr(release, 'kind', type(release).__name__)}' has no table "
         "with known errors.",
@@ -99,7 +99,9 @@ def _of_tables(release: DrawnTable | TablesRelease | PartedRelease) -> CellEstim
     """The cells of one table, or of several that were drawn together (above the parts, if any)."""
     if isinstance(release, DrawnTable):
         return SingleTableEstimates(release)
-    tables = tuple(SingleTableEstimates(one) for one in release.measured_tables())
+    tables = tuple(
+        SingleTableEstimates(measured_table) for measured_table in release.measured_tables()
+    )
     if not tables:
         raise InferenceError(
             f"release '{release.name}' has no table above its parts.",
@@ -112,17 +114,20 @@ def _of_tables(release: DrawnTable | TablesRelease | PartedRelease) -> CellEstim
     estimator = release.estimator
     assert isinstance(estimator, JointEstimator)  # of several tables
     precisions = dict(zip(release.tables, estimator.measurements.precisions, strict=True))
-    return CombinedEstimates(tables, tuple(precisions[one.axes] for one in tables), release)
+    return CombinedEstimates(tables, tuple(precisions[table.axes] for table in tables), release)
 
 
 def combined(tables: Sequence[CellEstimates], same_population: bool = False) -> CellEstimates:
     """The best estimate from all tables; refused where they do not belong together."""
     if len(tables) == 1:
         return tables[0]
-    for one, other in combinations(tables, 2):
-        _refuse_strangers(one, other, same_population)
+    for first, other in combinations(tables, 2):
+        _refuse_strangers(first, other, same_population)
     # Tables that were drawn together enter one by one, each with its own precision.
-    apart = [one.tables if isinstance(one, CombinedEstimates) else (one,) for one in tables]
+    apart = [
+        estimates.tables if isinstance(estimates, CombinedEstimates) else (estimates,)
+        for estimates in tables
+    ]
     return CombinedEstimates(tuple(table for each in apart for table in each))
 
 
@@ -142,7 +147,7 @@ class CombinedEstimates(IndependentTables):
         """The release's, or all names."""
         if self.release is not None:
             return self.release.name
-        return " + ".join(one.name for one in self.tables)
+        return " + ".join(table.name for table in self.tables)
 
     @property
     def schema(self) -> Schema:
@@ -157,10 +162,10 @@ class CombinedEstimates(IndependentTables):
     @cached_property
     def finest(self) -> CellEstimates:
         """The table of which all others are sums."""
-        for one in self.tables:
-            if _has_all(one, self.tables):
-                return one
-        tables = "; ".join(said(one.axes) for one in self.views)
+        for table in self.tables:
+            if _has_all(table, self.tables):
+                return table
+        tables = "; ".join(said(view.axes) for view in self.views)
         raise InferenceError(
             f"no table of '{self.name}' contains the cells of all others.",
             remedy=f"Ask in words about columns of one table: {tables}.",
@@ -171,45 +176,45 @@ class CombinedEstimates(IndependentTables):
         """The same estimates for the cells of each table, where none is the finest; the printed
         tables of one release.
         """
-        if self.asked is not None or any(_has_all(one, self.tables) for one in self.tables):
+        if self.asked is not None or any(_has_all(table, self.tables) for table in self.tables):
             return ()
         printed = self.release.tables if isinstance(self.release, TablesRelease) else ()
-        found = []
-        for axes in dict.fromkeys((*printed, *(one.axes for one in self.tables))):
+        each_view = []
+        for axes in dict.fromkeys((*printed, *(table.axes for table in self.tables))):
             view = replace(self, asked=axes)
             vars(view).update(_measurements=self._measurements, _inverse=self._inverse)
-            found.append(view)
-        return tuple(found)
+            each_view.append(view)
+        return tuple(each_view)
 
     @cached_property
     def published(self) -> Figures:
         """The figures of all tables."""
         joined = self.tables[0].published
-        for one in self.tables[1:]:
-            joined = joined.join(one.published)
+        for table in self.tables[1:]:
+            joined = joined.join(table.published)
         return joined
 
     @cached_property
     def _measurements(self) -> Measurements:
-        work = Workload.of(self.schema, [one.axes for one in self.tables])
-        precisions = self.precisions or tuple(_precision(one) for one in self.tables)
+        work = Workload.of(self.schema, [table.axes for table in self.tables])
+        precisions = self.precisions or tuple(_precision(table) for table in self.tables)
         return Measurements(work, precisions, self._shown)
 
     @cached_property
     def _shown(self) -> Figures:
         """The exact figures about attributes of the tables, and what is empty."""
-        bases = {axis.base for one in self.tables for axis in self.schema.axes(one.axes)}
+        bases = {axis.base for table in self.tables for axis in self.schema.axes(table.axes)}
         figures = summed_out(self.published, [*bases])
-        kept = [
+        axes_shown = [
             i
             for i, statement in enumerate(figures.statements)
             if figures.values is not None
             and (figures.values[i] is not None or statement.relation == "zero")
             and {*Figures(self.schema, (statement,)).bases} <= bases
         ]
-        values = tuple((figures.values or ())[i] for i in kept)
-        statements = tuple(figures.statements[i] for i in kept)
-        return Figures(self.schema, statements, values if kept else None)
+        values = tuple((figures.values or ())[i] for i in axes_shown)
+        statements = tuple(figures.statements[i] for i in axes_shown)
+        return Figures(self.schema, statements, values if axes_shown else None)
 
     @cached_property
     def _inverse(self) -> Inverse:
@@ -220,37 +225,39 @@ class CombinedEstimates(IndependentTables):
         """The best estimate of every cell."""
         if isinstance(self.release, TablesRelease):
             return self.release.own_estimates_of(*self.axes).reshape(-1)
-        values = [one.cells.reshape(_shape(one)) for one in self.tables]
+        values = [table.cells.reshape(_shape(table)) for table in self.tables]
         return estimate(self._measurements, values, self._inverse).table(self.axes).reshape(-1)
 
     # ---- errors ------------------------------------------------------------------------------
 
     def errors(self, weights: Weights, stream: int = 0) -> Floats:
         """Sums of the tables' errors; of many combinations by estimating from tables of noise."""
-        tables = [one for one in self.tables if isinstance(one, SingleTableEstimates)]
-        drawn_once = len(tables) == len(self.tables) and all(one.is_remembered for one in tables)
+        tables = [table for table in self.tables if isinstance(table, SingleTableEstimates)]
+        drawn_once = len(tables) == len(self.tables) and all(
+            table.is_remembered for table in tables
+        )
         inverse = self._inverse
         if weights.shape[0] < MANY or not drawn_once or not isinstance(inverse, TreeInverse):
             return super().errors(weights, stream)
         margin, asked = self._asked(weights)
-        noise = [one.noise(stream * len(tables) + i) for i, one in enumerate(tables)]
+        noise = [table.noise(stream * len(tables) + i) for i, table in enumerate(tables)]
         found = np.empty((DRAWS, weights.shape[0]))
         for start in range(0, DRAWS, PASS):
-            terms = [self._term(i, one[start : start + PASS]) for i, one in enumerate(noise)]
+            terms = [self._term(i, draws[start : start + PASS]) for i, draws in enumerate(noise)]
             errors = inverse.totals(terms, margin).reshape(len(terms[0][1]), -1)
             found[start : start + PASS] = (asked @ errors.T).T
         return found
 
     def _asked(self, weights: Weights) -> tuple[Margin, Weights]:
         """The smallest table of which the combinations are, and their weights on its cells."""
-        dense, shown = weights.toarray().reshape(-1, *_shape(self)), []
+        dense, columns = weights.toarray().reshape(-1, *_shape(self)), []
         for at, name in enumerate(self.axes, start=1):
             first = dense.take([0], axis=at)
             if np.all(dense == first):
                 dense = first
             else:
-                shown.append(name)
-        margin = self._measurements.margin(shown)
+                columns.append(name)
+        margin = self._measurements.margin(columns)
         flat = self._by_attribute(dense, self.axes, margin).reshape(len(dense), -1)
         return margin, sp.csr_array(flat)
 
@@ -270,8 +277,8 @@ class CombinedEstimates(IndependentTables):
         solved = self._inverse.apply([(margin, self._by_attribute(dense, self.axes, margin))])
         for i, table in enumerate(self.tables):
             margin = measured.margins[i]
-            found = measured.precisions[i] * solved.totals(margin)
-            yield table, sp.csr_array(self._by_axis(found, table.axes).reshape(len(dense), -1))
+            weighted = measured.precisions[i] * solved.totals(margin)
+            yield table, sp.csr_array(self._by_axis(weighted, table.axes).reshape(len(dense), -1))
 
     def _places(self, axes: tuple[str, ...]) -> list[int]:
         return [self._measurements.names.index(self.schema.axis(name).base) for name in axes]
@@ -284,8 +291,8 @@ class CombinedEstimates(IndependentTables):
     def _by_axis(self, rows: Floats, axes: tuple[str, ...]) -> Floats:
         places = self._places(axes)
         rest = tuple(1 + at for at in range(rows.ndim - 1) if at not in places)
-        kept = sorted(places)
-        return np.squeeze(rows, rest).transpose([0, *(1 + kept.index(at) for at in places)])
+        ordered = sorted(places)
+        return np.squeeze(rows, rest).transpose([0, *(1 + ordered.index(at) for at in places)])
 
     def laws(self, weights: Weights) -> list[ScaledLaw | None]:
         """None: sums of several tables' noise are simulated."""
@@ -368,7 +375,7 @@ def refuse_other_people(one: CellEstimates, other: CellEstimates, same_populatio
 def refuse_the_same(one: CellEstimates, other: CellEstimates, names: str) -> None:
     """Refuse a bundle that is given twice: its noise is not independent of itself."""
     each, others = _views(one), _views(other)
-    if [one.axes for one in each] == [one.axes for one in others] and all(
+    if [table.axes for table in each] == [table.axes for table in others] and all(
         np.array_equal(a.cells, b.cells) for a, b in zip(each, others, strict=True)
     ):
         raise InferenceError(

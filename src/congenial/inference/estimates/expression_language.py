@@ -231,9 +231,9 @@ class _Parser(QuestionTokens):
             self.position -= 1
             self.fail(f"one of {', '.join(_CALLS)}")
         self.need("'('", "symbol", "(")
-        found = _CALLS[name](self, name, depth)
+        function = _CALLS[name](self, name, depth)
         self.need("')'", "symbol", ")")
-        return found
+        return function
 
     def between(self, called: str, depth: int) -> Expression:
         return BetweenOf(called == "growth", self.expression(depth + 1))

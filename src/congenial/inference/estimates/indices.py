@@ -85,12 +85,12 @@ def gini(tables: Floats, amounts: Floats) -> Floats:
     """Gini's coefficient of amounts held by counts (..., groups, levels) of people."""
     shares = _shares(tables)
     below = np.cumsum(shares, axis=-1)
-    held = shares * amounts
-    mean = held.sum(axis=-1)
+    products = shares * amounts
+    mean = products.sum(axis=-1)
     # Twice the area above the Lorenz curve: sum of shares times amounts, weighted by rank.
     middle = below - shares / 2
     return np.asarray(
-        (2 * np.sum(held * middle, axis=-1) - mean) / np.where(mean > 0, mean, np.nan)
+        (2 * np.sum(products * middle, axis=-1) - mean) / np.where(mean > 0, mean, np.nan)
     )
 
 
@@ -127,8 +127,8 @@ class CheckedFunction(Quantity):
     @cached_property
     def _away(self) -> Floats:
         """R for every simulated table, (USED, groups)."""
-        found = self.function(self._estimate + self._errors[:USED]) - self._seen
-        return np.where(np.isfinite(found), found, 0.0)
+        changes = self.function(self._estimate + self._errors[:USED]) - self._seen
+        return np.where(np.isfinite(changes), changes, 0.0)
 
     @cached_property
     def usable(self) -> Any:
@@ -147,8 +147,8 @@ class CheckedFunction(Quantity):
 
     def sizes(self) -> Floats:
         """|R - bias|."""
-        found = np.abs(self._away - self._away.mean(axis=0))
-        return np.asarray(np.resize(found, (DRAWS, found.shape[1])))
+        distances = np.abs(self._away - self._away.mean(axis=0))
+        return np.asarray(np.resize(distances, (DRAWS, distances.shape[1])))
 
     @property
     def deviations(self) -> Floats:
@@ -177,11 +177,11 @@ class CheckedFunction(Quantity):
         inner = self._errors[:INNER]
         for i in range(CHECKED):
             drawn = self._estimate + self._errors[USED + i]
-            seen = self.function(drawn[None])[0]
-            away = np.nan_to_num(self.function(drawn + inner) - seen)
+            value = self.function(drawn[None])[0]
+            away = np.nan_to_num(self.function(drawn + inner) - value)
             bias = away.mean(axis=0)
             reach = np.quantile(np.abs(away - bias), cover.level, axis=0)
-            off = np.abs(np.nan_to_num(seen) - bias - np.nan_to_num(self._seen))
+            off = np.abs(np.nan_to_num(value) - bias - np.nan_to_num(self._seen))
             needed[i] = np.divide(off, reach, out=np.ones_like(off), where=reach > 0)
         return np.asarray(np.maximum(np.sort(needed, axis=0)[rank], 1.0))
 
@@ -191,7 +191,7 @@ def function_of_table(source: CellEstimates, function: Callable[[Any], Any]) -> 
     shape = tuple(axis.size for axis in source.schema.axes(source.axes))
 
     def each(tables: Floats) -> Floats:
-        return np.stack([_number(function(one)) for one in tables])
+        return np.stack([_number(function(table)) for table in tables])
 
     identity = sp.eye_array(source.cells.size, format="csr")
     return CheckedFunction(source, identity, (1, *shape), lambda t: each(t[:, 0]), _people)
@@ -277,16 +277,16 @@ def _dissimilarity(node: IndexOf, groups: CellGroups) -> Quantity:
 
 def _amounts(node: IndexOf, groups: CellGroups) -> Floats:
     """The middle of every bin; an open bin needs a number."""
-    found = []
+    amounts = []
     attribute = ordered(node.name, groups)
     for lower, upper in attribute.intervals:
         if lower is None or upper is None:
-            found.append(_in_open_bin(node, lower, upper))
+            amounts.append(_in_open_bin(node, lower, upper))
         elif attribute.kind == "integers":
-            found.append(float(lower))
+            amounts.append(float(lower))
         else:
-            found.append((float(lower) + float(upper)) / 2)
-    return np.array(found, dtype=float)
+            amounts.append((float(lower) + float(upper)) / 2)
+    return np.array(amounts, dtype=float)
 
 
 def _in_open_bin(node: IndexOf, lower: Any, upper: Any) -> float:

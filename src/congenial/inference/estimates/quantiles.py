@@ -43,7 +43,7 @@ class OrderedQuantile(Quantity):
     @cached_property
     def _groups(self) -> list[_Cuts]:
         counts = [bins @ self.source.cells for bins in self.bins]
-        return [_Cuts(one, self.probability) for one in counts]
+        return [_Cuts(count, self.probability) for count in counts]
 
     @cached_property
     def _known(self) -> NDArray[np.bool_]:
@@ -55,7 +55,7 @@ class OrderedQuantile(Quantity):
     def values(self) -> Floats:
         """The interpolated quantile; nan in a bin without an edge, and where nobody seems to be."""
         return np.array(
-            [self._value(one.root) if one.people > 0 else np.nan for one in self._groups]
+            [self._value(cuts.root) if cuts.people > 0 else np.nan for cuts in self._groups]
         )
 
     def _value(self, place: float, outwards: int = 0) -> float:
@@ -78,7 +78,7 @@ class OrderedQuantile(Quantity):
 
     def sizes(self) -> Floats:
         """|error| of the cumulated count at the estimate."""
-        return np.column_stack([np.abs(one.errors_at(one.root)) for one in self._simulated()])
+        return np.column_stack([np.abs(cuts.errors_at(cuts.root)) for cuts in self._simulated()])
 
     def _simulated(self) -> Iterator[_SimulatedCuts]:
         """The groups with simulated errors, some at a time."""
@@ -95,9 +95,9 @@ class OrderedQuantile(Quantity):
     def ends(self, cover: IntervalCover) -> Ends:
         """The ends of each set."""
         each = zip(self._simulated(), self._known.tolist(), strict=True)
-        found = [self._interval(cuts, cover, known) for cuts, known in each]
-        low, high, notes = zip(*found, strict=True)
-        return Ends(np.array(low), np.array(high), [METHOD] * len(found), list(notes))
+        intervals = [self._interval(cuts, cover, ranges) for cuts, ranges in each]
+        low, high, notes = zip(*intervals, strict=True)
+        return Ends(np.array(low), np.array(high), [METHOD] * len(intervals), list(notes))
 
     def _interval(
         self, cuts: _SimulatedCuts, cover: IntervalCover, known: bool
@@ -177,7 +177,7 @@ class _SimulatedCuts:
         if not 0 <= edge <= self.last:
             return near
         points = near + (edge - near) * np.arange(STEPS + 1) / STEPS
-        last = max((i for i, one in enumerate(points) if self._inside(one, cover)), default=0)
+        last = max((i for i, point in enumerate(points) if self._inside(point, cover)), default=0)
         if last == STEPS:
             return float(edge)
         near, far = float(points[last]), float(points[last + 1])

@@ -66,7 +66,7 @@ class IntervalCover:
 
         Every estimate gets the same rank, the least for which all of them cover at the level.
         """
-        ranks = np.column_stack([_ranks(one) for one in sizes.T if one.any()] or [[0] * DRAWS])
+        ranks = np.column_stack([_ranks(size) for size in sizes.T if size.any()] or [[0] * DRAWS])
         largest = np.sort(ranks.max(axis=1))
         rank = max(int(largest[_rank(level) - 1]), 1)
         if rank >= DRAWS:
@@ -224,11 +224,11 @@ class CellSums(OfSums):
     @cached_property
     def values(self) -> Floats:
         """The sums of the estimated cells; whole people where published figures tell the sum."""
-        found = np.asarray(self.weights @ self.source.cells)
+        sums = np.asarray(self.weights @ self.source.cells)
         starts = self.weights.indptr
         for i in np.flatnonzero((np.diff(starts) > 0) & self.known):
-            found[i] = _whole(self.weights.data[starts[i] : starts[i + 1]], found[i])
-        return found + self.constant
+            sums[i] = _whole(self.weights.data[starts[i] : starts[i + 1]], sums[i])
+        return sums + self.constant
 
     @cached_property
     def known(self) -> Any:
@@ -257,12 +257,14 @@ class CellSums(OfSums):
     @property
     def deviations(self) -> Floats:
         """From the law where there is one, otherwise from the covariance."""
-        found = np.zeros(len(self.values))
+        deviations = np.zeros(len(self.values))
         for i, law in enumerate(self.laws):
             if not self.known[i]:
-                one = self.weights[[i]]
-                found[i] = law.deviation if law else float(self.source.covariance(one)[0, 0]) ** 0.5
-        return found
+                row = self.weights[[i]]
+                deviations[i] = (
+                    law.deviation if law else float(self.source.covariance(row)[0, 0]) ** 0.5
+                )
+        return deviations
 
     def ends(self, cover: IntervalCover) -> Ends:
         """By the law of the sum, or by simulation; cut to what the published figures allow."""
@@ -530,7 +532,7 @@ class Arithmetic(Inverted):
     def of_sums(self) -> bool:
         """Whether it is a function of sums."""
         sides = (self.left, self.right)
-        return all(isinstance(one, OfSums) and getattr(one, "of_sums", True) for one in sides)
+        return all(isinstance(side, OfSums) and getattr(side, "of_sums", True) for side in sides)
 
     @cached_property
     def values(self) -> Floats:
@@ -586,12 +588,12 @@ class Arithmetic(Inverted):
         left, right = self.left.ends(half), self.right.ends(half)
         with np.errstate(divide="ignore", invalid="ignore"):
             corners = [
-                _OPERATIONS[self.operator](one, other)
-                for one in (left.low, left.high)
+                _OPERATIONS[self.operator](end, other)
+                for end in (left.low, left.high)
                 for other in (right.low, right.high)
             ]
         low, high = np.min(corners, axis=0), np.max(corners, axis=0)
-        notes = [one or other for one, other in zip(left.notes, right.notes, strict=True)]
+        notes = [note or other for note, other in zip(left.notes, right.notes, strict=True)]
         if self.operator == "/":
             crossed = (right.low <= 0) & (right.high >= 0)
             low, high = np.where(crossed, -np.inf, low), np.where(crossed, np.inf, high)
@@ -608,18 +610,18 @@ def _standard(sizes: Floats) -> Floats:
 def combine(operator: Operator, left: Quantity, right: Quantity) -> Quantity:
     """left operator right, as a sum or a single ratio wherever that is what it is."""
     if isinstance(right, CellSums) and right.is_constant:
-        found = _with_constant(operator, left, right.constant)
+        quantity = _with_constant(operator, left, right.constant)
     elif isinstance(left, CellSums) and left.is_constant and operator != "/":
         if operator == "-":
             return combine("+", combine("*", right, left.times(0).shifted(-1.0)), left)
         return combine(operator, right, left)
     elif isinstance(left, CellSums) and isinstance(right, CellSums):
-        found = _of_sums(operator, left, right)
+        quantity = _of_sums(operator, left, right)
     elif isinstance(left, Ratio) and isinstance(right, Ratio) and left.bottom.same(right.bottom):
-        found = _of_ratios(operator, left, right)
+        quantity = _of_ratios(operator, left, right)
     else:
-        found = None
-    return found if found is not None else Arithmetic(operator, left, right)
+        quantity = None
+    return quantity if quantity is not None else Arithmetic(operator, left, right)
 
 
 def _with_constant(operator: Operator, left: Quantity, number: Floats) -> Quantity | None:

@@ -160,12 +160,12 @@ def _tested(
     null: str,
     statistic: Any = None,
 ) -> TableTest:
-    seen = np.asarray(weights @ source.cells).reshape(1, *shape)
+    observed = np.asarray(weights @ source.cells).reshape(1, *shape)
     errors = source.errors(weights)[:TABLES].reshape(-1, *shape)
     noise = np.mean(errors**2, axis=0)
     measure = statistic or _distance
-    found = float(measure(seen, noise)[0])
-    people, shares = _margins(seen[0])
+    measured_statistic = float(measure(observed, noise)[0])
+    people, shares = _margins(observed[0])
     if people.sum() <= 0 or np.count_nonzero(people) < 2:
         raise InferenceError(
             f"fewer than two rows of the table have people: '{null}' cannot be tested.",
@@ -174,8 +174,8 @@ def _tested(
     rng = np.random.default_rng(SEED)
     counts = np.round(people).astype(np.int64)
     again = np.stack([rng.multinomial(n, shares, size=len(errors)) for n in counts], axis=1)
-    larger = int(np.count_nonzero(measure(again + errors, noise) >= found))
-    return TableTest(null, found, (1 + larger) / (len(errors) + 1))
+    larger = int(np.count_nonzero(measure(again + errors, noise) >= measured_statistic))
+    return TableTest(null, measured_statistic, (1 + larger) / (len(errors) + 1))
 
 
 def _margins(table: Floats) -> tuple[Floats, Floats]:
@@ -192,8 +192,8 @@ def _distance(tables: Floats, noise: Floats) -> Floats:
     shares = shares / total
     variance = rows * shares * (1 - shares) * (1 - rows / total) + noise
     away = (tables - rows * shares) ** 2
-    found = np.divide(away, variance, out=np.zeros_like(away), where=variance > 0)
-    return np.asarray(found.sum(axis=(1, 2)))
+    quotients = np.divide(away, variance, out=np.zeros_like(away), where=variance > 0)
+    return np.asarray(quotients.sum(axis=(1, 2)))
 
 
 def _trend(tables: Floats, noise: Floats) -> Floats:  # noqa: ARG001 - the same for all draws
@@ -225,13 +225,15 @@ def carry_out_test(release: Any, text: str) -> TableTest:
         tokens.fail("the end")
     tables = [release]
     if has_parts([release]):
-        told = [*zip(kinds, arguments, strict=True)]
-        names = [one for kind, one in told if kind == "name"]
-        conditions = [one for kind, one in told if kind == "condition"]
+        typed_arguments = [*zip(kinds, arguments, strict=True)]
+        names = [argument for kind, argument in typed_arguments if kind == "name"]
+        conditions = [argument for kind, argument in typed_arguments if kind == "condition"]
         columns = named_columns(names, conditions, release.schema)
         tables = tables_showing(release, columns, text)
-    found: TableTest = first_answer([[one] for one in tables], lambda one: test(*one, *arguments))
-    return found
+    test_result: TableTest = first_answer(
+        [[table] for table in tables], lambda one: test(*one, *arguments)
+    )
+    return test_result
 
 
 def _two_names(tokens: QuestionTokens) -> tuple[str, ...]:
