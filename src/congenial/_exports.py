@@ -24,11 +24,16 @@ class LazyPackage(ModuleType):
         """Module and name there of each public name, from the imports under TYPE_CHECKING."""
         body = ast.parse(inspect.getsource(self)).body
         blocks = [one.body for one in body if isinstance(one, ast.If)]
-        imports = [one for block in blocks for one in block if isinstance(one, ast.ImportFrom)]
+        imports = [
+            statement
+            for block in blocks
+            for statement in block
+            if isinstance(statement, ast.ImportFrom)
+        ]
         return {
-            alias.asname or alias.name: (str(one.module), alias.name)
-            for one in imports
-            for alias in one.names
+            alias.asname or alias.name: (str(statement.module), alias.name)
+            for statement in imports
+            for alias in statement.names
         }
 
     def __getattr__(self, name: str) -> Any:

@@ -28,8 +28,8 @@ def _template(name: str = "notebook.html") -> Template:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("congenial", "report/templates")
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
-    return made.get_template(name)
+    jinja = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    return jinja.get_template(name)
 
 
 def grid(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

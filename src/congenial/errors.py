@@ -65,13 +65,13 @@ class SpentNote(str):
 
 def spent_words(error: BaseException) -> list[str]:
     """What an error, or an earlier one that it hides, says about a draw, beyond its own text."""
-    shown = str(error) if isinstance(error, CongenialError) else ""
+    sentence = str(error) if isinstance(error, CongenialError) else ""
     words: list[str] = []
-    one: BaseException | None = error
-    while one is not None:
-        notes = [note for note in getattr(one, "__notes__", ()) if isinstance(note, SpentNote)]
-        words += [note for note in notes if note != shown and note not in words]
-        one = one.__context__
+    cause: BaseException | None = error
+    while cause is not None:
+        notes = [note for note in getattr(cause, "__notes__", ()) if isinstance(note, SpentNote)]
+        words += [note for note in notes if note != sentence and note not in words]
+        cause = cause.__context__
     return words
 
 

@@ -86,10 +86,14 @@ def audit(
                 attacks = table_audit.attack_plan(Plan.load(source), effort, names, progress)
         document = {"audits": attacks}
         if out is not None:
-            written = [path for one in attacks for path in table_audit.write_with_picture(one, out)]
+            written = [
+                path
+                for each_attack in attacks
+                for path in table_audit.write_with_picture(each_attack, out)
+            ]
             document["files"] = [str(path) for path in written]
         answer("audit.txt", as_json, audit=document)
-    if any(found["violated"] for found in attacks):
+    if any(result["violated"] for result in attacks):
         raise typer.Exit(BROKEN)
 
 
@@ -102,18 +106,18 @@ def attack(plan: Plan, repetitions: int, out: Path | None, seed: int | None) -> 
             remedy="Add a [[release]] with `statistics` and `protect`, or leave out --property.",
         )
     section = sections[0]
-    found = KIND.check(plan, section, exact_figures(plan, open_ledger(plan, create=False)))
+    check = KIND.check(plan, section, exact_figures(plan, open_ledger(plan, create=False)))
     randomness = SystemRandomness() if seed is None else SeededRandomness(seed)
-    attacks = _attacks(plan, found, repetitions, randomness)
+    attacks = _attacks(plan, check, repetitions, randomness)
     document: Document = {
         "name": section.name,
-        "mechanism": found.mechanism.name,
+        "mechanism": check.mechanism.name,
         "repetitions": repetitions,
-        "diagnosis": found.diagnosis.words,
+        "diagnosis": check.diagnosis.words,
         "attacks": attacks,
     }
     if out is not None:
-        document["files"] = _write(found, attacks, out, seed)
+        document["files"] = _write(check, attacks, out, seed)
     return document
 
 
@@ -140,7 +144,7 @@ def _attacks(
         result = property_inference(found.mechanism, shadows, randomness)
         attacks.append(
             {
-                "scenarios": [one.words for one in pair],
+                "scenarios": [side.words for side in pair],
                 "before": vars(result.before),
                 "after": vars(result.after),
                 "allowed": result.allowed,
@@ -158,11 +162,15 @@ def _write(
     private_folder(out)
     name = found.section.name
     rows: list[list[Any]] = [
-        [" against ".join(one["scenarios"]), when, *(one[key][end] for end in _ENDS)]
-        for one in attacks
+        [
+            " against ".join(attack_result["scenarios"]),
+            when,
+            *(attack_result[key][end] for end in _ENDS),
+        ]
+        for attack_result in attacks
         for when, key in (("without noise", "before"), ("as released", "after"))
     ]
-    allowed = max(one["allowed"] for one in attacks)
+    allowed = max(attack_result["allowed"] for attack_result in attacks)
     inference = {
         "title": f"Property inference against '{name}'",
         "source": FOR_CURATOR,
@@ -198,7 +206,9 @@ def _write(
         },
     }
     shared = {"paper": name, "seed": seed}
-    written = [path for one in (inference, assumed) for path in catalogue.write(one | shared, out)]
+    written = [
+        path for result in (inference, assumed) for path in catalogue.write(result | shared, out)
+    ]
     return [str(private_file(path)) for path in written]
 
 

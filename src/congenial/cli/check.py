@@ -99,11 +99,11 @@ def compare(
     Reads no data, except modelling data; spends nothing. A star marks what differs.
     """
     with working("checking both plans") as tell:
-        found = compare_plans(Plan.load(first), Plan.load(second), tell)
+        comparison = compare_plans(Plan.load(first), Plan.load(second), tell)
     if as_json:
-        emit(found.to_dict())
+        emit(comparison.to_dict())
         return
-    show(found, (first.name, second.name))
+    show(comparison, (first.name, second.name))
 
 
 def show(found: PlanComparison, names: tuple[str, str]) -> None:

@@ -44,16 +44,16 @@ def data(
     """
     loaded = Plan.load(plan)
     with working("reading the files") as progress:
-        found = data_report.check_records(loaded, shown, progress)
-    files = data_report.write(found, loaded.folder / data_report.FOLDER if out is None else out)
+        report = data_report.check_records(loaded, shown, progress)
+    files = data_report.write(report, loaded.folder / data_report.FOLDER if out is None else out)
     if as_json:
         warn(data_report.CONFIDENTIAL)
         emit(
-            {"note": data_report.CONFIDENTIAL} | found.to_dict() | {"files": list(map(str, files))}
+            {"note": data_report.CONFIDENTIAL} | report.to_dict() | {"files": list(map(str, files))}
         )
     else:
-        show(found, files)
-    if not found.fits:
+        show(report, files)
+    if not report.fits:
         raise typer.Exit(PROBLEMS)
 
 
@@ -85,8 +85,12 @@ def _fixes(found: DataCheck) -> list[tuple[str, list[str]]]:
     """Lines for the plan, by section; values of the data only where they are shown anyway."""
     shown_values = any(problem.examples for problem in found.problems)
     sections: dict[str, list[str]] = {}
-    for one in found.lines:
-        hidden = one.shows_values and not shown_values
-        line = f"# {one.key}: a recoding with values of the data: see lines.toml" if hidden else one
-        sections.setdefault(one.section, []).append(str(line))
+    for problem_line in found.lines:
+        hidden = problem_line.shows_values and not shown_values
+        line = (
+            f"# {problem_line.key}: a recoding with values of the data: see lines.toml"
+            if hidden
+            else problem_line
+        )
+        sections.setdefault(problem_line.section, []).append(str(line))
     return list(sections.items())

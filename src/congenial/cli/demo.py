@@ -70,15 +70,15 @@ def demo(
             _title(f"congenial check {out}/plan.toml")
             show(words(examine(plan)))
         _title(f"congenial release {out}/plan.toml")
-    document["releases"] = [release.carry_out(plan, one.name) for one in plan.release]
+    document["releases"] = [release.carry_out(plan, section.name) for section in plan.release]
     document["verify"] = [
-        verification_document(Path(one["folder"])) for one in document["releases"]
+        verification_document(Path(made_release["folder"])) for made_release in document["releases"]
     ]
     if as_json:
         emit(document)
     else:
         _finish(document)
-    if not all(one["holds"] for one in document["verify"]):
+    if not all(check_result["holds"] for check_result in document["verify"]):
         raise typer.Exit(FAILED)
 
 
@@ -100,6 +100,6 @@ def _title(command: str) -> None:
 
 
 def _finish(document: Document) -> None:
-    for one, checks in zip(document["releases"], document["verify"], strict=True):
-        held = sum(check["holds"] for check in checks["checks"])
-        release.show(one, f"{held} of {len(checks['checks'])} checks passed")
+    for each_release, checks in zip(document["releases"], document["verify"], strict=True):
+        holding = sum(check["holds"] for check in checks["checks"])
+        release.show(each_release, f"{holding} of {len(checks['checks'])} checks passed")

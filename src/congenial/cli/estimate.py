@@ -84,9 +84,9 @@ def estimate(
         releases: list[Any] = [
             asked_part(read(one), part) for one in one_by_one(bundles, "reading")
         ]
-        found = None
+        answers = None
         if of:
-            found = answer(
+            answers = answer(
                 releases,
                 of,
                 level,
@@ -106,11 +106,11 @@ def estimate(
         **({} if part is None else {"part": part}),
         "level": level,
         "jointly": jointly,
-        "estimates": found.to_dicts() if found else [],
+        "estimates": answers.to_dicts() if answers else [],
         "tests": tests,
     }
-    if out is not None and found is not None:
-        _write(found, out)
+    if out is not None and answers is not None:
+        _write(answers, out)
         document["file"] = str(out)
     emit(document) if as_json else _show(document)
 

@@ -74,7 +74,7 @@ def of_plan(path: Path, progress: Tell = lambda _: None) -> Document:
 def of_bundle(folder: Path, progress: Tell = lambda _: None) -> Document:
     """The promise a bundle states, with its building blocks; whether it holds is for `verify`."""
     release = read(folder)
-    failed = [one.what for one in verify(folder, progress=progress) if not one.holds]
+    failed = [check.what for check in verify(folder, progress=progress) if not check.holds]
     if not release.publishable:  # said on its own
         failed = [what for what in failed if what != SYSTEM]
     paragraph = str(read_index(folder).get("promise", ""))

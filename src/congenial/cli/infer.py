@@ -84,17 +84,17 @@ def infer(
     Draws from the posterior, with the exact noise of the release in the likelihood. Reads the
     bundle only; spends nothing.
     """
-    given = dict(_pair(one) for one in options or [])
+    chosen = dict(_pair(option) for option in options or [])
     if not 0 < level < 1:
         raise InferenceError(f"level {level:g} is not between 0 and 1.", remedy="Use 0.9 or 0.95.")
     with working("inferring") as progress:
         release = _read(bundle, part)
         chain = Chain(progress=_clock(progress, _why_slow(release)))
-        posterior = infer_from_options(release, model, given, chain)
+        posterior = infer_from_options(release, model, chosen, chain)
         taken, covered = None, None
         if naive:
             progress("simulating releases like this one")
-            taken, covered = _naive(release, model, given, posterior, level, simulations)
+            taken, covered = _naive(release, model, chosen, posterior, level, simulations)
     document: Document = {
         "bundle": str(bundle),
         **({} if part is None else {"part": part}),
@@ -123,20 +123,20 @@ def _clock(progress: Callable[[str], None], why: str) -> Callable[[int, int, flo
 
     Where no spinner is shown, a line every minute says how far a long run is.
     """
-    told: float | None = None
+    last: float | None = None
 
     def tell(done: int, of: int, seconds: float) -> None:
-        nonlocal told
+        nonlocal last
         minutes, now = seconds / 60, time.monotonic()
-        if minutes > LONG and told is None:
-            told = now
+        if minutes > LONG and last is None:
+            last = now
             because = f": {why}" if why else ""
             warn(f"this will take about {duration(minutes)} or more{because}.")
         left = f", about {duration(minutes)} left" if minutes > 1 else ""
         words = f"inferring: step {done:,} of {of:,}{left}"
         progress(Advance("inferring", done / of, f"step {done:,} of {of:,}"))
-        if told is not None and now - told > EVERY and not sys.stderr.isatty():
-            told = now
+        if last is not None and now - last > EVERY and not sys.stderr.isatty():
+            last = now
             complain(words, lead="")
 
     return tell
@@ -163,15 +163,15 @@ def _naive(
     release: Any, model: str, given: dict[str, str], posterior: Any, level: float, simulations: int
 ) -> tuple[Any, Document | None]:
     """The release taken for the truth, and how often both kinds of intervals cover."""
-    kept = {key: value for key, value in given.items() if key not in RUN}
-    made = model_from_options(release, model, kept)
+    model_options = {key: value for key, value in given.items() if key not in RUN}
+    made = model_from_options(release, model, model_options)
     taken = taken_for_the_truth(release, made)
     if not simulations:
         return taken, None
     if release.kind == "tables":
         return taken, {"why_not": "simulation works for releases of one table only."}
     try:
-        found = coverage(
+        naive_coverage = coverage(
             release,
             made,
             releases=simulations,
@@ -183,12 +183,12 @@ def _naive(
     except InferenceError as reason:
         return taken, {"why_not": str(reason)}
     return taken, {
-        "words": found.words,
-        "releases": found.releases,
-        "intervals": found.intervals,
-        "valid": found.valid,
-        "naive": found.naive,
-        "standard_error": found.standard_error,
+        "words": naive_coverage.words,
+        "releases": naive_coverage.releases,
+        "intervals": naive_coverage.intervals,
+        "valid": naive_coverage.valid,
+        "naive": naive_coverage.naive,
+        "standard_error": naive_coverage.standard_error,
     }
 
 
@@ -223,24 +223,24 @@ def _write(posterior: Any, taken: Any, document: Document, folder: Path) -> list
     if pictures.available():
         for name in draws:
             beside = None if taken is None or name not in taken.draws else taken
-            found = posterior.chart(name, document["level"], beside)
-            found |= {
+            drawn = posterior.chart(name, document["level"], beside)
+            drawn |= {
                 "title": f"{name}: posterior means, with {document['level']:.0%} intervals",
                 "source": f"model '{document['model']}', from the bundle alone",
             }
             written.append(folder / f"{name}.png")
-            chart(found).save(str(written[-1]), format="png", scale_factor=2)
+            chart(drawn).save(str(written[-1]), format="png", scale_factor=2)
     return written
 
 
 def _show(document: Document, schema: Schema) -> None:
-    shown = {
+    summary = {
         key: None if document[key] is None else _summary(document[key], schema)
         for key in ("summary", "naive")
     }
-    say("infer.txt", **document | shown, numbers=_SHOWN, most=_MOST_ROWS)
-    for one in document["warnings"]:
-        warn(one)
+    say("infer.txt", **document | summary, numbers=_SHOWN, most=_MOST_ROWS)
+    for warning in document["warnings"]:
+        warn(warning)
 
 
 def _summary(rows: list[Document], schema: Schema) -> Document:

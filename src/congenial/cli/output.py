@@ -143,7 +143,10 @@ def table(
     cells = [[clean(name) for name in columns], *([clean(value) for value in row] for row in rows)]
     texts = [list(column) for column in zip(*cells, strict=True)]
     lines = [[cell_len(max(text.split("\n"), key=cell_len)) for text in column] for column in texts]
-    full, body = [max(one) for one in lines], [max(one[1:], default=0) for one in lines]
+    full, body = (
+        [max(cell_lines) for cell_lines in lines],
+        [max(cell_lines[1:], default=0) for cell_lines in lines],
+    )
     least = [max(map(cell_len, _unbroken(column)), default=0) for column in texts]
     for number, part in enumerate(_side_by_side(cells[1:], least, out.width)):
         widths = [least[i] for i in part]
@@ -192,11 +195,11 @@ def _side_by_side(rows: list[list[str]], least: list[int], width: int) -> list[l
 
 def _widened(widths: list[int], wanted: list[int], width: int) -> list[int]:
     """What is left of the width goes to the columns that need it, the narrowest first."""
-    found, left = list(widths), width - sum(widths) - BETWEEN * (len(widths) - 1)
-    while left > 0 and (short := [i for i, w in enumerate(found) if w < wanted[i]]):
-        found[min(short, key=lambda i: found[i])] += 1
+    wider, left = list(widths), width - sum(widths) - BETWEEN * (len(widths) - 1)
+    while left > 0 and (short := [i for i, w in enumerate(wider) if w < wanted[i]]):
+        wider[min(short, key=lambda i: wider[i])] += 1
         left -= 1
-    return found
+    return wider
 
 
 def complain(text: str, *, lead: str = "error: ") -> None:

@@ -72,12 +72,12 @@ def examine(
             "there is no earlier release to reassess.",
             remedy="Give --bundle, or --epsilon, --rho or --mu.",
         )
-    found = work_out(old, figures)
+    results = work_out(old, figures)
     return {
         "mandates": [statement.label for statement in figures.equalities],
         "values_published": figures.values is not None,
         "delta": delta,
-        "rows": [row for one in found for row in one.rows(delta)],
+        "rows": [row for result in results for row in result.rows(delta)],
     }
 
 

@@ -78,16 +78,16 @@ def release(
     key = None if sign is None else open_key(sign, passphrase_file)
     loaded = Plan.load(plan)
     names = list(dict.fromkeys(name)) if name else [section.name for section in loaded.release]
-    for one in names:
-        loaded.named(one)
-        if not begun(loaded, _folder(loaded, out, one)):
-            bundle.check_absent(_folder(loaded, out, one))
+    for each_name in names:
+        loaded.named(each_name)
+        if not begun(loaded, _folder(loaded, out, each_name)):
+            bundle.check_absent(_folder(loaded, out, each_name))
     with working("checking the budget"):
         refuse_excess(loaded, names)
     done: list[Document] = []
     try:  # what was drawn is reported even when a later release is refused
-        for one in names:
-            done.append(carry_out(loaded, one, out, seed))
+        for each_name in names:
+            done.append(carry_out(loaded, each_name, out, seed))
             if key is not None:
                 done[-1]["signature"] = str(signature.sign(done[-1]["folder"], key))
             if not as_json:

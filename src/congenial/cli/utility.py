@@ -182,10 +182,10 @@ def _answer(document: Document, as_json: bool) -> None:
 
 def _measures(document: Document) -> list[tuple[str, list[Document]]]:
     """The rows of each measure, by its name for people."""
-    found: dict[str, list[Document]] = {}
+    by_measure: dict[str, list[Document]] = {}
     for row in document["rows"]:
-        found.setdefault(MEASURES.get(row["measure"], row["measure"]), []).append(row)
-    return list(found.items())
+        by_measure.setdefault(MEASURES.get(row["measure"], row["measure"]), []).append(row)
+    return list(by_measure.items())
 
 
 def _page_tables(document: Document) -> Document:
@@ -211,8 +211,8 @@ def _error(value: float, chance: float | None) -> str:
     ('23,671 (812)', '0.01234 (0.0007)', '7')
     """
     large = abs(value) >= 1e4
-    shown = f"{value:,.0f}" if large else f"{value:.4g}"
+    digits = f"{value:,.0f}" if large else f"{value:.4g}"
     if chance is None:
-        return shown
+        return digits
     small = f"{chance:.2g}" if chance < 100 else f"{chance:.0f}"
-    return f"{shown} ({f'{chance:,.0f}' if large else small})"
+    return f"{digits} ({f'{chance:,.0f}' if large else small})"

@@ -121,7 +121,7 @@ class MapShapes:
         """Inverse of `to_dict`."""
         try:
             axis, height, rings = (mapping[key] for key in ("axis", "height", "rings"))  # type: ignore[index]
-            pairs = {str(level): tuple(map(_pairs, told)) for level, told in rings.items()}
+            pairs = {str(level): tuple(map(_pairs, outlines)) for level, outlines in rings.items()}
             if len(mapping) == 3 and isinstance(axis, str) and type(height) is int:  # type: ignore[arg-type]
                 return cls(axis, height, pairs)
         except (KeyError, TypeError, ValueError, AttributeError):

@@ -121,8 +121,8 @@ class Attribute:
     """
 
     def __repr__(self) -> str:
-        shown = some_of(self.levels[:6])[:160]
-        return f"Attribute({self.name!r}, {self.kind}, {self.size} categories: {shown})"
+        some = some_of(self.levels[:6])[:160]
+        return f"Attribute({self.name!r}, {self.kind}, {self.size} categories: {some})"
 
     name: str
     kind: Kind
@@ -194,7 +194,10 @@ class Attribute:
                     remedy="Name categories as the schema writes them, its own or those of a "
                     "coarser name.",
                 )
-        for levels in (self.levels, *(dict.fromkeys(one) for one in self.coarser.values())):
+        for levels in (
+            self.levels,
+            *(dict.fromkeys(coarser_levels) for coarser_levels in self.coarser.values()),
+        ):
             labels = [self.labels.get(level, level) for level in levels]
             refuse_repeats(labels, f"attribute {self.name!r}: the label")
 

@@ -190,7 +190,7 @@ class Schema:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def __repr__(self) -> str:
-        sized = some_of([f"{one.name}: {one.size}" for one in self.attributes])
+        sized = some_of([f"{attribute.name}: {attribute.size}" for attribute in self.attributes])
         return f"Schema({sized[:200]})"
 
     def _repr_html_(self) -> str:

@@ -169,8 +169,8 @@ class Microdata:
         for axis, code in zip(axes, codes, strict=True):
             refuse(axis, code, self.schema)
         refuse_number(magnitude.column, rows["why"].to_numpy())
-        sums = [int(one) for one in rows["s"].to_pylist()]
-        if any(abs(one) > LARGEST_SUM for one in sums):
+        sums = [int(value) for value in rows["s"].to_pylist()]
+        if any(abs(value) > LARGEST_SUM for value in sums):
             raise DataError(
                 f"sums of {magnitude.column!r} may exceed 2^52 steps.", remedy="Use a larger step."
             )

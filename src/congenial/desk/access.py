@@ -158,8 +158,8 @@ class Door:
 
     def _check_address(self, scope: Scope, headers: Headers) -> None:
         """A name that leads here by a trick of name servers is not one of ours."""
-        known = [urlsplit(one).netloc for one in self._origins(scope)]
-        if headers.get("host", "").lower() not in known:
+        hosts = [urlsplit(origin).netloc for origin in self._origins(scope)]
+        if headers.get("host", "").lower() not in hosts:
             raise Refused(421, "The desk is not at this address.")
 
     def _enter(self, scope: Scope, headers: Headers) -> Response:
@@ -167,8 +167,8 @@ class Door:
         if scope["method"] == "GET" and self._session(headers) is not None:
             return RedirectResponse("/", 303)
         query = parse_qs(scope["query_string"].decode("latin-1"))
-        given = query.get("token", [""])[0]
-        if scope["method"] != "GET" or not self._token or not _same(given, self._token):
+        token = query.get("token", [""])[0]
+        if scope["method"] != "GET" or not self._token or not _same(token, self._token):
             raise Refused(
                 401,
                 "This link was used before, or is not right. "
@@ -195,13 +195,13 @@ class Door:
 
 def _check_form(session: Session, headers: Headers, body: bytes) -> None:
     """The secret of this session, in a header or as the form's first field."""
-    given = headers.get("x-csrf-token", "")
+    token = headers.get("x-csrf-token", "")
     kind = headers.get("content-type", "").partition(";")[0].strip()
-    if not given and kind == "application/x-www-form-urlencoded":
-        given = parse_qs(body.decode("latin-1")).get("csrf", [""])[0]
+    if not token and kind == "application/x-www-form-urlencoded":
+        token = parse_qs(body.decode("latin-1")).get("csrf", [""])[0]
     elif kind not in ("application/x-www-form-urlencoded", "application/json"):
         raise Refused(415, "The desk takes forms and JSON.")
-    if not _same(given, session.csrf):
+    if not _same(token, session.csrf):
         raise Refused(403, "The form is not from a page of this desk. Open the page again.")
 
 
@@ -227,13 +227,13 @@ async def _body(headers: Headers, receive: Receive) -> bytes:
 
 def _again(body: bytes, receive: Receive) -> Receive:
     """Hand out a body that was read already."""
-    given = False
+    read_before = False
 
     async def read() -> Message:
-        nonlocal given
-        if given:
+        nonlocal read_before
+        if read_before:
             return await receive()
-        given = True
+        read_before = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return read

@@ -59,7 +59,7 @@ SCREENS = (
 
 def build(settings: DeskSettings) -> ASGIApp:
     """The application of one desk."""
-    routes = [Route(one.path, one.__call__, methods=[one.method]) for one in SCREENS]
+    routes = [Route(screen.path, screen.__call__, methods=[screen.method]) for screen in SCREENS]
     static = Mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))
     app = Starlette(
         routes=[*routes, static], exception_handlers={HTTPException: _told, Exception: _told}

@@ -102,7 +102,7 @@ class Jobs:
     ) -> Job:
         """Run `work` in a thread; it is given a function to tell its progress with."""
         with self._lock:
-            if any(one.plan == plan for one in self._running(page=False)):
+            if any(job.plan == plan for job in self._running(page=False)):
                 raise PlanError(
                     "something is running for this plan already.", remedy="Wait until it has ended."
                 )
@@ -112,10 +112,10 @@ class Jobs:
         """The work behind the page at an address: what runs for it already, or has just ended."""
         with self._lock:
             running = self._running(page=True)
-            for one in self._jobs.values():
-                same = (one.then, one.version) == (place, self._version)
-                if one.page and same and self._holds(one):
-                    return one
+            for each_job in self._jobs.values():
+                same = (each_job.then, each_job.version) == (place, self._version)
+                if each_job.page and same and self._holds(each_job):
+                    return each_job
             if len(running) >= MOST_PAGES:
                 raise PlanError(
                     "too many pages are being worked out.", remedy="Try again in a minute."
@@ -139,14 +139,14 @@ class Jobs:
             self._jobs.pop(job.id, None)
 
     def _running(self, *, page: bool) -> list[Job]:
-        return [one for one in self._jobs.values() if one.page == page and one.state == "running"]
+        return [job for job in self._jobs.values() if job.page == page and job.state == "running"]
 
     @staticmethod
     def _holds(job: Job) -> bool:
         return job.ended is None or time.monotonic() - job.ended < FRESH
 
     def _begin(self, job: Job, work: Work) -> Job:
-        finished = [key for key, one in self._jobs.items() if one.state != "running"]
+        finished = [key for key, other in self._jobs.items() if other.state != "running"]
         for key in finished[: max(0, len(finished) - KEPT)]:
             del self._jobs[key]
         self._jobs[job.id] = job

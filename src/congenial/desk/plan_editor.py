@@ -101,7 +101,7 @@ def show_data(visit: Visit, **more: Any) -> Response:
     data = _table(plan_edits.read(visit.text).get("data"))
     files = visit.desk.workspace.data_files()
     beside = visit.path.parent
-    names = [one.relative_to(beside).as_posix() for one in files.values() if _below(one, beside)]
+    names = [file.relative_to(beside).as_posix() for file in files.values() if _below(file, beside)]
     return _screen(visit, "data", data=data, files=names, columns=_columns_in_file(visit), **more)
 
 
@@ -119,10 +119,10 @@ def show_categories(visit: Visit, **more: Any) -> Response:
     spare = [
         name
         for name in _columns_in_file(visit)
-        if name != unit and name not in used and all(name != one["name"] for one in columns)
+        if name != unit and name not in used and all(name != row["name"] for row in columns)
     ]
     chosen = visit.query.get("column") or next((c["name"] for c in columns if c["open"]), "")
-    column = next((one for one in columns if one["name"] == chosen), None)
+    column = next((row for row in columns if row["name"] == chosen), None)
     if column is None and columns and chosen not in (*spare, "+"):
         column = columns[0]
     return _screen(
@@ -167,9 +167,9 @@ def show_tables(visit: Visit, **more: Any) -> Response:
     """The releases, each with its tables as rows of ticks."""
     values = plan_edits.read(visit.text)
     listed = values.get("release")
-    releases = [_release(_table(one)) for one in (listed if isinstance(listed, list) else [])]
+    releases = [_release(_table(entry)) for entry in (listed if isinstance(listed, list) else [])]
     wanted = visit.query.get("release")
-    chosen = next((one for one in releases if one["name"] == wanted), None)
+    chosen = next((release for release in releases if release["name"] == wanted), None)
     if chosen is None and wanted != "+" and releases:
         chosen = releases[0]
     schema = _schema(visit)
@@ -180,7 +180,9 @@ def show_tables(visit: Visit, **more: Any) -> Response:
         releases=releases,
         release=chosen,
         axes=_axes(schema),
-        parts=[name for one in schema.attributes for name in one.coarser] if schema else [],
+        parts=[name for attribute in schema.attributes for name in attribute.coarser]
+        if schema
+        else [],
         numbers=_columns_in_file(visit),
         several="max_rows" in _table(values.get("data")),
         usual=next((name for name in budget if name in PARAMETERS), "epsilon"),
@@ -192,11 +194,11 @@ def show_tables(visit: Visit, **more: Any) -> Response:
 
 def show_text(visit: Visit, **more: Any) -> Response:
     """The plan as text, its history, and what differs where somebody else saved it."""
-    shown: dict[str, Any] = {"conflict": None, "mine": None} | more
+    page: dict[str, Any] = {"conflict": None, "mine": None} | more
     earlier = history(visit.path)[::-1]
-    texts = [visit.text, *(one.text for one in earlier)]
+    texts = [visit.text, *(earlier_text.text for earlier_text in earlier)]
     changes = [changed_lines(old, new) for new, old in pairwise(texts)]
-    return _screen(visit, "text", history=list(zip(earlier, changes, strict=True)), **shown)
+    return _screen(visit, "text", history=list(zip(earlier, changes, strict=True)), **page)
 
 
 SCREENS: dict[str, Callable[..., Response]] = {
@@ -251,9 +253,9 @@ def _joined(names: Any, between: str) -> str:
 
 def _sources(entry: Any) -> list[str]:
     """Columns that a derived column is computed from."""
-    found = [value for key, value in _table(entry).items() if key in KINDS]
+    addresses = [value for key, value in _table(entry).items() if key in KINDS]
     return [
-        str(name) for value in found for name in (value if isinstance(value, list) else [value])
+        str(name) for value in addresses for name in (value if isinstance(value, list) else [value])
     ]
 
 
@@ -334,7 +336,9 @@ def _axes(schema: Schema | None) -> list[tuple[str, str, int]]:
     """Every axis that a table can have: its name, how readers call it, and its categories."""
     if schema is None:
         return []
-    names = [name for one in schema.attributes for name in (one.name, *one.coarser)]
+    names = [
+        name for attribute in schema.attributes for name in (attribute.name, *attribute.coarser)
+    ]
     return [(name, schema.shown(name), schema.axis(name).size) for name in names]
 
 
@@ -346,14 +350,18 @@ def _conditions(schema: Schema | None, written: Mapping[str, Any]) -> dict[str, 
 
     Categories of a file are left out: it may be the records, and no page quotes them.
     """
-    found: dict[str, list[str]] = {}
-    for one in () if schema is None else schema.attributes:
-        keys, levels = _table(written.get(one.name)), one.levels[:MOST_CONDITIONS]
+    by_attribute: dict[str, list[str]] = {}
+    for attribute in () if schema is None else schema.attributes:
+        keys, levels = _table(written.get(attribute.name)), attribute.levels[:MOST_CONDITIONS]
         if "levels" in keys:
-            found[one.name] = [f"{one.name} = '{level}'" for level in levels if "'" not in level]
+            by_attribute[attribute.name] = [
+                f"{attribute.name} = '{level}'" for level in levels if "'" not in level
+            ]
         elif "edges" in keys and isinstance(keys["edges"], list):
-            found[one.name] = [f"{one.name} >= {edge}" for edge in keys["edges"][1:MOST_CONDITIONS]]
-    return {name: conditions for name, conditions in found.items() if conditions}
+            by_attribute[attribute.name] = [
+                f"{attribute.name} >= {edge}" for edge in keys["edges"][1:MOST_CONDITIONS]
+            ]
+    return {name: conditions for name, conditions in by_attribute.items() if conditions}
 
 
 # ---- whether the plan is valid -------------------------------------------------------------------
@@ -424,7 +432,9 @@ def _suggested(visit: Visit) -> str:
     """The tables of a release with the sums that readers usually ask for."""
     schema, entry = _schema(visit), visit.form.get("entry", "")
     listed = _table(plan_edits.read(visit.text)).get("release", [])
-    section = next((_table(one) for one in listed if _table(one).get("name") == entry), {})
+    section = next(
+        (_table(release) for release in listed if _table(release).get("name") == entry), {}
+    )
     bases: dict[str, str] = {}
     for names in plan_edits.tables_of(section):
         for name in names:
@@ -506,7 +516,7 @@ def fork_plan(visit: Visit) -> Response:
             "a plan's name is letters, digits, '-' and '_'.", remedy="Give another name."
         )
     text = visit.text
-    taken = {one.name for one in visit.ledger.entries()} if visit.ledger is not None else set()
+    taken = {entry.name for entry in visit.ledger.entries()} if visit.ledger is not None else set()
     for release in drawn_of(visit.plan, visit.ledger):
         new = next(f"{release}-{at}" for at in range(2, 1000) if f"{release}-{at}" not in taken)
         text = plan_edits.set_key(text, "release", release, "name", new)
@@ -542,7 +552,11 @@ def _values(visit: Visit, column: str) -> dict[str, Any]:
     raw = str(entry.get("recode", entry.get("tidy", column)))
     recoded = {str(old): str(new) for old, new in _table(entry.get("to")).items()}
     spelled = {"recode", "tidy"} & entry.keys()  # values are shown as the file has them
-    others = tuple(one for one in planned.derivations if not (spelled and one.name == column))
+    others = tuple(
+        derivation
+        for derivation in planned.derivations
+        if not (spelled and derivation.name == column)
+    )
     if "://" in str(planned.address):
         raise NotHereError(
             "values are looked up in files only.", remedy="Use `congenial data` in a terminal."
@@ -563,11 +577,11 @@ def _values(visit: Visit, column: str) -> dict[str, Any]:
     finally:
         source.close()
     levels = _levels_of(visit, column)
-    shown: list[dict[str, Any]] = []
+    rows_shown: list[dict[str, Any]] = []
     for row in rows:
         value = "" if row["value"] is None else row["value"]
         stands = recoded.get(value, value)
-        shown.append(
+        rows_shown.append(
             {
                 "value": value,
                 "rows": int(row["n"]),
@@ -575,15 +589,21 @@ def _values(visit: Visit, column: str) -> dict[str, Any]:
                 "missing": not stands,
             }
         )
-    numeric = numbers["n"] and numbers["n"] >= 0.9 * sum(r["rows"] for r in shown if r["value"])
+    numeric = numbers["n"] and numbers["n"] >= 0.9 * sum(
+        r["rows"] for r in rows_shown if r["value"]
+    )
     return {
         "column": column,
-        "rows": shown,
+        "rows": rows_shown,
         "levels": list(levels)[:200],
         "many": int(counts["many"]),
-        "unexpected": sum(one["rows"] for one in shown if not one["is"]),
+        "unexpected": sum(row_shown["rows"] for row_shown in rows_shown if not row_shown["is"]),
         "range": (numbers["low"], numbers["high"]) if numeric else None,
-        "all": ", ".join(one["value"] for one in shown if one["value"] and not one["missing"]),
+        "all": ", ".join(
+            row_shown["value"]
+            for row_shown in rows_shown
+            if row_shown["value"] and not row_shown["missing"]
+        ),
     }
 
 

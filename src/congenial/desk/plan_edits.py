@@ -235,8 +235,8 @@ def toggle_by(text: str, label: str, name: str) -> str:
     document = _tree(text)
     figure = _table(_section(document, "publish").get(label))
     key = "margin" if "margin" in figure else "by"
-    names = [str(one) for one in figure.get(key, [])]
-    names = [one for one in names if one != name] if name in names else [*names, name]
+    names = [str(value) for value in figure.get(key, [])]
+    names = [other for other in names if other != name] if name in names else [*names, name]
     if names or key == "margin":
         figure[key] = _item(names)
     else:
@@ -570,9 +570,9 @@ def _replace_drafted(document: TOMLDocument, column: str, by: str = "") -> None:
         return
     del schema[column]
     for release in _releases(document):
-        shown = release.get("table", [])
-        if isinstance(shown, list) and column in shown:
-            now = dict.fromkeys(by if name == column else str(name) for name in shown)
+        columns = release.get("table", [])
+        if isinstance(columns, list) and column in columns:
+            now = dict.fromkeys(by if name == column else str(name) for name in columns)
             now.pop("", None)
             if now:
                 release["table"] = _item(list(now))

@@ -50,8 +50,8 @@ def plan_steps(
 
     `seen`: steps that were looked at since the plan was changed last.
     """
-    found = _of_text(values, folder, plan is not None) | _of_plan(plan, ledger, seen)
-    return [PlanStep(name, title, *found[name]) for name, title in TITLES.items()]
+    steps = _of_text(values, folder, plan is not None) | _of_plan(plan, ledger, seen)
+    return [PlanStep(name, title, *steps[name]) for name, title in TITLES.items()]
 
 
 def next_step(steps: list[PlanStep], here: str = "") -> PlanStep | None:
@@ -86,7 +86,7 @@ def _of_plan(
     if plan is None:
         return dict.fromkeys(("price", "review", "publish", "release", "read"), (False, ""))
     drawn, stands = drawn_of(plan, ledger), standing(plan, ledger)
-    bundles = [one.name for one in plan.release if has_bundle(plan, one.name)]
+    bundles = [section.name for section in plan.release if has_bundle(plan, section.name)]
     left = len(unpublished(plan, ledger))
     reviewed = stands.standing == "approved" or (not stands.required and "review" in seen)
     many = len(plan.release)
@@ -102,20 +102,22 @@ def _of_plan(
 def unpublished(plan: Plan, ledger: Ledger | None) -> list[str]:
     """Labels of the exact figures of a plan that are to be published."""
     try:
-        known = Figures(plan.schema) if ledger is None else ledger.figures
+        published = Figures(plan.schema) if ledger is None else ledger.figures
         new = [
-            one for one in figures_beside(plan, plan.release, known).told if one not in known.told
+            figure
+            for figure in figures_beside(plan, plan.release, published).told
+            if figure not in published.told
         ]
     except CongenialError:  # the ledger's figures and the plan's do not go together
         return list(plan.publish)
     apart = ledger is not None and bool(ledger.roles)  # a publisher may be somebody else
-    return [one.label for one in new if apart or one != PEOPLE]
+    return [figure.label for figure in new if apart or figure != PEOPLE]
 
 
 def drawn_of(plan: Plan, ledger: Ledger | None) -> list[str]:
     """Names of the releases of a plan that were drawn: they are what its text is held to."""
     entries = () if ledger is None else ledger.entries()
-    names = {one.name for one in entries if one.was_drawn}
+    names = {entry.name for entry in entries if entry.was_drawn}
     return [section.name for section in plan.release if section.name in names]
 
 

@@ -34,8 +34,8 @@ def show_price(visit: Visit) -> Response:
     """Margins of error of every table; beside them those without a figure, or of another plan."""
     query = visit.query
     without, beside = query.get("without", ""), query.get("beside", "")
-    suppose = [one.strip() for one in query.getlist("suppose") if one.strip()]
-    shown: dict[str, Any] = {
+    suppose = [condition.strip() for condition in query.getlist("suppose") if condition.strip()]
+    page: dict[str, Any] = {
         name: []
         for name in ("rows", "titles", "document", "sliders", "needs", "supposed", "details")
     }
@@ -48,27 +48,27 @@ def show_price(visit: Visit) -> Response:
             columns[f"Without {without}"] = _document(visit, _less(visit.plan, [without]))
         if beside:
             columns[f"Plan {beside}"] = _document(visit, _other(visit, beside))
-        shown |= {
+        page |= {
             "document": document,
             "titles": list(columns),
             "rows": _rows(list(columns.values())),
-            "budgets": [one["budget"] for one in columns.values()],
+            "budgets": [column["budget"] for column in columns.values()],
             "sliders": [
-                _slider(visit.plan, one.section)
-                for one in checked.releases
-                if one.section.name not in drawn
+                _slider(visit.plan, check.section)
+                for check in checked.releases
+                if check.section.name not in drawn
             ],
             "needs": list(_needs(visit)),
             "supposed": blocks("supposed.txt", check=document) if suppose else [],
             "explained": _explained(document),
             "details": [
                 {
-                    "name": one["name"],
-                    "promise": blocks("promise.txt", release=one),
-                    "in_full": one["promise"],
-                    "costs": blocks("figure_costs.txt", release=one),
+                    "name": release["name"],
+                    "promise": blocks("promise.txt", release=release),
+                    "in_full": release["promise"],
+                    "costs": blocks("figure_costs.txt", release=release),
                 }
-                for one in document["releases"]
+                for release in document["releases"]
             ],
         }
         visit.look("price")
@@ -82,22 +82,26 @@ def show_price(visit: Visit) -> Response:
         without=without,
         beside=beside,
         suppose=" ".join(suppose),
-        others=[one for one in visit.desk.workspace.plans() if one != visit.key],
+        others=[key for key in visit.desk.workspace.plans() if key != visit.key],
         wishes=_wishes(visit),
         asked=query,
         margin_words=margin_words,
         budget_words=budget_words,
-        **shown,
+        **page,
     )
 
 
 def _explained(document: dict[str, Any]) -> list[Block]:
     """What the margins on the page are, each sentence once."""
     texts = [
-        blocks("margin_of_error.txt", check=document, release=one) for one in document["releases"]
+        blocks("margin_of_error.txt", check=document, release=release)
+        for release in document["releases"]
     ]
     worst_case = blocks("worst_case.txt", check=document)
-    return [*{str(block): block for one in texts for block in one}.values(), *worst_case]
+    return [
+        *{str(block): block for block_list in texts for block in block_list}.values(),
+        *worst_case,
+    ]
 
 
 def _figures(visit: Visit) -> Sequence[str]:
@@ -112,12 +116,12 @@ def _check(visit: Visit, plan: Plan) -> PlanCheck:
     ledger = visit.ledger if plan is visit.plan else None
     events = len(ledger.events()) if ledger is not None else 0
     key = f"{plan.digest} {events} {plan.folder}"
-    kept = visit.desk.checks
-    if key not in kept or plan is not visit.plan:
-        while len(kept) >= MOST_KEPT:
-            kept.pop(next(iter(kept)), None)
-        kept[key] = workflow.check(plan, again=True, progress=visit.tell)
-    return kept[key]
+    cache = visit.desk.checks
+    if key not in cache or plan is not visit.plan:
+        while len(cache) >= MOST_KEPT:
+            cache.pop(next(iter(cache)), None)
+        cache[key] = workflow.check(plan, again=True, progress=visit.tell)
+    return cache[key]
 
 
 def _document(visit: Visit, plan: Plan) -> dict[str, Any]:
@@ -127,13 +131,13 @@ def _document(visit: Visit, plan: Plan) -> dict[str, Any]:
 
 def _less(plan: Plan, without: Sequence[str]) -> Plan:
     """The same plan with fewer figures; its ledger is as it was."""
-    kept = {label: entry for label, entry in plan.publish.items() if label not in without}
-    return _with(plan, publish=kept)
+    publish = {label: entry for label, entry in plan.publish.items() if label not in without}
+    return _with(plan, publish=publish)
 
 
 def _with(plan: Plan, **changed: Any) -> Plan:
-    given = {one.alias or name: getattr(plan, name) for name, one in Plan.model_fields.items()}
-    return Plan(**given | changed)
+    fields = {field.alias or name: getattr(plan, name) for name, field in Plan.model_fields.items()}
+    return Plan(**fields | changed)
 
 
 def _other(visit: Visit, key: str) -> Plan:
@@ -170,7 +174,9 @@ def _width(row: dict[str, Any] | None) -> float:
 
 def parameter_of(section: NamedSection) -> str:
     """The parameter that states a release's promise; empty where there is none to slide."""
-    return next((one for one in PARAMETERS if getattr(section, one, None) is not None), "")
+    return next(
+        (parameter for parameter in PARAMETERS if getattr(section, parameter, None) is not None), ""
+    )
 
 
 def _slider(plan: Plan, section: NamedSection) -> dict[str, Any]:
@@ -219,7 +225,7 @@ def _moved(visit: Visit, name: str, value: Fraction) -> dict[str, Any]:
     changed = section.model_copy(update={parameter: value})
     kind = of_section(section)
     mine = kind.check(visit.plan, changed, checked.figures, None)
-    releases = [mine if one.section.name == name else one for one in checked.releases]
+    releases = [mine if check.section.name == name else check for check in checked.releases]
     budget = budget_of(replace(checked, releases=releases))
     # of tables without the paragraphs of the promise, which take as long as all the rest
     if isinstance(mine, TablesCheck):
@@ -292,14 +298,14 @@ def _want(visit: Visit) -> str | None:
         return None
     of, level = visit.query.get("of", "total"), visit.query.get("level", "90")
     wishes = _wishes(visit)
-    names = [one for one in of.split(",") if of in wishes and one]
-    what = f"margin({', '.join(repr(one) for one in names)})" if names else "total"
+    names = [axis for axis in of.split(",") if of in wishes and axis]
+    what = f"margin({', '.join(repr(axis_name) for axis_name in names)})" if names else "total"
     return f"{what} within {within} at {level}%"
 
 
 def _wishes(visit: Visit) -> dict[str, str]:
     """Tables that a wish can be about: those the plan releases, and single columns of them."""
-    found: dict[str, None] = {}
+    wishes: dict[str, None] = {}
     try:
         plan = visit.plan
         for section in plan.release:
@@ -307,8 +313,8 @@ def _wishes(visit: Visit) -> dict[str, str]:
             if not isinstance(tables, list):  # "auto" chooses sums of one table
                 tables = [getattr(section, "table", None) or []]
             for names in tables:
-                found.update(dict.fromkeys([",".join(names), *names]) if names else {})
-        shown = plan.schema.shown
-        return {one: " x ".join(shown(name) for name in one.split(",")) for one in found}
+                wishes.update(dict.fromkeys([",".join(names), *names]) if names else {})
+        name_shown = plan.schema.shown
+        return {wish: " x ".join(name_shown(name) for name in wish.split(",")) for wish in wishes}
     except CongenialError:
         return {}

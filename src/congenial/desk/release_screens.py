@@ -46,17 +46,17 @@ SHOWN = 200  # numbers of each exact figure that a preview shows
 def show_publish(visit: Visit, preview: Sequence[Block] = ()) -> Response:
     """The exact figures: which are public, which are to be."""
     plan, ledger = visit.plan, visit.ledger
-    known = exact_figures(plan, ledger)
-    figures = (*known.told, *figures_beside(plan, plan.release, known).told)
+    published_now = exact_figures(plan, ledger)
+    figures = (*published_now.told, *figures_beside(plan, plan.release, published_now).told)
     return visit.page(
         "publish.html",
         step="publish",
         stands=(stands := standing(plan, ledger)),
         ready=not stands.required or stands.standing == "approved",
-        figures=[one.label for one in plan.statements],
+        figures=[statement.label for statement in plan.statements],
         people=PEOPLE in figures,
         left=unpublished(plan, ledger),
-        released=ledger is not None and any(one.counted for one in ledger.entries()),
+        released=ledger is not None and any(entry.counted for entry in ledger.entries()),
         may_publish=visit.may("mandates"),
         role=visit.role,
         preview=preview,
@@ -66,8 +66,8 @@ def show_publish(visit: Visit, preview: Sequence[Block] = ()) -> Response:
 def preview_figures(visit: Visit) -> Response:
     """What would be public, with warnings for small figures. CONFIDENTIAL until it is published."""
     visit.refuse_stale()
-    found = of_preview(visit.plan, workflow.preview(visit.plan, progress=visit.tell))
-    preview = preview_words(found, visit.plan.schema, SHOWN)
+    document = of_preview(visit.plan, workflow.preview(visit.plan, progress=visit.tell))
+    preview = preview_words(document, visit.plan.schema, SHOWN)
     return show_publish(visit, preview)
 
 
@@ -100,7 +100,9 @@ def show_release(visit: Visit) -> Response:
     plan, ledger = visit.plan, visit.ledger
     names = [section.name for section in plan.release]
     entries = [] if ledger is None else ledger_document(ledger)["releases"]
-    drawn = {one["name"]: one for one in entries if one["counted"] and one["name"] in names}
+    drawn = {
+        entry["name"]: entry for entry in entries if entry["counted"] and entry["name"] in names
+    }
     stands = standing(plan, ledger)
     return visit.page(
         "release.html",
@@ -167,7 +169,10 @@ def _report(text: str) -> Response:
 
 def show_read(visit: Visit) -> Response:
     """The first bundle of the plan."""
-    name = next((one.name for one in visit.plan.release if has_bundle(visit.plan, one.name)), None)
+    name = next(
+        (section.name for section in visit.plan.release if has_bundle(visit.plan, section.name)),
+        None,
+    )
     if name is None:
         return visit.page("bundle.html", step="read", name="", names=[])
     return visit.go("plan", visit.key, "bundle", name)
@@ -176,7 +181,7 @@ def show_read(visit: Visit) -> Response:
 def _folder(visit: Visit) -> Path:
     """The folder of a release of the plan that has a bundle."""
     name = str(visit.route["release"])
-    if not NAME.fullmatch(name) or name not in {one.name for one in visit.plan.release}:
+    if not NAME.fullmatch(name) or name not in {section.name for section in visit.plan.release}:
         raise NotHereError("the plan has no such release.", remedy="Start at the plan.")
     folder = visit.path.parent / BUNDLES / name
     inside = folder.resolve().is_relative_to(visit.desk.workspace.folder.resolve())
@@ -188,8 +193,12 @@ def _folder(visit: Visit) -> Path:
 def _files(folder: Path) -> list[str]:
     """The files that the bundle lists, and its index."""
     listed = read_index(folder).get("files", {})
-    names = [one for one in listed if isinstance(one, str)] + [INDEX, DIGEST]
-    return [one for one in names if (folder / one).is_file() and not (folder / one).is_symlink()]
+    names = [file for file in listed if isinstance(file, str)] + [INDEX, DIGEST]
+    return [
+        file_name
+        for file_name in names
+        if (folder / file_name).is_file() and not (folder / file_name).is_symlink()
+    ]
 
 
 def show_bundle(visit: Visit) -> Response:
@@ -220,7 +229,9 @@ def show_bundle(visit: Visit) -> Response:
         "bundle.html",
         step="read",
         name=folder.name,
-        names=[one.name for one in visit.plan.release if has_bundle(visit.plan, one.name)],
+        names=[
+            section.name for section in visit.plan.release if has_bundle(visit.plan, section.name)
+        ],
         in_short=in_short,
         promise=promise,
         now=_now(visit, folder.name),
@@ -228,7 +239,7 @@ def show_bundle(visit: Visit) -> Response:
         digest=(folder / DIGEST).read_text(encoding="utf-8").strip(),
         written=written,
         problem=problem,
-        files=[{"name": one, "size": (folder / one).stat().st_size} for one in _files(folder)],
+        files=[{"name": file, "size": (folder / file).stat().st_size} for file in _files(folder)],
         question=question,
         answer=answer,
         refused=refused,
@@ -238,10 +249,10 @@ def show_bundle(visit: Visit) -> Response:
 
 def _answer(release: Any, question: str) -> list[Any]:
     """What `congenial estimate` answers, in the same words."""
-    found = estimate([release], [question], 0.9)
+    answers = estimate([release], [question], 0.9)
     return blocks(
         "estimate.txt",
-        answers=answer_tables(found.to_dicts()),
+        answers=answer_tables(answers.to_dicts()),
         most=MOST_ROWS,
         tests=[],
         level=0.9,
@@ -253,34 +264,34 @@ def _answer(release: Any, question: str) -> list[Any]:
 def _examples(visit: Visit, name: str) -> list[str]:
     """Questions that fit the release: its own columns and categories."""
     section = visit.plan.named(name)
-    shown = [one for one in of_section(section).shown(section) if one in visit.plan.schema.names]
-    if not shown:
+    axes = [axis for axis in of_section(section).shown(section) if axis in visit.plan.schema.names]
+    if not axes:
         return []
     count = "count()" if getattr(section, "sum", None) is None else f"sum({section.sum})"  # type: ignore[attr-defined]
-    questions = [f"{count} by {shown[0]}"]
-    if count == "count()" and len(shown) > 1:
-        questions.append(f"count() by {shown[0]}, {shown[1]}")
+    questions = [f"{count} by {axes[0]}"]
+    if count == "count()" and len(axes) > 1:
+        questions.append(f"count() by {axes[0]}, {axes[1]}")
     if count != "count()":
-        questions.append(f"mean({section.sum}) by {shown[0]}")  # type: ignore[attr-defined]
+        questions.append(f"mean({section.sum}) by {axes[0]}")  # type: ignore[attr-defined]
     return questions
 
 
 def _now(visit: Visit, name: str) -> list[Block]:
     """What the release costs now that more may have been published."""
     releases = [] if visit.ledger is None else ledger_document(visit.ledger)["releases"]
-    counted = [one for one in releases if one["name"] == name and one["counted"]]
-    return [block for one in counted for block in blocks("now.txt", release=one)]
+    counted = [entry for entry in releases if entry["name"] == name and entry["counted"]]
+    return [block for entry in counted for block in blocks("now.txt", release=entry)]
 
 
 def send_zip(visit: Visit) -> Response:
     """The whole bundle as one file: what it lists, and nothing beside it."""
     folder = _folder(visit)
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
         for name in _files(folder):
             packed.write(folder / name, f"{folder.name}/{name}")
     headers = {"content-disposition": f'attachment; filename="{folder.name}.zip"'}
-    return Response(made.getvalue(), media_type="application/zip", headers=headers)
+    return Response(buffer.getvalue(), media_type="application/zip", headers=headers)
 
 
 def send_file(visit: Visit) -> Response:
@@ -317,13 +328,13 @@ def _over_time(ledger: Ledger) -> list[dict[str, Any]]:
     """After each release, the share of the budget that all releases up to it cost together, at
     today's prices.
     """
-    budget, counted = ledger.budget, [one for one in ledger.entries() if one.counted]
+    budget, counted = ledger.budget, [past for past in ledger.entries() if past.counted]
     if budget is None:
         return []
     spent = []
     for at, entry in enumerate(counted, 1):
         try:
-            loss = joint_loss([one.description for one in counted[:at]], ledger.adjacency)
+            loss = joint_loss([past.description for past in counted[:at]], ledger.adjacency)
             share = float(budget.spent(loss) / budget.cap)
         except CongenialError:
             continue

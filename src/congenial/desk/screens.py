@@ -105,20 +105,22 @@ def last_check(visit: Visit) -> dict[str, Any] | None:
     """The last check without its numbers and values; lines that quote a value are counted only."""
     try:
         path = visit.path.parent / data_report.FOLDER / "problems.json"
-        told = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
         names = ("column", "kind", "remedy")
-        problems = [{name: str(one[name]) for name in names} for one in told["problems"]]
-        for one in problems:
-            one["kind"] = WORDS.get(one["kind"], one["kind"])
-        lines = [one for one in told["lines"] if not one["shows_values"]]
-        missing = [one for one in lines if not _is_there(visit.text, one)]
+        problems = [
+            {name: str(problem[name]) for name in names} for problem in document["problems"]
+        ]
+        for problem in problems:
+            problem["kind"] = WORDS.get(problem["kind"], problem["kind"])
+        lines = [line for line in document["lines"] if not line["shows_values"]]
+        missing = [line for line in lines if not _is_there(visit.text, line)]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return {
         "fits": not problems,
         "problems": problems,
         "lines": missing,
-        "quoting": len(lines) < len(told["lines"]),
+        "quoting": len(lines) < len(document["lines"]),
     }
 
 
@@ -132,9 +134,9 @@ def _is_there(text: str, line: dict[str, Any]) -> bool:
 def fix_plan(visit: Visit) -> Response:
     """Add the lines that were suggested and quote no value to the plan."""
     text = visit.text
-    found = last_check(visit) or {"lines": []}
-    for one in found["lines"]:
-        text = plan_edits.add_line(text, one["section"], one["line"])
+    check = last_check(visit) or {"lines": []}
+    for line in check["lines"]:
+        text = plan_edits.add_line(text, line["section"], line["line"])
     visit.parsed(text)
     save(visit.path, text, visit.form.get("opened", ""), "suggested fixes")
     return visit.go("plan", visit.key, "categories")
@@ -188,7 +190,7 @@ def show_review(visit: Visit) -> Response:
         may_propose=visit.may("propose") and not stands.proposers,  # who proposes cannot approve
         may_review=visit.may("approve") and stands.standing != "not proposed",
         own=me in stands.proposers,
-        said=next((one for one in stands.reviews if one.who == me), None),
+        said=next((review for review in stands.reviews if review.who == me), None),
         may_require=visit.may("require"),
         in_a_file=ledger is None or not ledger.where.startswith("postgresql"),
         role=visit.role,
@@ -218,8 +220,8 @@ def audit_plan(visit: Visit) -> Response:
 
     def work(tell: Tell) -> None:
         tell("looking for neighbours to attack")
-        for one in table_audit.attack_plan(plan, effort, progress=tell):
-            table_audit.write_audit(one, folder)
+        for result in table_audit.attack_plan(plan, effort, progress=tell):
+            table_audit.write_audit(result, folder)
 
     then = address("plan", visit.key, "review")
     return start_job(visit, "Trying to break the promise", work, then)

@@ -39,7 +39,11 @@ class PromptHeads(H11Protocol):
         """Start the clock, and make room."""
         super().connection_made(transport)
         self._watch()
-        others = [one for one in self.connections if isinstance(one, PromptHeads) and one.waiting]
+        others = [
+            connection
+            for connection in self.connections
+            if isinstance(connection, PromptHeads) and connection.waiting
+        ]
         if len(others) > MOST_WAITING:
             min(others, key=lambda one: one.since).transport.abort()
 
@@ -110,7 +114,7 @@ def serve(settings: DeskSettings, open_socket: socket.socket) -> None:
     def close(*_: object) -> None:
         server.should_exit = True
 
-    for one in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(one) is signal.SIG_DFL:
-            signal.signal(one, close)
+    for signal_number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(signal_number) is signal.SIG_DFL:
+            signal.signal(signal_number, close)
     server.run(sockets=[open_socket])

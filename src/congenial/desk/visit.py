@@ -57,9 +57,9 @@ if TYPE_CHECKING:
 
 @cache
 def _environment() -> Environment:
-    made = environment("congenial.desk", address=address, number=number)
-    made.filters["sentence"] = sentence
-    return made
+    jinja = environment("congenial.desk", address=address, number=number)
+    jinja.filters["sentence"] = sentence
+    return jinja
 
 
 def sentence(words: str) -> str:
@@ -135,10 +135,10 @@ class Visit:
     @cached_property
     def path(self) -> Path:
         """The plan's file."""
-        found = self.desk.workspace.plans().get(self.key)
-        if found is None:
+        plan_path = self.desk.workspace.plans().get(self.key)
+        if plan_path is None:
             raise NotHereError("there is no such plan at this desk.", remedy="Start at the folder.")
-        return found
+        return plan_path
 
     @cached_property
     def text(self) -> str:
@@ -210,8 +210,10 @@ class Visit:
             plan = self.plan
             _ = plan.figures
             ledger = self.ledger
-        values, seen = plan_edits.read(self.text), self.desk.seen
-        mine = frozenset(step for key, of, step in seen if (key, of) == (self.key, self.opened))
+        values, seen_plans = plan_edits.read(self.text), self.desk.seen
+        mine = frozenset(
+            step for key, of, step in seen_plans if (key, of) == (self.key, self.opened)
+        )
         steps = plan_steps(values, self.path.parent, plan, ledger, mine)
         return steps, [] if plan is None else drawn_of(plan, ledger)
 
@@ -359,16 +361,16 @@ async def _form(request: Request) -> dict[str, str]:
         return {}
     if request.headers.get("content-type", "").startswith("application/json"):
         try:
-            told = json.loads(await request.body())
+            values = json.loads(await request.body())
         except (ValueError, RecursionError):
             return {}
-        fields = told.items() if isinstance(told, dict) else ()
+        fields = values.items() if isinstance(values, dict) else ()
         return {key: value for key, value in fields if isinstance(value, str)}
-    found: dict[str, str] = {}  # several ticks of one name are listed
+    texts: dict[str, str] = {}  # several ticks of one name are listed
     for key, value in (await request.form()).multi_items():
         if isinstance(value, str):
-            found[key] = f"{found[key]}, {value}" if key in found and value else value
-    return found
+            texts[key] = f"{texts[key]}, {value}" if key in texts and value else value
+    return texts
 
 
 def as_json(document: Mapping[str, Any]) -> Response:

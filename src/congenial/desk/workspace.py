@@ -39,12 +39,14 @@ class Workspace:
 
     def plans(self) -> dict[str, Path]:
         """Every plan by its key."""
-        found = (one for one in self._files() if one.suffix == ".toml")
-        return {self.key(one): one for one in found if _looks_like_a_plan(one)}
+        candidates = (path for path in self._files() if path.suffix == ".toml")
+        return {self.key(path): path for path in candidates if _looks_like_a_plan(path)}
 
     def data_files(self) -> dict[str, Path]:
         """Every file that may hold records, by its key."""
-        return {self.key(one): one for one in self._files() if one.suffix.lower() in KINDS_OF_FILE}
+        return {
+            self.key(path): path for path in self._files() if path.suffix.lower() in KINDS_OF_FILE
+        }
 
     def key(self, path: Path) -> str:
         """The name of a file below the folder, without slashes."""
@@ -52,16 +54,18 @@ class Workspace:
 
     def _files(self) -> Iterator[Path]:
         top = self.folder.resolve()
-        seen = 0
+        visited = 0
         for place, folders, names in os.walk(self.folder):
             here = Path(place)
             depth = len(here.relative_to(self.folder).parts)
             folders[:] = sorted(
-                one for one in folders if not _hidden(one) and depth < DEPTH and one not in RESULTS
+                inner
+                for inner in folders
+                if not _hidden(inner) and depth < DEPTH and inner not in RESULTS
             )
             for name in sorted(names):
-                seen += 1
-                if seen > MOST_FILES:
+                visited += 1
+                if visited > MOST_FILES:
                     return
                 path = here / name
                 if not _hidden(name) and path.resolve().is_relative_to(top):
@@ -162,7 +166,7 @@ def _history_file(path: Path) -> Path:
 
 
 def _write_history(path: Path, earlier: list[EarlierText]) -> None:
-    lines = "".join(f"{json.dumps(vars(one))}\n" for one in earlier[-MOST_EARLIER:])
+    lines = "".join(f"{json.dumps(vars(text_before))}\n" for text_before in earlier[-MOST_EARLIER:])
     write_whole(_history_file(path), lines.encode(), mode=0o600)
 
 

@@ -27,20 +27,20 @@ class DataPackage:
 
     def files(self, bundle: ExportedBundle, progress: Tell = quiet) -> dict[str, bytes]:
         """The CSV files and their description."""
-        found: dict[str, bytes] = {}
+        files: dict[str, bytes] = {}
         resources = []
         names = unique_names([plain_name(table.name) for table in bundle.tables])
         for name, table in zip(names, bundle.tables, strict=True):
-            rows = [tuple(one.name for one in table.columns), *table.rows]
-            told = one_by_one(rows, f"writing {name}.csv", progress)
-            found[f"{name}.csv"] = rows_csv(told).encode()
+            rows = [tuple(column.name for column in table.columns), *table.rows]
+            steps = one_by_one(rows, f"writing {name}.csv", progress)
+            files[f"{name}.csv"] = rows_csv(steps).encode()
             resources.append(_resource(name, table))
         figures = list(published_rows(bundle.published))
         if figures:
-            found["published.csv"] = rows_csv([PUBLISHED_COLUMNS, *figures]).encode()
+            files["published.csv"] = rows_csv([PUBLISHED_COLUMNS, *figures]).encode()
             resources.append(_figures())
-        found["datapackage.json"] = as_json(_package(bundle, resources))
-        return found
+        files["datapackage.json"] = as_json(_package(bundle, resources))
+        return files
 
     def left_open(self, bundle: ExportedBundle) -> list[str]:  # noqa: ARG002
         """A licence: no bundle says under which the data are published."""
@@ -61,7 +61,7 @@ def _package(bundle: ExportedBundle, resources: list[dict[str, Any]]) -> dict[st
 
 
 def _resource(name: str, table: ExportedTable) -> dict[str, Any]:
-    labels = [one.name for one in table.columns if one.meaning == "label"]
+    labels = [column.name for column in table.columns if column.meaning == "label"]
     return {
         "profile": "tabular-data-resource",
         "name": name,
@@ -70,21 +70,21 @@ def _resource(name: str, table: ExportedTable) -> dict[str, Any]:
         "mediatype": "text/csv",
         "encoding": "utf-8",
         "schema": {
-            "fields": [_field(one) for one in table.columns],
-            "primaryKey": [neutral(one) for one in labels],
+            "fields": [_field(column) for column in table.columns],
+            "primaryKey": [neutral(label) for label in labels],
         },
     }
 
 
 def _field(column: ExportedColumn) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": neutral(column.name), "description": column.description}
+    descriptor: dict[str, Any] = {"name": neutral(column.name), "description": column.description}
     if column.is_label:
         levels = [neutral(level) for level in column.levels]
-        return told | {"type": "string", "constraints": {"enum": levels}}
+        return descriptor | {"type": "string", "constraints": {"enum": levels}}
     if column.meaning == "flag":
-        return told | {"type": "string", "constraints": {"enum": [*column.levels]}}
+        return descriptor | {"type": "string", "constraints": {"enum": [*column.levels]}}
     whole = all(isinstance(value, int) for value in column.values)
-    return told | {"type": "integer" if whole else "number"}
+    return descriptor | {"type": "integer" if whole else "number"}
 
 
 def _figures() -> dict[str, Any]:

@@ -34,7 +34,8 @@ class ExportFormat(Protocol):
 
 
 FORMATS: dict[str, ExportFormat] = {
-    one.name: one for one in (DataPackage(), Sdmx(), Workbook(), RegistryEntry())
+    export_format.name: export_format
+    for export_format in (DataPackage(), Sdmx(), Workbook(), RegistryEntry())
 }
 
 

@@ -27,8 +27,8 @@ def plain_name(text: str) -> str:
     >>> plain_name("Sex by age (2026)"), plain_name("..."), plain_name("Größe")
     ('sex-by-age-2026', 'table', 'gr-e')
     """
-    found = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")
-    return found or "table"
+    plain = re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")
+    return plain or "table"
 
 
 def identifier(text: str, capital: bool = True) -> str:
@@ -37,8 +37,8 @@ def identifier(text: str, capital: bool = True) -> str:
     >>> identifier("age group"), identifier("85+", capital=False), identifier("10-14", False)
     ('AGE_GROUP', '_85_', '_10_14')
     """
-    found = re.sub(r"[^A-Za-z0-9_]+", "_", text.upper() if capital else text)
-    return found if found and not found[0].isdigit() else f"_{found}"
+    letters = re.sub(r"[^A-Za-z0-9_]+", "_", text.upper() if capital else text)
+    return letters if letters and not letters[0].isdigit() else f"_{letters}"
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
@@ -47,13 +47,13 @@ def unique_names(names: Sequence[str]) -> list[str]:
     >>> unique_names(["a", "b", "a", "a_2"])
     ['a', 'b', 'a_2', 'a_2_2']
     """
-    found: list[str] = []
+    unique: list[str] = []
     for name in names:
-        one, number = name, 2
-        while one in found:
-            one, number = f"{name}_{number}", number + 1
-        found.append(one)
-    return found
+        candidate, number = name, 2
+        while candidate in unique:
+            candidate, number = f"{name}_{number}", number + 1
+        unique.append(candidate)
+    return unique
 
 
 Meaning = Literal["label", "coarser label", "words", "number", "flag"]
@@ -104,7 +104,7 @@ class ExportedTable:
     @property
     def rows(self) -> list[tuple[Any, ...]]:
         """Plain values, row by row."""
-        return list(zip(*(one.values for one in self.columns), strict=True))
+        return list(zip(*(column.values for column in self.columns), strict=True))
 
 
 @dataclass(frozen=True)
@@ -161,20 +161,24 @@ def exported_bundle(
         )
     if isinstance(release, TablesRelease):
         tables: tuple[ExportedTable, ...] = tuple(
-            printed_table(one, at, level)
-            for one in release.measures
+            printed_table(measure, at, level)
+            for measure in release.measures
             for at in range(len(release.tables))
         )
-        of = [one.description.of for one in release.measures for _ in release.tables]
+        of = [measure.description.of for measure in release.measures for _ in release.tables]
         if release.description.beside:
             pairs = zip(tables, of, strict=True)
-            tables = tuple(replace(one, name=f"{one.name}, {what}") for one, what in pairs)
+            tables = tuple(
+                replace(each_table, name=f"{each_table.name}, {what}") for each_table, what in pairs
+            )
         if len(tables) == 1:
             tables = (replace(tables[0], name=release.name),)
     elif isinstance(release, PartedRelease):
         tables = _of_nation(release, level, part)
     elif isinstance(release, TableRecordsRelease):
-        tables = tuple(printed_table(one, 0, level) for one in release.measured_tables())
+        tables = tuple(
+            printed_table(measured_table, 0, level) for measured_table in release.measured_tables()
+        )
     else:
         raise BundleError(
             f"a bundle of kind '{release.kind}' has no table to export.",
@@ -209,7 +213,7 @@ def printed_table(release: TablesRelease, at: int, level: float) -> ExportedTabl
     if "sd" in columns:
         words = reliability(numbers[0].values, np.reshape(columns["sd"], -1)).tolist()
         numbers.append(ExportedColumn(RELIABILITY, words, "flag", RELIABLE, RELIABILITIES))
-    found = _cell_labels(release.schema, names, [one.name for one in numbers])
+    labels = _cell_labels(release.schema, names, [number_column.name for number_column in numbers])
     basis = ""
     if release.has_errors:
         cell = np.zeros(release.estimates[at].shape, dtype=np.bool_)
@@ -217,20 +221,20 @@ def printed_table(release: TablesRelease, at: int, level: float) -> ExportedTabl
         basis = release.estimator.basis_of_sum(names, cell)
     number = release.description.magnitude
     unit = "PS" if number is None else identifier(number.column)
-    return ExportedTable(" by ".join(names) or "total", (*found, *numbers), basis, unit)
+    return ExportedTable(" by ".join(names) or "total", (*labels, *numbers), basis, unit)
 
 
 def _printed(release: TablesRelease, at: int, level: float) -> dict[str, Any]:
     """The numbers of one of several tables."""
     if not release.has_errors:
         return {"count": release.counts[at]}
-    found = (release.counts[at], release.estimates[at], release.deviations[at])
+    three = (release.counts[at], release.estimates[at], release.deviations[at])
     of = "count" if release.description.magnitude is None else "sum"
-    shown = [
-        None if one is None else release.in_units(one)
-        for one in (*found, *release.interval_ends(at, level))
+    columns = [
+        None if values_of_one is None else release.in_units(values_of_one)
+        for values_of_one in (*three, *release.interval_ends(at, level))
     ]
-    return dict(zip((of, "estimate", "sd", *interval_names(level)), shown, strict=True))
+    return dict(zip((of, "estimate", "sd", *interval_names(level)), columns, strict=True))
 
 
 def _cell_labels(
@@ -240,25 +244,30 @@ def _cell_labels(
     another name.
     """
     shape = tuple(axis.size for axis in schema.axes(table))
-    found = _all_labels(schema, table, np.indices(shape).reshape(len(shape), math.prod(shape)))
-    names = label_names([one.name for one in found], numbers)
-    return [replace(one, name=name) for one, name in zip(found, names, strict=True)]
+    labels = _all_labels(schema, table, np.indices(shape).reshape(len(shape), math.prod(shape)))
+    names = label_names([label.name for label in labels], numbers)
+    return [replace(label, name=name) for label, name in zip(labels, names, strict=True)]
 
 
 def _all_labels(schema: Schema, table: tuple[str, ...], places: Any) -> list[ExportedColumn]:
-    found = []
+    labels = []
     for at, axis in enumerate(schema.axes(table)):
         attribute = schema.attribute(axis.base)
         if axis.name == axis.base:
             for coarse, parents in attribute.coarser.items():
-                found.append(_labelled(coarse, parents, places[at], "coarser label", axis.name))
-        found.append(_labelled(axis.name, axis.levels, places[at], "label", ""))
-        shown = schema.shown_levels(axis.name)
-        if shown != axis.levels:
-            name, words = words_name(schema, axis.name), [shown[i] for i in places[at].tolist()]
-            told = f"category of {axis.name} in words"
-            found.append(ExportedColumn(name, words, "words", told, tuple(dict.fromkeys(shown))))
-    return found
+                labels.append(_labelled(coarse, parents, places[at], "coarser label", axis.name))
+        labels.append(_labelled(axis.name, axis.levels, places[at], "label", ""))
+        names_shown = schema.shown_levels(axis.name)
+        if names_shown != axis.levels:
+            name, words = (
+                words_name(schema, axis.name),
+                [names_shown[i] for i in places[at].tolist()],
+            )
+            meaning = f"category of {axis.name} in words"
+            labels.append(
+                ExportedColumn(name, words, "words", meaning, tuple(dict.fromkeys(names_shown)))
+            )
+    return labels
 
 
 def _labelled(name: str, levels: Any, places: Any, meaning: Meaning, of: str) -> ExportedColumn:

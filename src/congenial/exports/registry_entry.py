@@ -105,20 +105,20 @@ def _unprotected(bundle: ExportedBundle) -> str:
 def _loss(bundle: ExportedBundle) -> dict[str, Any]:
     guarantee = bundle.index["guarantee"]
     adjacency, tradeoff = guarantee["adjacency"], guarantee["tradeoff"]
-    found = {}
+    loss_entry = {}
     for name in ("epsilon", "delta", "rho"):
         if name in tradeoff:
-            found[name] = _number(tradeoff[name])
+            loss_entry[name] = _number(tradeoff[name])
     return {
         "privacy_unit": "Person-level",
         "privacy_unit_details": f"{adjacency['words']} ({adjacency['metric']})",
-        "privacy_parameters": found,
+        "privacy_parameters": loss_entry,
         "privacy_parameters_details": f"{bundle.promise} Basis: {guarantee['basis']}.",
     }
 
 
 def _accounting(bundle: ExportedBundle) -> dict[str, str]:
-    names = {column.name for one in bundle.tables for column in one.columns}
+    names = {column.name for each_table in bundle.tables for column in each_table.columns}
     done = []
     if len(bundle.index["description"].get("measured", ())) > 1:
         done.append("Estimates combine all measured tables by generalised least squares.")
@@ -127,7 +127,7 @@ def _accounting(bundle: ExportedBundle) -> dict[str, str]:
             "Nonnegative whole counts that have the exact figures, or sums in whole steps, are "
             "fitted to the values as drawn; estimates are published beside them."
         )
-    if any(one.basis for one in bundle.tables):
+    if any(each_table.basis for each_table in bundle.tables):
         done.append("Ends of intervals are cut to what the exact figures allow.")
     words = " ".join(done) or "None: the drawn values are published."
     return {
@@ -154,7 +154,9 @@ def _implementation(bundle: ExportedBundle) -> dict[str, str]:
 
 def _assumed(bundle: ExportedBundle) -> bool:
     """Whether the promise takes some numerics for ideal."""
-    return any("ideal" in one for one in bundle.index["guarantee"].get("assumptions", ()))
+    return any(
+        "ideal" in assumption for assumption in bundle.index["guarantee"].get("assumptions", ())
+    )
 
 
 def _number(text: Any) -> float:
@@ -166,15 +168,15 @@ def _number(text: Any) -> float:
 
 def yaml_lines(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
     """A mapping as YAML: texts in double quotes as in JSON, which YAML reads the same way."""
-    for key, one in value.items():
-        if isinstance(one, Mapping):
-            yield f"{indent}{key}:" if one else f"{indent}{key}: {{}}"
-            yield from yaml_lines(one, indent + "  ")
-        elif isinstance(one, list):
+    for key, entry in value.items():
+        if isinstance(entry, Mapping):
+            yield f"{indent}{key}:" if entry else f"{indent}{key}: {{}}"
+            yield from yaml_lines(entry, indent + "  ")
+        elif isinstance(entry, list):
             yield f"{indent}{key}:"
-            yield from (f"{indent}  - {_scalar(item)}" for item in one)
+            yield from (f"{indent}  - {_scalar(item)}" for item in entry)
         else:
-            yield f"{indent}{key}: {_scalar(one)}"
+            yield f"{indent}{key}: {_scalar(entry)}"
 
 
 def _scalar(value: Any) -> str:
@@ -183,10 +185,10 @@ def _scalar(value: Any) -> str:
 
 def _open(value: Any, where: str = "") -> Iterator[str]:
     if isinstance(value, Mapping):
-        for key, one in value.items():
-            yield from _open(one, f"{where}.{key}" if where else key)
+        for key, entry in value.items():
+            yield from _open(entry, f"{where}.{key}" if where else key)
     elif isinstance(value, list):
-        for one in value:
-            yield from _open(one, where)
+        for entry in value:
+            yield from _open(entry, where)
     elif isinstance(value, str) and value.startswith(FILL_IN):
         yield where

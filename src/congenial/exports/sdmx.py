@@ -46,14 +46,14 @@ class Sdmx:
         """The data of each table, and structure.xml."""
         names = unique_names([plain_name(table.name) for table in bundle.tables])
         flows = [Flow(table, bundle) for table in bundle.tables]
-        found = {
+        files = {
             f"{name}.csv": rows_csv(
                 one_by_one(list(flow.rows()), f"writing {name}.csv", progress), "\r\n"
             ).encode()
             for name, flow in zip(names, flows, strict=True)
         }
-        found["structure.xml"] = "\n".join(_message(bundle, flows)).encode()
-        return found
+        files["structure.xml"] = "\n".join(_message(bundle, flows)).encode()
+        return files
 
     def left_open(self, bundle: ExportedBundle) -> list[str]:
         """Who publishes it, in the terms of SDMX; when the data are of, if no plan says it."""
@@ -70,17 +70,19 @@ class Flow:
         self.name, self.columns = table.name, table.columns
         self.period, self.unit = bundle.period or bundle.date, table.unit
         self.id = identifier(table.name)
-        self.axes = [one for one in table.columns if one.meaning == "label"]
-        self.numbers = [one for one in table.columns if one.meaning in ("number", "flag")]
-        self.attributes = [*(identifier(one.name) for one in self.numbers[1:]), UNIT, STATUS]
+        self.axes = [column for column in table.columns if column.meaning == "label"]
+        self.numbers = [column for column in table.columns if column.meaning in ("number", "flag")]
+        self.attributes = [*(identifier(number.name) for number in self.numbers[1:]), UNIT, STATUS]
         reserved = ["DATAFLOW", MEASURE, TIME, *self.attributes]
-        ids = unique_names([*reserved, *(identifier(one.name) for one in self.axes)])
+        ids = unique_names([*reserved, *(identifier(axis.name) for axis in self.axes)])
         self.dimensions = ids[len(reserved) :]
-        self.codes = [unique_names([identifier(x, False) for x in one.levels]) for one in self.axes]
+        self.codes = [
+            unique_names([identifier(x, False) for x in axis.levels]) for axis in self.axes
+        ]
 
     def status(self) -> Iterator[str]:
         """OBS_STATUS of each cell."""
-        flags = [one.values for one in self.numbers if one.meaning == "flag"]
+        flags = [number.values for number in self.numbers if number.meaning == "flag"]
         cells = flags[0] if flags else [""] * len(self.numbers[0].values)
         return ("U" if flag in _UNRELIABLE else "A" for flag in cells)
 
@@ -107,8 +109,8 @@ class Flow:
         """The header, then one row for each cell."""
         yield ["DATAFLOW", *self.dimensions, TIME, MEASURE, *self.attributes]
         flow = f"{AGENCY}:{self.id}({VERSION})"
-        coded = [_coded(one, codes) for one, codes in zip(self.axes, self.codes, strict=True)]
-        numbers = [one.values for one in self.numbers]
+        coded = [_coded(axis, codes) for axis, codes in zip(self.axes, self.codes, strict=True)]
+        numbers = [number.values for number in self.numbers]
         for *row, status in zip(*coded, *numbers, self.status(), strict=True):
             labels, values = row[: len(coded)], row[len(coded) :]
             yield [flow, *labels, self.period, *values, self.unit, status]
@@ -118,8 +120,8 @@ class Flow:
         after = self.columns[self.columns.index(axis) + 1]
         if after.meaning != "words":
             return axis.levels
-        told = dict(zip(axis.values, after.values, strict=True))
-        return tuple(told[level] for level in axis.levels)
+        words = dict(zip(axis.values, after.values, strict=True))
+        return tuple(words[level] for level in axis.levels)
 
 
 def _coded(column: ExportedColumn, codes: list[str]) -> list[str]:
@@ -162,8 +164,8 @@ def _message(bundle: ExportedBundle, flows: list[Flow]) -> Iterator[str]:
 
 
 def _maintained(kind: str, name: str, label: str) -> str:
-    told = f'id="{name}" agencyID="{AGENCY}" version="{VERSION}" isFinal="true"'
-    return f"<structure:{kind} {told}>{_named(label)}"
+    attributes = f'id="{name}" agencyID="{AGENCY}" version="{VERSION}" isFinal="true"'
+    return f"<structure:{kind} {attributes}>{_named(label)}"
 
 
 def _named(label: str) -> str:
@@ -207,7 +209,7 @@ def _code(code: str, label: str, parent: str = "") -> str:
 
 def _concepts(flow: Flow) -> Iterator[str]:
     yield _maintained("ConceptScheme", f"CS_{flow.id}", flow.name)
-    columns = [(one.name, one.description) for one in (*flow.axes, *flow.numbers)]
+    columns = [(column.name, column.description) for column in (*flow.axes, *flow.numbers)]
     columns += _DESCRIBED.items()
     ids = [*flow.dimensions, MEASURE, *flow.attributes[:-2], TIME, UNIT, STATUS]
     for name, (label, words) in zip(ids, columns, strict=True):

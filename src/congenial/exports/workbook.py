@@ -58,19 +58,19 @@ class Workbook:
 
 def sheets_of(bundle: ExportedBundle) -> dict[str, Rows]:
     """Rows of every sheet, by its name."""
-    found: list[tuple[str, Rows]] = [("promise", _promise(bundle))]
+    sheets: list[tuple[str, Rows]] = [("promise", _promise(bundle))]
     dictionary: list[Sequence[Cell]] = [("table", "column", "meaning", "level")]
     for table in bundle.tables:
-        found.append((table.name, [tuple(c.name for c in table.columns), *table.rows]))
+        sheets.append((table.name, [tuple(c.name for c in table.columns), *table.rows]))
         for column in table.columns:
             levels = column.levels or ("",)
             dictionary += [(table.name, column.name, column.description, x) for x in levels]
     figures = list(published_rows(bundle.published))
     if figures:
-        found.append(("published", [PUBLISHED_COLUMNS, *figures]))
-    found.append(("dictionary", dictionary))
-    names = unique_names([_sheet_name(name) for name, _ in found])
-    return {name: rows for name, (_, rows) in zip(names, found, strict=True)}
+        sheets.append(("published", [PUBLISHED_COLUMNS, *figures]))
+    sheets.append(("dictionary", dictionary))
+    names = unique_names([_sheet_name(name) for name, _ in sheets])
+    return {name: rows for name, (_, rows) in zip(names, sheets, strict=True)}
 
 
 def _promise(bundle: ExportedBundle) -> Rows:
@@ -80,8 +80,8 @@ def _promise(bundle: ExportedBundle) -> Rows:
         ("digest", bundle.digest),
         ("promise", bundle.promise),
         *(
-            (f"intervals of {one.name}", _interval_words(one.basis, bundle))
-            for one in bundle.tables
+            (f"intervals of {table.name}", _interval_words(table.basis, bundle))
+            for table in bundle.tables
         ),
     ]
 
@@ -195,9 +195,9 @@ def _cell(value: Cell, row: int, column: int, header: bool) -> str:
         digits = WHOLE if isinstance(value, int) else REAL
         return f'<c r="{place}" s="{digits}"><v>{value!r}</v></c>'
     text = "".join(c for c in str(value) if c.isprintable() or c in "\n\t")
-    shown = f'<t xml:space="preserve">{escape(text)}</t>'
+    cell_text = f'<t xml:space="preserve">{escape(text)}</t>'
     style = f' s="{HEADER}"' if header else ""
-    return f'<c r="{place}"{style} t="inlineStr"><is>{shown}</is></c>'
+    return f'<c r="{place}"{style} t="inlineStr"><is>{cell_text}</is></c>'
 
 
 def _letters(column: int) -> str:
@@ -206,9 +206,9 @@ def _letters(column: int) -> str:
     >>> [_letters(i) for i in (0, 25, 26, 701, 702)]
     ['A', 'Z', 'AA', 'ZZ', 'AAA']
     """
-    found = ""
+    letters = ""
     column += 1
     while column:
         column, rest = divmod(column - 1, 26)
-        found = chr(65 + rest) + found
-    return found
+        letters = chr(65 + rest) + letters
+    return letters

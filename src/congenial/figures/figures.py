@@ -150,7 +150,7 @@ class Figures:
         return None
 
     def __repr__(self) -> str:
-        labels = some_of([one.label[:60] for one in self.statements])[:120]
+        labels = some_of([statement.label[:60] for statement in self.statements])[:120]
         return f"Figures({labels or 'none'}; {'planned' if self.values is None else 'published'})"
 
     def _repr_html_(self) -> str:
@@ -213,8 +213,8 @@ class Figures:
         one statement for each figure that has a 0, the same whatever else is published.
         """
         pairs = zip(self.statements, self.values or (), strict=False)
-        found = [empty_cells(one, values, self.schema) for one, values in pairs]
-        return tuple(one for one in found if one is not None)
+        cells = [empty_cells(statement, values, self.schema) for statement, values in pairs]
+        return tuple(each_cells for each_cells in cells if each_cells is not None)
 
     @shared_property
     def atoms(self) -> Ints:

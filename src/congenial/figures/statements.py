@@ -342,10 +342,10 @@ def without_repeats(
 ) -> tuple[tuple[Statement, ...], FigureValues | None]:
     """Each statement once, with its figures; FigureError where a repeat has others."""
     expect(statements, (tuple, list), "the list of figures", "Give a tuple.", FigureError)
-    for one in statements:
-        if not isinstance(one, Statement):
+    for each in statements:
+        if not isinstance(each, Statement):
             raise FigureError(
-                f"{str(one)[:40]!r} is not a figure.",
+                f"{str(each)[:40]!r} is not a figure.",
                 remedy="Use total(), margin(), count() and the like.",
             )
     distinct = tuple(dict.fromkeys(statements))

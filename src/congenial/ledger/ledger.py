@@ -354,9 +354,9 @@ class Ledger:
         from congenial._notebook import grid  # for notebooks alone
 
         state = self._state()
-        shown = state.entries[-_SHOWN:]
-        rows = [(entry.name, entry.status, entry.at, entry.who) for entry in shown]
-        earlier = len(state.entries) - len(shown)
+        last_entries = state.entries[-_SHOWN:]
+        rows = [(entry.name, entry.status, entry.at, entry.who) for entry in last_entries]
+        earlier = len(state.entries) - len(last_entries)
         more = f"; {earlier} earlier" if earlier else ""
         title = f"Ledger {self.where}: {account(state)}{more}"
         return grid(title, ("release", "status", "at", "by"), rows)
@@ -421,7 +421,9 @@ class Ledger:
         """
         with self._writing("repair") as (log, state):
             void(log, event_to_void(state.malformed, event, digest), because, nothing_drawn)
-        return next(one for one in self.malformed() if one.id == event)
+        return next(
+            event_malformed for event_malformed in self.malformed() if event_malformed.id == event
+        )
 
     def publish(
         self, figures: Figures, accept_weaker: bool = False, plan_digest: str = ""

@@ -74,7 +74,7 @@ def check_role(roles: Mapping[str, Role], who: str, kind: str) -> None:
     needed, deed = _NEEDS[kind]
     role = role_of(roles, who)
     has = "has no role in this ledger" if role == "none" else f"is a {role} of this ledger"
-    owners = ", ".join(f"'{name}'" for name, held in roles.items() if held == "owner")
+    owners = ", ".join(f"'{name}'" for name, each_role in roles.items() if each_role == "owner")
     raise LedgerError(
         f"'{who}' {has}, but whoever wants to {deed} needs the role {needed}.",
         remedy=f"Ask an owner ({owners}) for it: `congenial ledger grant LEDGER WHO {needed}`.",
@@ -83,7 +83,7 @@ def check_role(roles: Mapping[str, Role], who: str, kind: str) -> None:
 
 def check_grant(roles: Mapping[str, Role], who: str, role: str) -> Role:
     """The role, if it is one and granting it leaves the ledger with an owner."""
-    granted = next((one for one in ROLES if one == role), None)
+    granted = next((known_role for known_role in ROLES if known_role == role), None)
     if granted is None:
         raise LedgerError(f"'{role}' is not a role.", remedy=f"Use one of {', '.join(ROLES)}.")
     if not who.strip() or not who.isprintable():

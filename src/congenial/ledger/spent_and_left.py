@@ -175,8 +175,8 @@ spent, the guess above would be right at most 89 times in 100.'
         return ""
     bounds = [("After seeing all releases up to this one", so_far)] if several else []
     if in_all:
-        made = f"When this release was made, the budget for all releases was {budget}"
-        bounds.append((f"{made}: once all of it is spent", in_all))
+        budget_then = f"When this release was made, the budget for all releases was {budget}"
+        bounds.append((f"{budget_then}: once all of it is spent", in_all))
     rougher = " (a rougher bound than that for one release)" if spent.startswith("rho") else ""
     right = "the guess above would be right at most"
     said = [f"{when}, {right} {times} times in 100" for when, times in bounds]

@@ -59,8 +59,8 @@ class SimulatedLaw:
     @cached_property
     def variance(self) -> float:
         """Estimated from the draws; the mean is zero by symmetry."""
-        found = float(np.mean(self.draws.astype(float) ** 2))
-        return 0.0 if self.fixed else max(found, 1 / len(self.draws))
+        mean_square = float(np.mean(self.draws.astype(float) ** 2))
+        return 0.0 if self.fixed else max(mean_square, 1 / len(self.draws))
 
     def interval(self, level: float) -> float:
         """h with P(|noise| <= h) >= level, up to the stated false-alarm rate."""
@@ -96,21 +96,21 @@ def sums_alike(start: Any, met: Any, loose: Any) -> list[Any]:
     parts = np.diff(start)
     of_sum = np.repeat(np.arange(len(parts)), parts)
     makes = makes[np.lexsort((makes, of_sum))]  # sorted inside every sum
-    found = []
+    alike = []
     for number in np.unique(parts):
         which = np.flatnonzero(parts == number)
         rows = makes[start[which][:, np.newaxis] + np.arange(number)]
         same = _equal_rows(np.column_stack([rows, loose[which]]))
         order = np.argsort(same, kind="stable")
-        found += np.split(which[order], np.flatnonzero(np.diff(same[order])) + 1)
-    return found
+        alike += np.split(which[order], np.flatnonzero(np.diff(same[order])) + 1)
+    return alike
 
 
 def _equal_rows(keys: Any) -> Any:
     """A number for each row, the same for equal rows; rows of two are quicker as one number."""
     if keys.shape[1] > 2:
-        known: dict[bytes, int] = {}
-        return np.array([known.setdefault(row.tobytes(), len(known)) for row in keys])
+        places: dict[bytes, int] = {}
+        return np.array([places.setdefault(row.tobytes(), len(places)) for row in keys])
     as_one = keys[:, 0] * (1 + keys[:, -1].max()) + keys[:, -1]
     return np.unique(as_one, return_inverse=True)[1]
 
@@ -124,14 +124,17 @@ def drawn_laws(draw: Draw, support: Support, index: Any, sums: int) -> list[Simu
     fixed = support.fixes(index, sums).tolist()
     draws = int(np.clip(NUMBERS // index.size, 200, DRAWS))
     source, rows = SeededRandomness(_SEED), max(1, 4_000_000 // index.size)
-    found = np.zeros((sums, draws), dtype=np.int64)
+    draws_of_sums = np.zeros((sums, draws), dtype=np.int64)
     for start in range(0, draws, rows):
         u = draw(source, min(rows, draws - start))
         u = u.reshape(len(u), -1)
         block = np.zeros((sums, len(u)), dtype=np.int64)
         np.add.at(block, index[inside], u[:, inside].T)
-        found[:, start : start + len(u)] = block
-    return [SimulatedLaw(one, sure) for one, sure in zip(found, fixed, strict=True)]
+        draws_of_sums[:, start : start + len(u)] = block
+    return [
+        SimulatedLaw(draws_of_sum, sure)
+        for draws_of_sum, sure in zip(draws_of_sums, fixed, strict=True)
+    ]
 
 
 def _combinations(
@@ -141,12 +144,12 @@ def _combinations(
     counts = np.zeros((sums, len(parts)), dtype=np.int64)
     for which, number in met:
         np.add.at(counts[:, number], which, 1)
-    names, of_sum, found = list(parts), np.zeros(sums, dtype=np.int64), list[Signature]()
+    names, of_sum, combined = list(parts), np.zeros(sums, dtype=np.int64), list[Signature]()
     for same in equal_lines(counts):
         often = zip(names, counts[same[0]].tolist(), strict=True)
-        found.append(tuple(sorted((part, times) for part, times in often if times)))
-        of_sum[same] = len(found) - 1
-    return found, of_sum
+        combined.append(tuple(sorted((part, times) for part, times in often if times)))
+        of_sum[same] = len(combined) - 1
+    return combined, of_sum
 
 
 class _Pool:
@@ -184,13 +187,13 @@ class TiedErrors:
     def __init__(self, noise: ConditionedNoise) -> None:
         self._noise = noise
         self._makes = list(noise.ties())
-        steps = max((one.steps for one, _ in self._makes), default=0)
+        steps = max((maker.steps for maker, _ in self._makes), default=0)
         self._chain = steps > 0
         self._count = max(CHAIN_DRAWS, min(DRAWS, CHAIN_STEPS // max(1, steps)))
-        proposed = max((one.cells_proposed for one, _ in self._makes), default=0.0)
+        proposed = max((maker.cells_proposed for maker, _ in self._makes), default=0.0)
         if proposed:
             self._count = max(CHAIN_DRAWS, min(self._count, int(NUMBERS / proposed)))
-        self._pools = [_Pool(one, _SEED + i) for i, (one, _) in enumerate(self._makes)]
+        self._pools = [_Pool(maker, _SEED + i) for i, (maker, _) in enumerate(self._makes)]
         self._laws: dict[Signature, Pmf | SimulatedLaw] = {}
 
     def laws(self, index: Any, sums: int) -> tuple[list[Pmf | SimulatedLaw], Any]:
@@ -261,7 +264,7 @@ class TiedErrors:
     @cached_property
     def _directions(self) -> list[Any]:
         """The free sum of each tie; None for a chain, whose own law is not known."""
-        return [direction(one.equations) if one.certified else None for one, _ in self._makes]
+        return [direction(maker.equations) if maker.certified else None for maker, _ in self._makes]
 
     def _alone(self, m: int, size: int) -> Pmf:
         """m of the `size` cells of a group by itself, or m loose cells if size is 0."""
@@ -295,8 +298,8 @@ class TiedErrors:
                 lines = np.where(inside >= 0, inside - inside[:, :1], NONE)
                 for same in equal_lines(lines):
                     line = lines[same[0]]
-                    for one in np.unique(line[line != NONE]):
-                        cells = np.flatnonzero(line == one)
+                    for tie in np.unique(line[line != NONE]):
+                        cells = np.flatnonzero(line == tie)
                         taken = np.bincount(sampler.labels[cells], minlength=groups)
                         if self._groups_alike[make] and np.count_nonzero(taken) == 1:
                             taken = np.roll(taken, -int(taken.argmax()))

@@ -432,7 +432,7 @@ def _node_tables(order: NodeOrder, names: Sequence[str]) -> tuple[tuple[str, ...
     tree = order.measurements.names[order.tree]
     top = tuple(name for name in names if schema.axis(name).base != tree)
     tables = [top, *order.measurements.workload.tables]
-    nodes = [one for one in dict.fromkeys(tables) if _role(order, one) == "node"]
+    nodes = [table for table in dict.fromkeys(tables) if _role(order, table) == "node"]
     return tuple(sorted(nodes, key=lambda one: schema.size(one)))
 
 

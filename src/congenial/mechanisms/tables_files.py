@@ -52,7 +52,9 @@ def measure_ends(description: TablesDescription) -> list[str]:
     """What the names of files end with, for each measure of a release: nothing for the first, the
     number's column, where it is plain, for those beside it.
     """
-    named = [re.sub(r"[^A-Za-z0-9]+", "-", one.of).strip("-")[:40] for one in description.beside]
+    named = [
+        re.sub(r"[^A-Za-z0-9]+", "-", other.of).strip("-")[:40] for other in description.beside
+    ]
     return ["", *(f".{at + 2}-{name}".rstrip("-") for at, name in enumerate(named))]
 
 

@@ -128,16 +128,16 @@ class TablesRelease(Released):
         """All that was measured of the tables under this promise, each as a release: itself first,
         then what is `beside` it.
         """
-        common, found = (self.guarantee, self.randomness, self.publishable), [self]
-        for told, drawn in zip(self.description.beside, self.drawn_beside, strict=True):
-            one = TablesRelease(f"{self.name}: {told.of}", told, *common, drawn)
-            end = measure_ends(self.description)[len(found)]
-            vars(one)["file_end"] = end
-            by_class = told.magnitude is not None and told.magnitude.within is not None
+        common, releases = (self.guarantee, self.randomness, self.publishable), [self]
+        for other, drawn in zip(self.description.beside, self.drawn_beside, strict=True):
+            release = TablesRelease(f"{self.name}: {other.of}", other, *common, drawn)
+            end = measure_ends(self.description)[len(releases)]
+            vars(release)["file_end"] = end
+            by_class = other.magnitude is not None and other.magnitude.within is not None
             if self.description.magnitude is None and not by_class:
-                vars(one)["_counted"] = self
-            found.append(one)
-        return tuple(found)
+                vars(release)["_counted"] = self
+            releases.append(release)
+        return tuple(releases)
 
     def measure(self, of: str) -> TablesRelease:
         """What the release says of one number, by its column, or of "people".
@@ -153,12 +153,12 @@ class TablesRelease(Released):
         >>> [one.description.of for one in release.measures], release.measure("cost").tables
         (['people', 'cost'], (('sex',),))
         """
-        for one in self.measures:
-            if one.description.of == of:
-                return one
+        for measure in self.measures:
+            if measure.description.of == of:
+                return measure
         raise InferenceError(
             f"release '{self.name}' has nothing about {of!r}.",
-            remedy=f"It has {some_of(one.description.of for one in self.measures)}.",
+            remedy=f"It has {some_of(measure.description.of for measure in self.measures)}.",
         )
 
     def in_units(self, values: Any) -> Any:
@@ -247,10 +247,10 @@ class TablesRelease(Released):
         """Files and what they hold."""
         return tuple(
             (
-                f"{one._file(at).name}{one.file_end}.csv, .parquet",
-                f"{said(names)}, one row per cell: {', '.join(one._file(at).columns)}",
+                f"{measure._file(at).name}{measure.file_end}.csv, .parquet",
+                f"{said(names)}, one row per cell: {', '.join(measure._file(at).columns)}",
             )
-            for one in self.measures
+            for measure in self.measures
             for at, names in enumerate(self.tables)
         )
 
@@ -448,8 +448,8 @@ class TablesRelease(Released):
         the first printed table if none is named.
         """
         axes = axis_names(names) or self.tables[0]
-        found = self.intervals(axes, level)
-        *labels, values, low, high, _ = (column.to_pylist() for column in found.columns)
+        intervals = self.intervals(axes, level)
+        *labels, values, low, high, _ = (column.to_pylist() for column in intervals.columns)
         cells = [", ".join(cell) for cell in zip(*labels, strict=True)] or ["total"]
         rows = list(zip(cells, values, low, high, strict=True))
         return Picture.of_intervals(f"{said(axes)}, {level:.4g} intervals", rows)
@@ -508,11 +508,13 @@ class TablesRelease(Released):
         import pyarrow as pa
 
         by = ", ".join(f'"{name}"' for name in axes)
-        found = release.estimate(f'mean("{self.description.of}"){by and f" by {by}"}', level)
+        estimates = release.estimate(f'mean("{self.description.of}"){by and f" by {by}"}', level)
         columns = label_columns(self.schema, axes, MEANS)
         columns["people"] = pa.array(np.reshape(release.margin(*axes), -1))
         for name in MEANS[1:]:
-            values = [getattr(one, "value" if name == "mean" else name) for one in found]
+            values = [
+                getattr(estimate, "value" if name == "mean" else name) for estimate in estimates
+            ]
             columns[name] = pa.array(values, from_pandas=True)
         return pa.table(columns)
 
@@ -566,10 +568,10 @@ class TablesRelease(Released):
     def payload(self) -> dict[str, bytes]:
         """The files of a bundle that hold the tables."""
         files: dict[str, bytes] = {}
-        for one in self.measures:
+        for measure in self.measures:
             for at in range(len(self.tables)):
-                written = one._file(at).written(one._columns(at))
-                files |= {with_end(name, one.file_end): data for name, data in written.items()}
+                written = measure._file(at).written(measure._columns(at))
+                files |= {with_end(name, measure.file_end): data for name, data in written.items()}
         return files
 
     @classmethod
@@ -580,14 +582,14 @@ class TablesRelease(Released):
         files = [_of_measure(payload, end, description.beside) for end in measure_ends(description)]
         read = [
             [
-                TableFile.found(schema, told, at, inside).read(inside)
-                for at in range(len(told.tables))
+                TableFile.found(schema, measure, at, inside).read(inside)
+                for at in range(len(measure.tables))
             ]
-            for told, inside in zip(description.measures, files, strict=True)
+            for measure, inside in zip(description.measures, files, strict=True)
         ]
         drawn = [
-            tuple(_drawn(told, entry.table, columns) for entry in told.measured)
-            for told, columns in zip(description.measures, read, strict=True)
+            tuple(_drawn(measure, entry.table, columns) for entry in measure.measured)
+            for measure, columns in zip(description.measures, read, strict=True)
         ]
         release = cls(**common, drawn=drawn[0], drawn_beside=tuple(drawn[1:]))
         for entry, columns in zip(release.measures, read, strict=True):
@@ -596,10 +598,12 @@ class TablesRelease(Released):
 
     def _as_read(self, read: Sequence[Mapping[str, Any]]) -> None:
         """Take over what files state, as the cached properties would keep it."""
-        counts = tuple(one.get("count") for one in read)
-        vars(self).update(counts=counts, estimates=tuple(one.get("estimate") for one in read))
+        counts = tuple(columns_read.get("count") for columns_read in read)
+        vars(self).update(
+            counts=counts, estimates=tuple(columns_read.get("estimate") for columns_read in read)
+        )
         if self.has_errors:
-            vars(self)["deviations"] = tuple(one["sd"] for one in read)
+            vars(self)["deviations"] = tuple(columns_read["sd"] for columns_read in read)
         else:
             vars(self)["estimates"] = counts
 
@@ -687,10 +691,10 @@ def estimator_of(
     together = joint_estimator(description)
     if description.family != "double_geometric":
         return together
-    laws = [getattr(one, "conditioned", None) for one in mechanisms]
+    laws = [getattr(mechanism, "conditioned", None) for mechanism in mechanisms]
     if any(law is not None and law.is_slow for law in laws):
         return together
-    draws = {one.description.table: one.noise for one in mechanisms}
+    draws = {mechanism.description.table: mechanism.noise for mechanism in mechanisms}
     noise = tuple(draws[names] for names in description.tables if names in draws)
     return replace(together, noise=noise)
 

@@ -349,8 +349,8 @@ def _numbers_of_rows(
     """
     b = max(adjacency.slots, adjacency.rows_apart(names))  # type: ignore[attr-defined]
     domain = _domain(adjacency, workload)
-    kept = bool(adjacency.people_kept)  # type: ignore[attr-defined]
-    figures = figure_margins(adjacency.figures, domain, people_kept=kept)
+    rows_kept = bool(adjacency.people_kept)  # type: ignore[attr-defined]
+    figures = figure_margins(adjacency.figures, domain, people_kept=rows_kept)
     tables = [widened(margin, workload.axes, domain, workload) for margin in workload.margins]
     settled = [figures.settle(table) for table in tables]
     why = f"{b} rows of units may be other rows, each with another number"

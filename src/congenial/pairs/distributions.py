@@ -154,7 +154,7 @@ class DistributionPairs(Pairs):
                 f"there is no law {unknown[0]!r}.", remedy=f"Known: {', '.join(at)}."
             )
         every = [(i, j) for i in range(len(laws)) for j in range(i + 1, len(laws))]
-        chosen = every if pairs is None else [(at[one], at[other]) for one, other in pairs]
+        chosen = every if pairs is None else [(at[first], at[other]) for first, other in pairs]
         return cls(
             query.schema,
             query.names,

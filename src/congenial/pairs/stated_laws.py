@@ -540,10 +540,10 @@ class DiscreteLaw(VectorLaw):
         table = table[:, None] if table.ndim == 1 else table
         weights = [Fraction(1, max(1, len(table)))] * len(table)
         if masses is not None:
-            weights = [Fraction(exact(one, f"law {label!r}, masses")) for one in masses]
+            weights = [Fraction(exact(each_mass, f"law {label!r}, masses")) for each_mass in masses]
         total = sum(weights, Fraction(0))
         if 0 < abs(total - 1) <= ROUNDING:
-            weights = [one / total for one in weights]
+            weights = [weight / total for weight in weights]
         if len(weights) != len(table):
             return cls(label, tuple(map(tuple, table.tolist())), tuple(weights))
         merged: dict[tuple[float, ...], Fraction] = {}

@@ -45,7 +45,7 @@ def error_rows(mechanism: Mechanism, level: float = LEVEL) -> list[ErrorRow]:
     if not mechanism.additive:
         return []
     names = mechanism.description.table
-    wanted: list[tuple[str, ...]] = [(), *((one,) for one in names)]
+    wanted: list[tuple[str, ...]] = [(), *((name,) for name in names)]
     if len(names) > 1:
         wanted.append(names)
     return [_worst(mechanism, margin, level) for margin in wanted]
@@ -62,8 +62,8 @@ def _worst(mechanism: Mechanism, margin: tuple[str, ...], level: float) -> Error
     schema = mechanism.adjacency.schema
     sums = math.prod(len(axis.levels) for axis in schema.axes(margin))
     index = cell_index(schema, mechanism.description.table, margin)
-    shown = np.broadcast_to(index, mechanism.shape)
-    laws, _ = mechanism.different_error_laws(shown, sums)
+    cells = np.broadcast_to(index, mechanism.shape)
+    laws, _ = mechanism.different_error_laws(cells, sums)
     what = " x ".join(margin) if margin else "total"
     number = mechanism.description.magnitude
     unit = 1 if number is None else float(number.step)

@@ -90,12 +90,12 @@ def colour(spec: dict[str, Any], points: list[dict[str, Any]]) -> dict[str, Any]
     title = title_of(spec, "by") if numbers else None
     legend = alt.Legend(title=title, orient="bottom", columns=columns, labelLimit=640 // columns)
     scale = alt.Scale(domain=kinds, range=colours)
-    found = {"color": alt.Color("by:N", scale=scale, legend=legend)}
+    encoding = {"color": alt.Color("by:N", scale=scale, legend=legend)}
     if spec["kind"] == "points" or spec.get("as_points"):
-        found["shape"] = alt.Shape("by:N", scale=alt.Scale(domain=kinds), legend=legend)
+        encoding["shape"] = alt.Shape("by:N", scale=alt.Scale(domain=kinds), legend=legend)
     if (spec["kind"] in ("bar", "box") or spec.get("dodge")) and spec["x"] != spec["by"]:
-        found["xOffset"] = alt.XOffset("by:N", sort=kinds)
-    return found
+        encoding["xOffset"] = alt.XOffset("by:N", sort=kinds)
+    return encoding
 
 
 Points = list[dict[str, Any]]
@@ -128,9 +128,9 @@ def quartiles(spec: dict[str, Any], points: Points) -> Any:
 
 def _shared(y: Any, column: str) -> Any:
     """The same axis for another column."""
-    made = y.copy()
-    made.shorthand = f"{column}:Q"
-    return made
+    copy_of_y = y.copy()
+    copy_of_y.shorthand = f"{column}:Q"
+    return copy_of_y
 
 
 def _hues(spec: dict[str, Any], points: Points) -> dict[str, Any]:
@@ -138,10 +138,10 @@ def _hues(spec: dict[str, Any], points: Points) -> dict[str, Any]:
     if not spec.get("by"):
         return {}
     alt = pictures.altair()
-    found = colour(spec, points)
+    encoding = colour(spec, points)
     if spec["x"] != spec["by"]:
-        found["xOffset"] = alt.XOffset("by:N", sort=seen(points, "by"))
-    return found
+        encoding["xOffset"] = alt.XOffset("by:N", sort=seen(points, "by"))
+    return encoding
 
 
 def violins(spec: dict[str, Any], points: Points) -> Any:
@@ -199,17 +199,17 @@ def _places(points: Points) -> dict[tuple[Any, ...], tuple[float, float]]:
 
 
 def _largest(points: Points) -> dict[tuple[Any, ...], float]:
-    found: dict[tuple[Any, ...], float] = {}
+    largest: dict[tuple[Any, ...], float] = {}
     for p in points:
-        found[_key(p)] = max(found.get(_key(p), 0.0), p["low"])
-    return found
+        largest[_key(p)] = max(largest.get(_key(p), 0.0), p["low"])
+    return largest
 
 
 def histograms(spec: dict[str, Any], points: Points) -> Any:
     """Bars from x to x2 of height y, and a line of column `line` through their middles."""
     alt = pictures.altair()
-    made = [p | {"middle": (p["x"] + p["x2"]) / 2} for p in points]
-    base = pictures.chart_of(made).encode(**colour(spec, points))
+    rows = [p | {"middle": (p["x"] + p["x2"]) / 2} for p in points]
+    base = pictures.chart_of(rows).encode(**colour(spec, points))
     scale = alt.Scale(zero=False)
     x = alt.X("x:Q", title=spec.get("x_title", ""), scale=scale)
     bars = base.mark_bar(opacity=0.4).encode(
@@ -425,7 +425,7 @@ def _rules(data: Any, rule: float | dict[str, float]) -> list[Any]:
 
 def _subtitle(result: dict[str, Any]) -> dict[str, list[str]]:
     """Where a result comes from, and what its dashed lines are."""
-    told, rule = [result["source"]] if result.get("source") else [], result["chart"].get("rule")
+    subtitle, rule = [result["source"]] if result.get("source") else [], result["chart"].get("rule")
     if isinstance(rule, dict):
-        told.append("Dashed: " + ", ".join(f"{words} ({v:.3g})" for words, v in rule.items()))
-    return {"subtitle": told} if told else {}
+        subtitle.append("Dashed: " + ", ".join(f"{words} ({v:.3g})" for words, v in rule.items()))
+    return {"subtitle": subtitle} if subtitle else {}

@@ -62,19 +62,22 @@ def _journalist(release: Any) -> Facts:
     facts: Facts = {"tables": tables}
     if not isinstance(release, TablesRelease):
         return facts
-    numbers = [one.description.magnitude for one in release.measures]
-    whose = [one and one.words_of(whose_number(of_persons(release.guarantee))) for one in numbers]
-    sums = [one.description.of for one in release.measures if one.description.magnitude]
+    numbers = [measure.description.magnitude for measure in release.measures]
+    whose = [
+        magnitude and magnitude.words_of(whose_number(of_persons(release.guarantee)))
+        for magnitude in numbers
+    ]
+    sums = [measure.description.of for measure in release.measures if measure.description.magnitude]
     counted = release.description.magnitude is None
     return facts | {
         "of": ["counts"] * counted + (["sums of " + " and ".join(sums)] if sums else []),
         "measures": [
             {
-                "of": one.description.of if number else "",
+                "of": measure.description.of if number else "",
                 "noun": "sum" if number else "count",
-                "margins": _margins(one),
+                "margins": _margins(measure),
             }
-            for one, number in zip(release.measures, numbers, strict=True)
+            for measure, number in zip(release.measures, numbers, strict=True)
         ],
         "nouns": ["count"] * counted + ["sum"] * bool(sums),
         "cut": [words for words in whose if words],

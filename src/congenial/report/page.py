@@ -81,11 +81,11 @@ def table(
     columns: Sequence[PageColumn], rows: Iterable[Sequence[object]], caption: str = ""
 ) -> PageTable:
     """A table that is shown as a whole."""
-    shown = tuple(
+    texts = tuple(
         tuple(column.shown(value) for column, value in zip(columns, row, strict=True))
         for row in rows
     )
-    return PageTable(tuple(columns), shown, caption, len(shown))
+    return PageTable(tuple(columns), texts, caption, len(texts))
 
 
 def folded_table(
@@ -95,5 +95,5 @@ def folded_table(
 
     `of` is how many rows there are in all; `rows` need not hold more than `LARGEST_TABLE` of them.
     """
-    shown = table(columns, rows[:LARGEST_TABLE])
-    return PageTable(shown.columns, shown.rows, of=of, file=file)
+    first_rows = table(columns, rows[:LARGEST_TABLE])
+    return PageTable(first_rows.columns, first_rows.rows, of=of, file=file)

@@ -50,8 +50,8 @@ def packed(document: Mapping[str, Any]) -> str:
 
 def rows_of(page: str) -> Any:
     """The document in a page's data block; None where it has none."""
-    found = _BLOCK.search(page)
-    return None if found is None else json.loads(_unpacked(found[2], 2**31))
+    match = _BLOCK.search(page)
+    return None if match is None else json.loads(_unpacked(match[2], 2**31))
 
 
 def _unpacked(block: str, most: int) -> str:
@@ -64,15 +64,15 @@ def with_equal_rows(page: str, again: str) -> str:
     """`page` with the data block of `again` where both hold the same text, so that pages can be
     compared to the letter although compressors differ; otherwise `page`.
     """
-    found, expected = _BLOCK.search(page), _BLOCK.search(again)
-    if found is None or expected is None or found[2] == expected[2]:
+    match, expected = _BLOCK.search(page), _BLOCK.search(again)
+    if match is None or expected is None or match[2] == expected[2]:
         return page
     text = _unpacked(expected[2], 2**31)
     try:
-        same = _unpacked(found[2], len(text.encode()) + 1) == text
+        same = _unpacked(match[2], len(text.encode()) + 1) == text
     except (OSError, EOFError, ValueError, gzip.zlib.error):  # type: ignore[attr-defined]
         return page
-    return page[: found.start(2)] + expected[2] + page[found.end(2) :] if same else page
+    return page[: match.start(2)] + expected[2] + page[match.end(2) :] if same else page
 
 
 def columns(base: Any, **others: Any) -> dict[str, Any]:
@@ -84,17 +84,17 @@ def columns(base: Any, **others: Any) -> dict[str, Any]:
     """
     flat = np.reshape(base, -1)
     whole = np.issubdtype(flat.dtype, np.integer)
-    found: dict[str, Any] = {"base": _listed(flat)}
+    plain: dict[str, Any] = {"base": _listed(flat)}
     near = []
     for name, values in others.items():
         if values is None:
             continue
-        one = np.reshape(values, -1)
-        if whole and np.issubdtype(one.dtype, np.integer):
+        raveled = np.reshape(values, -1)
+        if whole and np.issubdtype(raveled.dtype, np.integer):
             near.append(name)
-            one = one - flat
-        found[name] = _listed(one)
-    return found | {"from": near}
+            raveled = raveled - flat
+        plain[name] = _listed(raveled)
+    return plain | {"from": near}
 
 
 def _listed(values: Any) -> list[Any]:

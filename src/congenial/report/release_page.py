@@ -137,30 +137,30 @@ class ExactSection:
 def exact_section(release: Released) -> ExactSection:
     """What a release published exactly."""
     public, pairs = release.everything, release.guarantee.adjacency
-    told = zip(public.told, public.told_values, strict=True)
-    figures = (_figure(release, *one) for one in told)
+    stated_figures = zip(public.told, public.told_values, strict=True)
+    figures = (_figure(release, *pair) for pair in stated_figures)
     replaced = getattr(pairs, "secrets", pairs.metric) == "replace-one"
     return ExactSection(tuple(figures), replaced and not public.tells_total)
 
 
 def _figure(release: Released, statement: Statement, values: Any) -> ExactFigure:
     ground = f" Ground: {statement.because}." if statement.because else ""
-    told = f"{_counted(statement)}.{ground}"
+    sentence = f"{_counted(statement)}.{ground}"
     if values is None:
-        return ExactFigure(statement.label, told, None)
+        return ExactFigure(statement.label, sentence, None)
     schema = release.schema
     shown_levels = [schema.shown_levels(name) for name in statement.by]
-    kept = islice(np.ndindex(*values.shape), LARGEST_TABLE)
+    places = islice(np.ndindex(*values.shape), LARGEST_TABLE)
     rows = [
         [*(levels[i] for levels, i in zip(shown_levels, at, strict=True)), int(values[at])]
-        for at in kept
+        for at in places
     ]
     columns = [
         *(PageColumn(schema.shown(name)) for name in statement.by),
         PageColumn("published value", number=True),
     ]
-    shown = folded_table(columns, rows, values.size, "published.csv")
-    return ExactFigure(statement.label, told, shown)
+    whole_table = folded_table(columns, rows, values.size, "published.csv")
+    return ExactFigure(statement.label, sentence, whole_table)
 
 
 def _counted(statement: Statement) -> str:
@@ -186,11 +186,11 @@ def example_condition(release: TablesRelease) -> str:
     or else the first cell.
     """
     table = release.tables[0]
-    known = support(release.description.support, table)
+    table_support = support(release.description.support, table)
     for axis, name in enumerate(table):
-        first = np.full([one.size for one in release.schema.axes(table)], -1)
+        first = np.full([one_axis.size for one_axis in release.schema.axes(table)], -1)
         np.moveaxis(first, axis, 0)[0] = 0
-        if not known.fixes(first, 1)[0]:
+        if not table_support.fixes(first, 1)[0]:
             return _picks(release, name)
     return " and ".join(_picks(release, name) for name in table)
 

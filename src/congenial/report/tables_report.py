@@ -102,9 +102,9 @@ def render(release: TablesRelease | PartedRelease, promise: str) -> str:
     tables above the parts.
     """
     several = len(release.tables) * len(release.description.measures) > 1
-    shown = release.above if isinstance(release, PartedRelease) else release
-    tables, named = _tables_of(shown)
-    leading = (one.leading(release.schema) for one in tables)
+    whole = release.above if isinstance(release, PartedRelease) else release
+    tables, named = _tables_of(whole)
+    leading = (each.leading(release.schema) for each in tables)
     return release_page(
         "tables.html",
         release,
@@ -112,11 +112,11 @@ def render(release: TablesRelease | PartedRelease, promise: str) -> str:
         words=_lead(release),
         agrees=_agreeing(release),
         summed=release.description.magnitude,
-        beside=[one.magnitude for one in release.description.beside],
+        beside=[number.magnitude for number in release.description.beside],
         whose=whose_number(of_persons(release.guarantee)),
         loss=_loss_words(release),
         headlines=list(islice(filter(None, leading), 2)),
-        data_block=_page_rows(shown, tables) if tables else None,
+        data_block=_page_rows(whole, tables) if tables else None,
         tables=_on_paper(release.schema, tables),
         named=named,
         downloads=_downloads(release),
@@ -130,12 +130,12 @@ def render(release: TablesRelease | PartedRelease, promise: str) -> str:
 
 def _tables_of(release: TablesRelease) -> tuple[list[TableNumbers], list[Document]]:
     """Tables whose rows the page carries, and those it only names."""
-    tables = [(one, names) for one in release.measures for names in _shown_tables(one)]
+    tables = [(measure, names) for measure in release.measures for names in _shown_tables(measure)]
     sizes = [release.schema.size(names) for _, names in tables]
     within = within_room(sizes)
     named = [
-        {"words": table_words(one.schema, names), "file": _file(one, names), "cells": size}
-        for at, ((one, names), size) in enumerate(zip(tables, sizes, strict=True))
+        {"words": table_words(measure.schema, names), "file": _file(measure, names), "cells": size}
+        for at, ((measure, names), size) in enumerate(zip(tables, sizes, strict=True))
         if at not in within
     ]
     return [TableNumbers.from_release(*tables[at]) for at in sorted(within)], named
@@ -143,12 +143,19 @@ def _tables_of(release: TablesRelease) -> tuple[list[TableNumbers], list[Documen
 
 def _on_paper(schema: Schema, shown: Sequence[TableNumbers]) -> list[Document]:
     """Rows as markup: of the first tables, as many as a few pages hold; the others are named."""
-    found, left = [], MOST_PAPER
-    for one in shown:
-        rows = one.rows(schema) if left > 0 else None
+    on_paper, left = [], MOST_PAPER
+    for shown_table in shown:
+        rows = shown_table.rows(schema) if left > 0 else None
         left -= 0 if rows is None else len(rows.rows)
-        found.append({"name": one.words, "rows": rows, "file": one.file, "printed": one.printed})
-    return found
+        on_paper.append(
+            {
+                "name": shown_table.words,
+                "rows": rows,
+                "file": shown_table.file,
+                "printed": shown_table.printed,
+            }
+        )
+    return on_paper
 
 
 def _downloads(release: TablesRelease | PartedRelease) -> list[Document]:
@@ -156,26 +163,26 @@ def _downloads(release: TablesRelease | PartedRelease) -> list[Document]:
     if isinstance(release, TablesRelease):
         return [
             {
-                "name": _words(one, names),
-                "cells": one.schema.size(names),
-                "files": [_file(one, names), _file(one, names, "parquet")],
+                "name": _words(measure, names),
+                "cells": measure.schema.size(names),
+                "files": [_file(measure, names), _file(measure, names, "parquet")],
             }
-            for one in release.measures
+            for measure in release.measures
             for names in release.tables
         ]
-    found = []
+    listed = []
     for at, names in enumerate(release.tables):
         name, words = file_name(release.tables, at), table_words(release.schema, names)
         files = [f"{name}/"] if at in release.worst else [f"{name}.csv", f"{name}.parquet"]
-        found.append({"name": words, "cells": release.schema.size(names), "files": files})
-    return found
+        listed.append({"name": words, "cells": release.schema.size(names), "files": files})
+    return listed
 
 
 def _of_tables(release: TablesRelease) -> Document:
     """What tables show that were drawn at once."""
     only = release.description.only_law is not None
     return {
-        "whole": any(one is not None for one in release.counts),
+        "whole": any(counts is not None for counts in release.counts),
         "fit": _fit(release),
         "how_counted": release.counts_words,
         "rests": _rests(release),
@@ -209,12 +216,12 @@ def _lead(release: TablesRelease | PartedRelease) -> str:
     """What was released, in a clause."""
     schema, units = release.schema, release.description.units
     if release.description.beside:
-        of = _and([_nouns(one) for one in release.description.measures])
+        of = _and([_nouns(measure) for measure in release.description.measures])
         return f"{counted(len(release.tables), 'table')} of {of} of the same people,"
     if len(release.tables) > 1:
         same = "units (not of their rows)" if units else "people"
-        told = release.description
-        of = "of" if told.magnitude is None else f"of {_nouns(told)} over"
+        description = release.description
+        of = "of" if description.magnitude is None else f"of {_nouns(description)} over"
         return f"{len(release.tables)} tables {of} the same {same},"
     axes = [f"{schema.shown(name)} ({schema.axis(name).size})" for name in release.tables[0]]
     counts = "counts of units (not of their rows)" if units else _nouns(release.description)
@@ -284,12 +291,12 @@ class TableNumbers:
             flags = np.reshape(reliability(base, further.deviations), base.shape)
         elif numbers["low"] is not None:
             flags[numbers["exact"]] = "exact"
-        told = release.description
+        description = release.description
         return cls(
             names,
             _words(release, names),
-            "units" if told.units and told.magnitude is None else told.of,
-            told.magnitude is not None,
+            "units" if description.units and description.magnitude is None else description.of,
+            description.magnitude is not None,
             _file(release, names),
             base,
             numbers["count"] is not None,
@@ -334,7 +341,7 @@ class TableNumbers:
         size = self.base.size
         rows = [
             [
-                *(shown[i] for shown, i in zip(levels, cell, strict=True)),
+                *(level_names[i] for level_names, i in zip(levels, cell, strict=True)),
                 _amount(self.base[cell]),
                 *([] if self.low is None else [self._between(cell)]),
             ]
@@ -345,8 +352,8 @@ class TableNumbers:
             PageColumn(self.heading, number=True),
             *([] if self.low is None else [PageColumn(f"{COVER} interval", number=True)]),
         ]
-        shown = table(titles, rows)
-        return PageTable(shown.columns, shown.rows, of=size, file=self.file)
+        page_table = table(titles, rows)
+        return PageTable(page_table.columns, page_table.rows, of=size, file=self.file)
 
     def _between(self, cell: tuple[int, ...]) -> str:
         low, high, value = self.low[cell], self.high[cell], self.base[cell]
@@ -401,28 +408,28 @@ def _for_analysts(
     """Further columns, with as many digits as the CSV file has."""
     import pyarrow as pa
 
-    found: Document = {}
+    columns: Document = {}
     deviations = None
     if numbers["estimate"] is not None:
         deviations = release.in_units(release.estimator.deviations(names).values)
         pair = {"estimate": numbers["estimate"].reshape(-1), "sd": np.reshape(deviations, -1)}
         short = rounded(pa.table(pair), "estimate")
-        found = {name: short[name].to_numpy() for name in pair}
+        columns = {name: short[name].to_numpy() for name in pair}
     drawn = zip(release.description.measured, release.drawn, strict=True)
     values = next((v for law, v in drawn if law.table == names), None)
     if values is not None and len(release.drawn) > 1:
-        found["drawn"] = release.in_units(values)
+        columns["drawn"] = release.in_units(values)
     if release.description.magnitude is not None:
         with suppress(InferenceError):  # people are not known, or too few beside their noise
             means = release.means(names, LEVEL).to_pydict()
-            found |= {f"m_{key}": np.array(means[key], dtype=float) for key in MEANS}
-    return FurtherColumns(found, deviations)
+            columns |= {f"m_{key}": np.array(means[key], dtype=float) for key in MEANS}
+    return FurtherColumns(columns, deviations)
 
 
 def _page_rows(release: TablesRelease, shown: Sequence[TableNumbers]) -> str:
     """The data block of the page."""
     schema = release.schema
-    names = dict.fromkeys(name for one in shown for name in one.names)
+    names = dict.fromkeys(name for page_table in shown for name in page_table.names)
     return packed(
         {
             "release": release.name,
@@ -431,7 +438,7 @@ def _page_rows(release: TablesRelease, shown: Sequence[TableNumbers]) -> str:
             "columns": [{"key": key, "title": title} for key, title in FURTHER],
             "axes": {name: _axis(schema, name) for name in names},
             "map": _outlines(schema) if schema.about.map else None,
-            "tables": [one.plain() for one in shown],
+            "tables": [page_table.plain() for page_table in shown],
         }
     )
 
@@ -474,15 +481,15 @@ def _numbers(release: TablesRelease, names: tuple[str, ...]) -> Document:
     law that does not depend on the data.
     """
     counts = release.margin(*names) if release.prints(*names) else None
-    found: Document = {**dict.fromkeys(COLUMNS), "count": counts}
+    numbers: Document = {**dict.fromkeys(COLUMNS), "count": counts}
     try:
         columns = release.intervals(names, LEVEL)
     except UnansweredError:  # counts drawn given their signs
-        return found
+        return numbers
     shape = [axis.size for axis in release.schema.axes(names)]
     for name in COLUMNS[1:] if release.has_errors else ENDS_OF_EXACT:
-        found[name] = np.reshape(columns[name].to_numpy(zero_copy_only=False), shape)
-    return found
+        numbers[name] = np.reshape(columns[name].to_numpy(zero_copy_only=False), shape)
+    return numbers
 
 
 def _amount(value: Any) -> str:
@@ -497,8 +504,10 @@ def table_words(schema: Schema, names: Sequence[str]) -> str:
 
 def _measured(release: TablesRelease | PartedRelease) -> PageTable:
     """Cells, whether measured, worst standard deviation and, of a nation, files of each table."""
-    told = release.description
-    measured = {(one.of, law.table) for one in told.measures for law in one.measured}
+    description = release.description
+    measured = {
+        (measure.of, law.table) for measure in description.measures for law in measure.measured
+    }
     below = release.worst if isinstance(release, PartedRelease) else None
     columns = [
         PageColumn("table"),
@@ -508,9 +517,9 @@ def _measured(release: TablesRelease | PartedRelease) -> PageTable:
         *([] if below is None else [PageColumn("files")]),
     ]
     rows = []
-    of = [one.of for one in told.measures for _ in release.tables]
+    of = [measure.of for measure in description.measures for _ in release.tables]
     for at, (name, deviation) in enumerate(_worst(release)):
-        names = told.printed[at]
+        names = description.printed[at]
         cells, drawn = release.schema.size(names), "yes" if (of[at], names) in measured else "no"
         rows.append([name, cells, drawn, f"{deviation:.2f}"])
         if below is not None:
@@ -524,9 +533,9 @@ def _worst(release: TablesRelease | PartedRelease) -> list[tuple[str, float]]:
     if isinstance(release, PartedRelease) or not release.description.beside:
         return list(zip(words, release.largest_sds, strict=True))
     return [
-        (f"{name}, {_nouns(one.description)}", sd)
-        for one in release.measures
-        for name, sd in zip(words, one.largest_sds, strict=True)
+        (f"{name}, {_nouns(measure.description)}", sd)
+        for measure in release.measures
+        for name, sd in zip(words, measure.largest_sds, strict=True)
     ]
 
 
@@ -547,24 +556,26 @@ def _law(release: TablesRelease | PartedRelease, fit: str = "") -> Facts:
     """What was drawn and how, and how noise was shared out over several tables; `fit`: how whole
     counts were fitted to one table.
     """
-    told = release.description
+    description = release.description
     drawn = f"the randomness of the {release.randomness}"
     rows: Facts = []
-    if isinstance(release, TablesRelease) and told.only_law is not None:
-        known = support(told.support, told.only_law.table)
+    if isinstance(release, TablesRelease) and description.only_law is not None:
+        law_support = support(description.support, description.only_law.table)
         rows += [
-            ("Structure", known.words),
-            ("Mechanism", f"{told.only_law.mechanism}: {_mechanism_words(release)}"),
-            ("Noise", f"{FAMILY_WORDS[told.family]}, {told.only_law.law}"),
+            ("Structure", law_support.words),
+            ("Mechanism", f"{description.only_law.mechanism}: {_mechanism_words(release)}"),
+            ("Noise", f"{FAMILY_WORDS[description.family]}, {description.only_law.law}"),
         ]
     else:
-        rows.append(("Noise", told.measured[0].law))
-    rows += [(f"Noise of {_nouns(one)}", one.measured[0].law) for one in told.beside]
+        rows.append(("Noise", description.measured[0].law))
+    rows += [
+        (f"Noise of {_nouns(measure)}", measure.measured[0].law) for measure in description.beside
+    ]
     rows.append(("Drawn from", drawn if release.publishable else release.randomness))
-    if told.design:
+    if description.design:
         rows += [
-            ("Shared out", f"aim: {told.design.get('aim', '-')}"),
-            ("How near the best", told.design.get("words", "-")),
+            ("Shared out", f"aim: {description.design.get('aim', '-')}"),
+            ("How near the best", description.design.get("words", "-")),
         ]
     if fit:
         rows.append(("Afterwards", f"{fit}; this sees the draw only and costs no privacy"))
@@ -632,17 +643,17 @@ def _loss_words(release: TablesRelease | PartedRelease) -> str:
 
 def _exactly(value: Fraction) -> str:
     """Decimals, with the ratio beside them when they had to be rounded."""
-    shown = number(value)
-    return shown if Fraction(shown) == value else f"{shown} (exactly {value})"
+    rounded = number(value)
+    return rounded if Fraction(rounded) == value else f"{rounded} (exactly {value})"
 
 
 def _other_norm(drawn: DrawnTable) -> Facts:
     """The noise and the farthest pair, in the norm of the law."""
     unit, parameter, apart = _OTHER_NORMS[drawn.description.norm]
     most = largest_change(drawn.description, drawn.adjacency)
-    told = f"{parameter} = {_exactly(drawn.description.scale)}"
+    words = f"{parameter} = {_exactly(drawn.description.scale)}"
     return [
-        (f"Per unit of {unit} (the noise)", told),
+        (f"Per unit of {unit} (the noise)", words),
         ("Most that a compared pair differs by", f"{number(most.value)} ({most.footing}), {apart}"),
     ]
 
@@ -669,8 +680,8 @@ def _parameters(release: TablesRelease) -> Facts:
             ("Most that a compared pair differs by", f"{moved}, sum of squares over all cells")
         )
     if description.log_ratio_error:
-        told = f"H = {small(float(description.log_ratio_error))}"
-        rows.append(("Numerics, counted in the promise", told))
+        words = f"H = {small(float(description.log_ratio_error))}"
+        rows.append(("Numerics, counted in the promise", words))
     return rows
 
 
@@ -708,9 +719,9 @@ def _code(release: TablesRelease) -> str:
     if release.has_errors and names:
         condition = literal(example_condition(release))
         lines += ["", "# an interval for any sum of cells", f"release.interval({condition}, 0.90)"]
-    for one in release.description.beside:
-        lines += ["", f"# the same for sums of {one.of}, and means"]
-        lines += [f"sums = release.measure({literal(one.of)})", f"sums.to_pandas({axes})"]
+    for measure in release.description.beside:
+        lines += ["", f"# the same for sums of {measure.of}, and means"]
+        lines += [f"sums = release.measure({literal(measure.of)})", f"sums.to_pandas({axes})"]
         lines += [f"sums.means([{axes}], 0.90)"]
     return "\n".join(lines)
 

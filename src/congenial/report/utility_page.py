@@ -47,10 +47,12 @@ def render(document: dict[str, Any]) -> str:
         "utility.html",
         document=document,
         overall=overall(document),
-        columns=[_column(document, one) for one in document["columns"] if not one["copied"]],
+        columns=[
+            _column(document, column) for column in document["columns"] if not column["copied"]
+        ],
         correlations=correlations(document),
         coefficients=coefficients(document),
-        risk=[_risk(one) for one in document["risk"]],
+        risk=[_risk(risk) for risk in document["risk"]],
     )
 
 
@@ -98,7 +100,7 @@ def quantiles(rows: list[dict[str, Any]]) -> PageTable:
         PageColumn("its 95 % sampling interval", number=True),
         PageColumn("synthetic", number=True),
     ]
-    shown = [
+    quantile_rows = [
         (
             f"{row['at']:g}",
             _short(row["original"]),
@@ -107,7 +109,7 @@ def quantiles(rows: list[dict[str, Any]]) -> PageTable:
         )
         for row in rows
     ]
-    return table(columns, shown)
+    return table(columns, quantile_rows)
 
 
 def correlations(document: dict[str, Any]) -> PageTable | None:

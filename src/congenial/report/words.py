@@ -78,15 +78,15 @@ def blocks(template: str, **shown: Any) -> list[Block]:
 
 def sections(written: Sequence[Block]) -> list[tuple[str, list[Block]]]:
     """The blocks below each heading, for a page; those before the first heading come without."""
-    found: list[tuple[str, list[Block]]] = []
+    sections: list[tuple[str, list[Block]]] = []
     for block in written:
         if isinstance(block, Heading):
-            found.append((block.text, []))
+            sections.append((block.text, []))
         else:
-            if not found:
-                found.append(("", []))
-            found[-1][1].append(block)
-    return found
+            if not sections:
+                sections.append(("", []))
+            sections[-1][1].append(block)
+    return sections
 
 
 def axes(names: Sequence[str]) -> str:
@@ -144,7 +144,7 @@ def duration(minutes: float) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    jinja = Environment(
         loader=PackageLoader("congenial.report", "words"),
         autoescape=False,  # noqa: S701 - not HTML; `_marked` keeps values in their place
         undefined=StrictUndefined,
@@ -152,7 +152,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_marked,
     )
-    made.filters |= {
+    jinja.filters |= {
         "axes": axes,
         "counted": counted,
         "number": number,
@@ -161,7 +161,7 @@ def _environment() -> Environment:
         "per_cent": per_cent,
         "rounded_up": rounded_up,
     }
-    return made
+    return jinja
 
 
 def _marked(value: Any) -> str:

@@ -180,9 +180,9 @@ def _first(part: TablePart) -> Option:
 
 def _tree(part: Any) -> TreeOfSums:
     """With the bounds on sums if few draws are wasted; whoever draws checks those left out."""
-    given = (part.labels, part.centre, part.cell, part.low, part.high)
-    tree = TreeOfSums.of_groups(*given, part.sums)
-    return tree if tree.sharp or not part.sums else TreeOfSums.of_groups(*given)
+    sums = (part.labels, part.centre, part.cell, part.low, part.high)
+    tree = TreeOfSums.of_groups(*sums, part.sums)
+    return tree if tree.sharp or not part.sums else TreeOfSums.of_groups(*sums)
 
 
 def _crossing(part: Any) -> CrossingGroups:

@@ -160,12 +160,12 @@ class ConditionedNoise(IntegerLaw):
     def log_ratio_error(self) -> float:
         """H of one draw of the whole table: parts are independent, so theirs add up."""
         ties = sum(law.log_ratio_error * len(places) for law, places in self._ties)
-        return ties + sum(one.law.log_ratio_error for one in self._apart)
+        return ties + sum(part.law.log_ratio_error for part in self._apart)
 
     @cached_property
     def log_Z(self) -> float | None:
         """log of the sum of all weights; None where that of a tie is not known."""
-        terms = [(one.law.log_Z, 1) for one in self._apart]
+        terms = [(part.law.log_Z, 1) for part in self._apart]
         terms += [(law.log_Z, len(places)) for law, places in self._ties]
         if any(log_Z is None for log_Z, _ in terms):
             return None
@@ -276,26 +276,26 @@ class KeptBounds:
         """For each table and component, whether its bounds hold; shape (tables, components)."""
         sums = (self._limits.rows @ m.T).T
         broken = (sums < self._limits.least) | (sums > self._limits.most)
-        found = np.zeros((len(m), self.components), dtype=bool)
+        accepted = np.zeros((len(m), self.components), dtype=bool)
         for row, component in enumerate(self._of_row.tolist()):
-            found[:, component] |= broken[:, row]
-        return ~found
+            accepted[:, component] |= broken[:, row]
+        return ~accepted
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent exact draws, shape (n, cells); takes as long as it takes."""
         m = self._propose(randomness, n)
-        kept = self.kept(m)
-        waiting = [np.flatnonzero(~kept[:, c]) for c in range(self.components)]
+        accepted = self.kept(m)
+        waiting = [np.flatnonzero(~accepted[:, c]) for c in range(self.components)]
         batch = 16
         while longest := max(map(len, waiting), default=0):
             batch = min(max(2 * batch, longest), max(1, _CHUNK // m.shape[1]))
             fresh = self._propose(randomness, batch)
             good = self.kept(fresh)
             for component, cells in enumerate(self._cells):
-                found = np.flatnonzero(good[:, component])
-                take = min(len(found), len(waiting[component]))
+                first_good = np.flatnonzero(good[:, component])
+                take = min(len(first_good), len(waiting[component]))
                 rows = waiting[component][:take]
-                m[np.ix_(rows, cells)] = fresh[np.ix_(found[:take], cells)]
+                m[np.ix_(rows, cells)] = fresh[np.ix_(first_good[:take], cells)]
                 waiting[component] = waiting[component][take:]
         return m
 
@@ -453,9 +453,9 @@ class ConditionedCounts(IntegerLaw):
 
     def _among_listed(self, m: Ints) -> Any:
         assert self._listed is not None
-        known = {row.tobytes() for row in np.ascontiguousarray(self._listed)}
+        listed_rows = {row.tobytes() for row in np.ascontiguousarray(self._listed)}
         flat = np.ascontiguousarray(m).reshape(-1, m.shape[-1])
-        return np.array([row.tobytes() in known for row in flat]).reshape(m.shape[:-1])
+        return np.array([row.tobytes() in listed_rows for row in flat]).reshape(m.shape[:-1])
 
     def _log_free(self, m: Ints) -> Any:
         """log of the law of cells in no published sum, given their bounds."""

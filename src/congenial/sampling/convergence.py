@@ -83,5 +83,5 @@ def _r_hat(draws: Floats) -> Floats:
     within = draws.var(axis=1, ddof=1).mean(axis=0)
     between = draws.mean(axis=1).var(axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.sqrt((n - 1) / n + between / within)
-    return np.where(within > 0, found, np.where(between > 0, np.inf, 1.0))
+        ratio = np.sqrt((n - 1) / n + between / within)
+    return np.where(within > 0, ratio, np.where(between > 0, np.inf, 1.0))

@@ -93,12 +93,12 @@ class CountCell:
         from scipy.special import gammaln
 
         k = np.asarray(c, dtype=float)
-        kept = np.maximum(k, 0)
-        a, away = float(self.shape), np.abs(kept - self.centre)
-        logs = gammaln(kept + a) - gammaln(kept + 1) - math.lgamma(a)
+        counts = np.maximum(k, 0)
+        a, away = float(self.shape), np.abs(counts - self.centre)
+        logs = gammaln(counts + a) - gammaln(counts + 1) - math.lgamma(a)
         logs = logs - float(self.rate) * (away**2 if self.squared else away)
         if self.below is not None:
-            logs = logs + np.log(self.mass_below(kept))
+            logs = logs + np.log(self.mass_below(counts))
         return np.where(k >= 0, logs, -np.inf)
 
     def mass_below(self, c: npt.ArrayLike) -> Floats:
@@ -315,8 +315,8 @@ class CountsGivenTotal(IntegerLaw):
         least, most, nearest, chosen = -math.inf, math.inf, math.inf, theta
         for _ in range(60):
             sums = [tabulate(cell, theta, self.total, _COARSE).moments for cell in self.cells]
-            mean = math.fsum(one[0] for one in sums)
-            variance = math.fsum(one[1] for one in sums)
+            mean = math.fsum(moments[0] for moments in sums)
+            variance = math.fsum(moments[1] for moments in sums)
             away = (self.total - mean) / math.sqrt(variance)
             if abs(away) < nearest:
                 nearest, chosen = abs(away), theta
@@ -364,15 +364,15 @@ class CountsGivenTotal(IntegerLaw):
             return np.full((n, cells), self.total if cells == 1 else 0, dtype=np.int64)
         if n >= _PAID * self._kept and self._splitter is not None:
             return self._splitter.draw_all(randomness, n, np.array([[self.total]]))
-        kept: list[Ints] = []
+        draws: list[Ints] = []
         missing, rate = n, 0.2
         while missing > 0:
             rows = int(min(max(missing / rate * 1.1, 8), max(_BLOCK // cells, 8)))
             drawn = self._attempts(randomness, rows)
             rate = max((drawn.shape[0] + 0.5) / rows, 0.002)
-            kept.append(drawn[:missing])
-            missing -= kept[-1].shape[0]
-        return np.concatenate(kept) if kept else np.empty((0, cells), dtype=np.int64)
+            draws.append(drawn[:missing])
+            missing -= draws[-1].shape[0]
+        return np.concatenate(draws) if draws else np.empty((0, cells), dtype=np.int64)
 
     @cached_property
     def _splitter(self) -> Splitter | None:
@@ -395,33 +395,33 @@ class CountsGivenTotal(IntegerLaw):
             self._band, out, status,
         )  # fmt: skip
         for t in np.flatnonzero(status == kernels.UNSURE).tolist():
-            found = self._exactly(words[t], randomness)
-            status[t] = kernels.REJECTED if found is None else kernels.ACCEPTED
-            if found is not None:
-                out[t] = found
+            vector = self._exactly(words[t], randomness)
+            status[t] = kernels.REJECTED if vector is None else kernels.ACCEPTED
+            if vector is not None:
+                out[t] = vector
         return np.asarray(out[status == kernels.ACCEPTED])
 
     def _exactly(self, words: Words, randomness: Randomness) -> Ints | None:
         """The proposal these words make, decided in ball arithmetic; None if it is rejected."""
-        found = np.empty(len(self.cells), dtype=np.int64)
+        counts = np.empty(len(self.cells), dtype=np.int64)
         factors: list[tuple[int, Fraction]] = []
         for j in range(len(self.cells)):
             if j != self._last:
-                found[j], factor = self._place(j, int(words[j]) >> 2, randomness)
+                counts[j], factor = self._place(j, int(words[j]) >> 2, randomness)
                 factors.append((j, factor))
-        left = self.total - int(np.delete(found, self._last).sum())
+        left = self.total - int(np.delete(counts, self._last).sum())
         if left < 0:
             return None
-        found[self._last] = left
+        counts[self._last] = left
         factors.append((self._last, Fraction(1) / Fraction(self._bound)))
 
         def log_p() -> Any:
             logs = arb(0)
             for j, factor in factors:
-                logs += self._log_relative(j, int(found[j])) + ball(factor).log()
+                logs += self._log_relative(j, int(counts[j])) + ball(factor).log()
             return logs
 
-        return found if below(int(words[self._last]), 64, log_p, randomness) else None
+        return counts if below(int(words[self._last]), 64, log_p, randomness) else None
 
     def _place(self, j: int, u: int, randomness: Randomness) -> tuple[int, Fraction]:
         """The value that u of 2^62 stands for, and scale / (integer weight of that value)."""
@@ -517,9 +517,9 @@ def draw_below(
     for chosen, draw in ((flat, law.uniform), (steep, law.steep), (~(flat | steep), law.noise)):
         places = np.flatnonzero(chosen & (top > 0))
         while places.size:
-            d, kept = draw(top[places], near[places], over[places], randomness)
-            out[places[kept]] = d[kept]
-            places = places[~kept]
+            d, accepted = draw(top[places], near[places], over[places], randomness)
+            out[places[accepted]] = d[accepted]
+            places = places[~accepted]
     return out.reshape(c.shape)
 
 
@@ -564,7 +564,7 @@ class _Law:
         The factor that falls faster is drawn from, and accepted with the other.
         """
         away = np.empty(top.size, dtype=np.int64)
-        kept = np.zeros(top.size, dtype=bool)
+        accepted = np.zeros(top.size, dtype=bool)
         for g in np.unique(over).tolist():
             at, slope = np.flatnonzero(over == g), 2 * self.rate * g
             fast = slope * g * 2 >= 1
@@ -578,8 +578,8 @@ class _Law:
 
             words = randomness.words(at.size)
             sure = _accepted(float(rest) * steps, exact, words, randomness)
-            away[at], kept[at] = a, (a >= 0) & sure
-        return near - away, kept & (away <= top)
+            away[at], accepted[at] = a, (a >= 0) & sure
+        return near - away, accepted & (away <= top)
 
 
 def _accepted(

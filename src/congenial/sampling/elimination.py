@@ -145,10 +145,10 @@ class AtomTotals:
         flags = np.empty((4096, 4), np.int64)
         while True:
             steps_, boxes, tables = self._arrays
-            status, task, used, kept = tree_kernels.draw_states(
+            status, task, used, stored = tree_kernels.draw_states(
                 steps_, boxes, tables, FACTOR, out, columns, words, task, flags
             )
-            for draw, j, flat, i in flags[:kept].tolist():
+            for draw, j, flat, i in flags[:stored].tolist():
                 if i < 0 or not self._accept(j, flat, i, out[draw], randomness):
                     rejected.add(draw)
             if status == DONE:
@@ -278,12 +278,12 @@ class _Outside:
         values: dict[int, int] = {}
         for k, a in enumerate(self.free):
             values[a] = _draw_message(atoms[a], k + 1 == which, randomness)
-        found = self.totals.part.solve(values)
-        if found is None or all(v.lo <= x <= v.hi for v, x in zip(atoms, found, strict=True)):
+        cells = self.totals.part.solve(values)
+        if cells is None or all(v.lo <= x <= v.hi for v, x in zip(atoms, cells, strict=True)):
             return None
-        if any(v.vanishes(x) for v, x in zip(atoms, found, strict=True)):
+        if any(v.vanishes(x) for v, x in zip(atoms, cells, strict=True)):
             return None
-        return found if happens(lambda: self._log_ratio(found), randomness) else None
+        return cells if happens(lambda: self._log_ratio(cells), randomness) else None
 
     def _log_ratio(self, found: list[int]) -> Any:
         atoms = self.totals.atoms
@@ -427,8 +427,10 @@ class CrossingGroups(IntegerLaw):
         lam = np.zeros(len(matrix))
         for attempt in range(60):
             theta = lam @ matrix
-            found = [self._planner.moments(c, float(t)) for c, t in zip(cells, theta, strict=True)]
-            mean, variance = np.array([f[0] for f in found]), np.array([f[1] for f in found])
+            moments = [
+                self._planner.moments(c, float(t)) for c, t in zip(cells, theta, strict=True)
+            ]
+            mean, variance = np.array([f[0] for f in moments]), np.array([f[1] for f in moments])
             curve = (matrix * variance) @ matrix.T
             step = np.linalg.lstsq(curve, -(matrix @ mean), rcond=None)[0]
             # Newton's decrement: how many standard deviations the equations are away
@@ -456,10 +458,12 @@ class CrossingGroups(IntegerLaw):
     @cached_property
     def log_Z(self) -> float:
         """log of the sum of the product of weights over all conforming m; error below 1e-10."""
-        terms, given = [t.log_Z for t in self._totals], self._given_totals
+        terms, totals_given = [t.log_Z for t in self._totals], self._given_totals
         for part in self.parts:
             if not part.freedom:
-                terms += [log_message(given.forest, given.roots[a], 0) for a in part.atoms]
+                terms += [
+                    log_message(totals_given.forest, totals_given.roots[a], 0) for a in part.atoms
+                ]
         return math.fsum(terms)
 
     def log_density(self, m: npt.ArrayLike) -> Any:
@@ -504,11 +508,11 @@ def _sparse(
     """Equations as {atom: coefficient}, checked."""
     rows: list[dict[int, int]] = []
     listed = list(equations)  # type: ignore[arg-type]
-    for given in listed:
-        if isinstance(given, Mapping):
-            row = dict(given)
+    for equation in listed:
+        if isinstance(equation, Mapping):
+            row = dict(equation)
         else:
-            values = np.asarray(given)
+            values = np.asarray(equation)
             if values.shape != (atoms,) or not np.issubdtype(values.dtype, np.integer):
                 raise StructureError(
                     f"an equation does not have one integer for each of {atoms} atoms.",

@@ -128,11 +128,11 @@ def first_kept(
     """The first n of those that batch(size) keeps of so many proposals, at most `most` at a time;
     the size of a batch follows from the share that was kept before.
     """
-    made, kept, tables = 1, 1, list[npt.NDArray[np.int64]]()
-    while (missing := n - (kept - 1)) > 0 or not tables:
-        size = min(math.ceil(1.1 * missing * made / kept) + 2, most)
+    drawn, survivors, tables = 1, 1, list[npt.NDArray[np.int64]]()
+    while (missing := n - (survivors - 1)) > 0 or not tables:
+        size = min(math.ceil(1.1 * missing * drawn / survivors) + 2, most)
         tables.append(batch(size))
-        made, kept = made + size, kept + len(tables[-1])
+        drawn, survivors = drawn + size, survivors + len(tables[-1])
     return np.concatenate(tables)[:n]
 
 

@@ -98,13 +98,13 @@ class Groups(IntegerLaw):
 
 def checked_labels(labels: npt.ArrayLike) -> Ints:
     """Labels as a flat read-only array, refused when they are not group numbers."""
-    given = np.asarray(labels).reshape(-1)
-    if given.size == 0 or not np.issubdtype(given.dtype, np.integer) or int(given.min()) < -1:
+    flat = np.asarray(labels).reshape(-1)
+    if flat.size == 0 or not np.issubdtype(flat.dtype, np.integer) or int(flat.min()) < -1:
         raise StructureError(
             "group labels must be integers >= -1, at least one.",
             remedy="Number the groups 0, 1, 2, ... and mark cells without noise by -1.",
         )
-    fixed = given.astype(np.int64)
+    fixed = flat.astype(np.int64)
     fixed.flags.writeable = False
     return fixed
 

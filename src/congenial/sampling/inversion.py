@@ -415,24 +415,24 @@ def _fill(law: ExactLaw, randomness: Randomness, out: Ints, bits: int) -> None:
         search_words(lanes, fresh, *search, places, out)
         slow = np.flatnonzero(out[places] < 0)
         prefixes = [(int(lanes[j]) << 64) | int(fresh[j]) for j in slow]
-        found = _refine(law, prefixes, randomness)
-        out[places[slow]] = np.array(found, dtype=np.int64) - bounds.first
+        values = _refine(law, prefixes, randomness)
+        out[places[slow]] = np.array(values, dtype=np.int64) - bounds.first
     out += bounds.first
 
 
 def _refine(law: ExactLaw, prefixes: list[int], randomness: Randomness) -> list[int]:
     """Decide draws whose first 80 bits are given, round by round."""
-    found: list[int | None] = [None] * len(prefixes)
+    numbers: list[int | None] = [None] * len(prefixes)
     level, pending = 1, list(range(len(prefixes)))
     while pending:
         table = boundaries(law, level)
         for i in pending:
-            found[i] = table.locate(prefixes[i])
-        pending = [i for i in pending if found[i] is None]
+            numbers[i] = table.locate(prefixes[i])
+        pending = [i for i in pending if numbers[i] is None]
         for i, word in zip(pending, randomness.words(len(pending)), strict=True):
             prefixes[i] = (prefixes[i] << 64) | int(word)
         level += 1
-    return [_checked(x) for x in found if x is not None]
+    return [_checked(x) for x in numbers if x is not None]
 
 
 def _checked(x: int) -> int:

@@ -131,9 +131,9 @@ class Component:
         out = [row_reduced(spanned, len(self.rows))]
         for atom in self.order:
             column = [(e, row[atom]) for e, row in enumerate(self.rows) if row[atom]]
-            for one, solution in zip(spanned, self._kernel, strict=True):
+            for state, solution in zip(spanned, self._kernel, strict=True):
                 for e, coefficient in column if solution[atom] else ():
-                    one[e] += coefficient * solution[atom]
+                    state[e] += coefficient * solution[atom]
             out.append(row_reduced(spanned, len(self.rows)))
         return out
 
@@ -240,13 +240,13 @@ def _outside_span(rows: Equations, joined: list[int], left: list[int]) -> tuple[
 
 def _needed(rows: Equations, left: list[int]) -> tuple[list[bool], int]:
     """Which columns no combination of the others replaces, and the rank of all of them."""
-    found, rank = [False] * len(left), 0
+    needed, rank = [False] * len(left), 0
     for row in _reduced(rows, left):
         entries = [at for at, value in enumerate(row) if value]
         rank += bool(entries)
         if len(entries) == 1:
-            found[entries[0]] = True
-    return found, rank
+            needed[entries[0]] = True
+    return needed, rank
 
 
 def _reduced(rows: Equations, columns: list[int]) -> list[list[Any]]:
@@ -312,7 +312,7 @@ def _dimensions(rows: Equations, order: Sequence[int]) -> list[int]:
     """
     before = _ranks(rows, order)
     after = _ranks(rows, order[::-1])[::-1]
-    return [one + other - len(rows) for one, other in zip(before, after, strict=True)]
+    return [own + other - len(rows) for own, other in zip(before, after, strict=True)]
 
 
 def _ranks(rows: Equations, order: Sequence[int]) -> list[int]:
@@ -365,15 +365,15 @@ def _connected(
     equations: list[dict[int, int]], atoms: int
 ) -> list[tuple[list[int], list[dict[int, int]]]]:
     """Atoms joined by common equations, with those equations."""
-    named = [(row, a) for row, given in enumerate(equations) for a in given]
+    named = [(row, a) for row, equation in enumerate(equations) for a in equation]
     rows, columns = np.array(named, dtype=np.int64).reshape(-1, 2).T
     part = connected((columns, atoms + rows), atoms + len(equations)).tolist()
     members: dict[int, tuple[list[int], list[dict[int, int]]]] = {}
     for a in range(atoms):
         members.setdefault(part[a], ([], []))[0].append(a)
-    for row, given in enumerate(equations):
-        if given:
-            members[part[atoms + row]][1].append(given)
+    for row, equation in enumerate(equations):
+        if equation:
+            members[part[atoms + row]][1].append(equation)
     return list(members.values())
 
 
@@ -417,7 +417,7 @@ def surely_drawn(parts: list[Component], sizes: Ints, law: CellLaw) -> bool:
     """
     cell = Leaf(law).edge(+1)
     reach = [WidestWindow(-cell * size, cell * size) for size in map(int, sizes)]
-    if 2 * max(one.hi for one in reach) > WIDEST:
+    if 2 * max(interval.hi for interval in reach) > WIDEST:
         return False
     return all(_fits(part, [reach[a] for a in part.atoms]) for part in parts)
 
@@ -425,7 +425,7 @@ def surely_drawn(parts: list[Component], sizes: Ints, law: CellLaw) -> bool:
 def _fits(part: Component, reach: list[WidestWindow]) -> bool:
     if not part.freedom:
         return True
-    widest = max(one.hi - one.lo + 1 for one in reach)
+    widest = max(interval.hi - interval.lo + 1 for interval in reach)
     if part.freedom * math.log2(widest) + math.log2(1 + part.freedom) > _SPARE_BITS:
         return False
     try:

@@ -60,11 +60,11 @@ _CELLS = 1000  # coordinates for which the certified bounds have been derived
 
 def swaps(r: int, c: int) -> Ints:
     """All r x c tables +1 at (i, j), (k, l) and -1 at (i, l), (k, j); shape (n, r, c)."""
-    found = [
+    moves = [
         (i, k, j, m) for i, k in combinations(range(r), 2) for j, m in permutations(range(c), 2)
     ]
-    out = np.zeros((len(found), r, c), dtype=np.int64)
-    for g, (i, k, j, m) in zip(out, found, strict=True):
+    out = np.zeros((len(moves), r, c), dtype=np.int64)
+    for g, (i, k, j, m) in zip(out, moves, strict=True):
         g[i, j] = g[k, m] = 1
         g[i, m] = g[k, j] = -1
     return out
@@ -72,14 +72,14 @@ def swaps(r: int, c: int) -> Ints:
 
 def hexagons(r: int, c: int) -> Ints:
     """All r x c tables with one +1 and one -1 in each of three rows and three columns."""
-    found = [
+    moves = [
         (rows, columns, shift)
         for rows in combinations(range(r), 3)
         for columns in permutations(range(c), 3)
         for shift in (1, 2)
     ]
-    out = np.zeros((len(found), r, c), dtype=np.int64)
-    for g, (rows, columns, shift) in zip(out, found, strict=True):
+    out = np.zeros((len(moves), r, c), dtype=np.int64)
+    for g, (rows, columns, shift) in zip(out, moves, strict=True):
         for t in range(3):
             g[rows[t], columns[t]] += 1
             g[rows[t], columns[(t + shift) % 3]] -= 1
@@ -153,16 +153,16 @@ class Gauge:
 
         Margins of real tables may be off by 1e-9 of the norm.
         """
-        given = np.asarray(w)
-        if given.shape[-2:] != self.shape:
+        weights = np.asarray(w)
+        if weights.shape[-2:] != self.shape:
             raise StructureError(
-                f"a table of shape {given.shape[-2:]} was given, {self.shape} is needed.",
+                f"a table of shape {weights.shape[-2:]} was given, {self.shape} is needed.",
                 remedy="Give one value per cell.",
             )
-        real = given.astype(np.float64)
+        real = weights.astype(np.float64)
         norm = np.abs(real).sum(axis=(-2, -1))
-        if np.issubdtype(given.dtype, np.integer):
-            inside = zero_margins(given)
+        if np.issubdtype(weights.dtype, np.integer):
+            inside = zero_margins(weights)
         else:
             off = np.abs(real.sum(axis=-1)).max(axis=-1) + np.abs(real.sum(axis=-2)).max(axis=-1)
             inside = off <= 1e-9 * norm
@@ -261,8 +261,8 @@ def _started(b: list[int], basis: list[list[int]]) -> tuple[list[Any], list[list
         return None
     inverse = fmpq_mat(columns).inv()
     x = inverse * fmpq_mat(fmpz_mat([[v] for v in b]))
-    found = [x[k, 0] for k in range(len(b))]
-    return None if min(found) < 0 else (found, inverse.tolist())
+    starts = [x[k, 0] for k in range(len(b))]
+    return None if min(starts) < 0 else (starts, inverse.tolist())
 
 
 def _separate(y: Any, hexagons: bool) -> tuple[Rational, Ints]:

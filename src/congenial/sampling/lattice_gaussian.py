@@ -142,23 +142,23 @@ def cells_in_groups(sizes: Ints, sums: Lattice) -> Lattice:
     of, chain = np.repeat(np.arange(len(sizes)), sizes - 1), len(inner)
     at, step = np.arange(chain), inner - (last - sizes)[of]  # 1, 2, ... in each group
     goes_on = step < sizes[of] - 1
-    shown = sums.basis.tocoo()
-    several = sizes[shown.col] > 1
-    group, moved = shown.col[several], shown.data[several]
+    entries = sums.basis.tocoo()
+    several = sizes[entries.col] > 1
+    group, moved = entries.col[several], entries.data[several]
     end = np.cumsum(sizes - 1) - 1  # each group's last coordinate
     own, number = sums.centre.tocoo(), chain + np.arange(sums.free)
     size = chain + sums.free
     centre = _sparse(
         (size, size),
         (at[goes_on], at[goes_on] + 1, step[goes_on].astype(float)),
-        (end[group], number[shown.row[several]], (sizes[group] - 1.0) * moved),
+        (end[group], number[entries.row[several]], (sizes[group] - 1.0) * moved),
         (number[own.row], number[own.col], own.data),
     )
     basis = _sparse(
         (size, int(sizes.sum())),
         (at, inner, np.ones(chain, dtype=np.int64)),
         (at, inner + 1, np.full(chain, -1)),
-        (number[shown.row], last[shown.col], shown.data),
+        (number[entries.row], last[entries.col], entries.data),
     )
 
     def exact(i: int) -> Row:

@@ -41,8 +41,8 @@ class IntegerLaw(ABC):
 
     def draw(self, randomness: Randomness) -> Ints:
         """One draw."""
-        one: Ints = self.draw_many(randomness, 1)[0]
-        return one
+        drawn: Ints = self.draw_many(randomness, 1)[0]
+        return drawn
 
 
 class WeightedLaw(IntegerLaw):

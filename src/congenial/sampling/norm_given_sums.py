@@ -145,23 +145,23 @@ def _within(m: int, support: Support) -> int | None:
     for size in support.sizes[~support.tied].tolist():
         number *= _summed(cell, size)[m * size]
     for tie in support.ties:
-        found = _tied(m, support.sizes[tie.groups], tie.equations)
-        if found is None:
+        tied_sums = _tied(m, support.sizes[tie.groups], tie.equations)
+        if tied_sums is None:
             return None
-        number *= found
+        number *= tied_sums
     return number
 
 
 def _summed(cell: list[int], size: int) -> list[int]:
     """In how many ways `size` entries have each sum."""
-    found = [1]
+    numbers = [1]
     for _ in range(size):
-        longer = [0] * (len(found) + len(cell) - 1)
-        for i, ways in enumerate(found):
+        longer = [0] * (len(numbers) + len(cell) - 1)
+        for i, ways in enumerate(numbers):
             for j, more in enumerate(cell):
                 longer[i + j] += ways * more
-        found = longer
-    return found
+        numbers = longer
+    return numbers
 
 
 def _tied(m: int, sizes: Ints, equations: Ints) -> int | None:

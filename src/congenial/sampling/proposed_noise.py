@@ -184,11 +184,11 @@ class ProposedNoise(WeightedLaw):
         eps, rows = float(self.eps_cell), _independent(self._of_groups)
         a = math.exp(-eps)
         spread = 2 * math.pi * 2 * a / (1 - a) ** 2
-        one, sizes = math.log((1 + a) / (1 - a)), self.matrix[self.split.kept].sum(axis=1)
+        log_ratio, sizes = math.log((1 + a) / (1 - a)), self.matrix[self.split.kept].sum(axis=1)
         gram = np.linalg.slogdet(self.matrix[rows] @ self.matrix[rows].T.astype(float))[1]
-        law = self.cells * one - (len(rows) * math.log(spread) + gram) / 2
+        law = self.cells * log_ratio - (len(rows) * math.log(spread) + gram) / 2
         groups = sum(log_normaliser(int(k), self.eps_cell) for k in sizes)
-        loose = (self.cells - 4 - int(sizes.sum())) * one
+        loose = (self.cells - 4 - int(sizes.sum())) * log_ratio
         share = math.exp(float(law) - groups - loose) * math.tanh(2 * eps)
         return min(1.0, max(share, 1e-300))
 
@@ -232,11 +232,11 @@ class ProposedNoise(WeightedLaw):
         u = self._proposed(randomness, size)
         words = randomness.words(size)
         accepted = self._accepted(u, words, randomness)[:wanted]
-        found: Ints = u[accepted]
-        for row in found:
+        proposals: Ints = u[accepted]
+        for row in proposals:
             centres = (-SIGNS * row[self.split.square]).tolist()
             row[self.split.square] += SIGNS * draw_free(centres, self.eps_cell, randomness)
-        return found
+        return proposals
 
     def _proposed(self, randomness: Randomness, size: int) -> Ints:
         """Proposals, the four cells q where they can be made good."""
@@ -276,8 +276,8 @@ def _best_split(matrix: Ints) -> Split:
         sizes = members @ apart
         largest = int(np.argmax(sizes))
         if best is None or sizes[largest] > best[0]:
-            kept = [row for row in families[largest] if apart[row]]
-            best = len(kept), Split(kept, square, rows, inverse)
+            cut = [row for row in families[largest] if apart[row]]
+            best = len(cut), Split(cut, square, rows, inverse)
     if best is None:
         raise _no_square(matrix.shape[1])
     return best[1]
@@ -328,10 +328,10 @@ def _solved(three: Ints) -> tuple[Ints, Ints] | None:
 
 def _independent(matrix: Ints) -> list[int]:
     """Rows, first ones first, that span all."""
-    found: list[int] = []
+    rows: list[int] = []
     for row in np.flatnonzero(np.any(matrix, axis=1)).tolist():
-        if np.linalg.matrix_rank(matrix[[*found, row]].astype(float)) > len(found):
-            found.append(row)
-        if len(found) == matrix.shape[1]:
+        if np.linalg.matrix_rank(matrix[[*rows, row]].astype(float)) > len(rows):
+            rows.append(row)
+        if len(rows) == matrix.shape[1]:
             break
-    return found
+    return rows

@@ -297,8 +297,8 @@ class KeyedRandomness(Randomness):
                 "a forked process used its parent's stream and would repeat its words.",
                 remedy="Make a KeyedRandomness in the process that draws.",
             )
-        found = np.frombuffer(self._stream.update(bytes(8 * n)), dtype="<u8")
-        return found.astype(np.uint64, copy=True)
+        words = np.frombuffer(self._stream.update(bytes(8 * n)), dtype="<u8")
+        return words.astype(np.uint64, copy=True)
 
     def _after_fork(self) -> None:
         super()._after_fork()

@@ -276,8 +276,8 @@ def _trim(lo: int, probs: Floats, error: float, cut: float) -> Pmf:
     """Cut at most `cut` of mass on each side and spread it over the rest."""
     start = int(np.searchsorted(np.cumsum(probs), cut))
     stop = len(probs) - int(np.searchsorted(np.cumsum(probs[::-1]), cut))
-    kept = probs[start:stop]
-    return Pmf(lo + start, kept / kept.sum(), error + 2 * cut)
+    masses = probs[start:stop]
+    return Pmf(lo + start, masses / masses.sum(), error + 2 * cut)
 
 
 def _convolve(p: Pmf, q: Pmf) -> Pmf:
@@ -350,13 +350,13 @@ def tied_sum_law(
     if _work(widths) * (2 * far + 1) > _MOST_WORK:
         return None
     reach = sum(_far(p) for _, p, _ in parts)
-    found = np.zeros(2 * reach + 1)
+    masses = np.zeros(2 * reach + 1)
     for t in range(-far, far + 1):
         term = _given(t, parts)
         if term is not None:
             lo, weights = term
-            found[lo + reach : lo + reach + len(weights)] += weights
-    mass = float(found.sum())
+            masses[lo + reach : lo + reach + len(weights)] += weights
+    mass = float(masses.sum())
     if not mass:
         return None
     error = 8 * _UNIT * sum(_far(p) + _far(q) for _, p, q in parts)
@@ -367,9 +367,9 @@ def tied_sum_law(
         error += 2 * _missed(parts, [largest[k] for k in sizes]) / mass
     if error > 1e-6:
         return None
-    inside = np.flatnonzero(found)
-    kept = found[inside[0] : inside[-1] + 1]
-    return Pmf(int(inside[0]) - reach, kept / mass, error)
+    inside = np.flatnonzero(masses)
+    window = masses[inside[0] : inside[-1] + 1]
+    return Pmf(int(inside[0]) - reach, window / mass, error)
 
 
 def _missed(parts: list[tuple[int, Pmf, Pmf]], largest: list[float]) -> float:
@@ -416,6 +416,6 @@ def _given(t: int, parts: list[tuple[int, Pmf, Pmf]]) -> tuple[int, Floats] | No
 def independent_sum(laws: Sequence[Pmf]) -> Pmf:
     """The law of a sum of independent variables; one law that comes often is squared repeatedly."""
     total, often = Pmf(0, np.ones(1)), Counter(map(id, laws))
-    for law in {id(one): one for one in laws}.values():
+    for law in {id(single): single for single in laws}.values():
         total = _convolve(total, _power(law, often[id(law)]))
     return total

@@ -332,21 +332,21 @@ def draw_down(
     splits, cells = program.shape[0], base_of.size
     value = np.zeros((slots, block), np.int64)
     left_off = np.zeros(block, np.bool_)
-    used, kept, stored = 0, 0, 0
+    used, remembered, stored = 0, 0, 0
     while task < out.shape[0]:
         n = min(block, out.shape[0] - task)
         of_last = splits * n if guided else 0
         at = used + (of_last + n + 3) // 4
         if at > words.size:
-            return OUT_OF_WORDS, task, used, kept
-        fresh, lane_at = kept, 4 * used
+            return OUT_OF_WORDS, task, used, remembered
+        fresh, lane_at = remembered, 4 * used
         for d in range(n):
             left_off[d] = False
             for root in range(of_root.size):
                 value[of_root[root], d] = sums[task + d if sums.shape[0] > 1 else 0, root]
         for step in range(splits):
             t = program[step, 0]
-            above, one, two = program[step, 1], program[step, 2], program[step, 3]
+            above, left, right = program[step, 1], program[step, 2], program[step, 3]
             start, many = tables[t, FIRST], np.uint64(tables[t, ROWS])
             k = np.uint64(tables[t, BITS])
             fine = np.uint64(16) - k
@@ -365,15 +365,15 @@ def draw_down(
                         code = e >> np.uint64(24)
                     if part != limit and code != np.uint64(REST):
                         y = of_row[row + g, BASE] + np.int64(code)
-                        value[one, d] = y
-                        value[two, d] = x - y
+                        value[left, d] = y
+                        value[right, d] = x - y
                         continue
                 kind, at, y, weight = resolve(
                     nodes, m, s, mode, tables, of_row, entries, exact,
                     t, x, np.int64(lane), words, at,
                 )  # fmt: skip
                 if kind == OUT_OF_WORDS or fresh >= flags.shape[0] - 1 - n:
-                    return OUT_OF_WORDS, task, used, kept
+                    return OUT_OF_WORDS, task, used, remembered
                 if kind != _FOUND or weight < RARE:
                     if not left_off[d]:
                         flags[fresh, 0] = UNLIKELY if kind == _FOUND else kind
@@ -382,25 +382,25 @@ def draw_down(
                         fresh += 1
                     if kind != _FOUND:
                         left_off[d], y = True, np.int64(0)
-                value[one, d] = y
-                value[two, d] = x - y
+                value[left, d] = y
+                value[right, d] = x - y
             if guided:
                 lane_at += n
         for d in range(n):
             last = np.uint64(lanes[lane_at + d])
             if last == np.uint64(0xFFFF):
                 if at >= words.size:
-                    return OUT_OF_WORDS, task, used, kept
+                    return OUT_OF_WORDS, task, used, remembered
                 last = (last << np.uint64(48)) | (words[at] >> np.uint64(16))
                 at += 1
                 if last >= check:
                     flags[fresh, 0], flags[fresh, 1], flags[fresh, 2] = CHECK, task + d, splits
                     flags[fresh, 3], flags[fresh, 4] = np.int64(last - check), 0
                     fresh += 1
-        for f in range(kept, fresh):
+        for f in range(remembered, fresh):
             if flags[f, 0] != UNLIKELY:
                 if stored >= saved.shape[0]:
-                    return OUT_OF_WORDS, task, used, kept
+                    return OUT_OF_WORDS, task, used, remembered
                 for slot in range(slots):
                     saved[stored, slot] = value[slot, flags[f, 1] - task]
                 flags[f, 4] = stored
@@ -408,9 +408,9 @@ def draw_down(
         for d in range(n):
             for c in range(cells):
                 out[task + d, c] = value[c, d] + base_of[c]
-        used, kept = at, fresh
+        used, remembered = at, fresh
         task += n
-    return DONE, task, used, kept
+    return DONE, task, used, remembered
 
 
 # One step per atom, in order. Integer tables, one row per step: state coordinates before (c) and
@@ -497,9 +497,9 @@ def draw_states(
     whole = numbers
     n_steps = ints.shape[0]
     state, after = np.zeros(3, np.int64), np.zeros(3, np.int64)
-    used, kept = 0, 0
+    used, stored_states = 0, 0
     while task < out.shape[0]:
-        at, fresh = used, kept
+        at, fresh = used, stored_states
         state[:] = 0
         for j in range(n_steps - 1, -1, -1):
             scale = ints[j, 2]
@@ -510,7 +510,7 @@ def draw_states(
                 total = total if scale == 1 else total // scale
             else:
                 if at >= words.size:
-                    return OUT_OF_WORDS, task, used, kept
+                    return OUT_OF_WORDS, task, used, stored_states
                 r = np.int64(words[at] >> np.uint64(64 - WHOLE))
                 at += 1
                 code = guide[r >> (WHOLE - 8)] if j == n_steps - 1 else 255
@@ -536,7 +536,7 @@ def draw_states(
                         i = -1  # no totals lead here: the weight 1 is rounding only
                     if i < 0 or n < RARE:
                         if fresh >= flags.shape[0] - 1:
-                            return OUT_OF_WORDS, task, used, kept
+                            return OUT_OF_WORDS, task, used, stored_states
                         flags[fresh, 0], flags[fresh, 1] = task, j
                         flags[fresh, 2], flags[fresh, 3] = flat, i
                         fresh += 1
@@ -551,9 +551,9 @@ def draw_states(
                 after[k] = (c if scale == 1 else c // scale) - turns[j, k] * total
             state[:] = after
         if at >= words.size:
-            return OUT_OF_WORDS, task, used, kept
+            return OUT_OF_WORDS, task, used, stored_states
         out[task, columns[n_steps]] = np.int64(words[at] >> np.uint64(1))
         at += 1
-        used, kept = at, fresh
+        used, stored_states = at, fresh
         task += 1
-    return DONE, task, used, kept
+    return DONE, task, used, stored_states

@@ -157,13 +157,13 @@ def _sum_moments(
     planner: LeafPlanner, pieces: Sequence[Piece], theta: float
 ) -> tuple[float, float]:
     """Mean and variance of the last piece under a tilt, about."""
-    found: list[tuple[float, float]] = []
+    moments: list[tuple[float, float]] = []
     for piece in pieces:
-        parts = [found[i] for i in piece.below]
+        parts = [moments[i] for i in piece.below]
         parts += [planner.moments(piece.own, theta)] if piece.own is not None else []
         mean, variance = sum(p[0] for p in parts), sum(p[1] for p in parts)
-        found.append(_cut_normal(mean, variance, piece.low, piece.high))
-    return found[-1]
+        moments.append(_cut_normal(mean, variance, piece.low, piece.high))
+    return moments[-1]
 
 
 def _cut_normal(mean: float, variance: float, low: float, high: float) -> tuple[float, float]:
@@ -242,7 +242,7 @@ def nested_sums(limits: Limits, support: Support) -> tuple[list[BoundedSum], Int
     of `limits` that they stand for.
     """
     labels = support.labels.reshape(-1)
-    found: list[tuple[int, Ints, int, int]] = []
+    nested: list[tuple[int, Ints, int, int]] = []
     for row in range(limits.sums):
         at = limits.rows.indices[limits.rows.indptr[row] : limits.rows.indptr[row + 1]]
         weights = limits.rows.data[limits.rows.indptr[row] : limits.rows.indptr[row + 1]]
@@ -256,10 +256,10 @@ def nested_sums(limits: Limits, support: Support) -> tuple[list[BoundedSum], Int
         (low, _), (high, _) = ends if w > 0 else reversed(ends)
         least = -FAR if abs(low) >= FAR else -(-low // w)
         most = FAR if abs(high) >= FAR else high // w
-        found.append((row, np.sort(at).astype(np.int64), least, most))
-    found.sort(key=lambda one: len(one[1]))
+        nested.append((row, np.sort(at).astype(np.int64), least, most))
+    nested.sort(key=lambda one: len(one[1]))
     top, sums, rows = np.full(labels.size, -1), list[BoundedSum](), []
-    for row, cells, least, most in found:
+    for row, cells, least, most in nested:
         below, times = np.unique(top[cells], return_counts=True)
         if all(t < 0 or len(sums[t].cells) == n for t, n in zip(below, times, strict=True)):
             top[cells] = len(sums)
@@ -358,18 +358,18 @@ class NestedSums:
                 f"group {int(np.argmin(sizes))} has no cell.",
                 remedy="Number the groups 0, 1, 2, ... without gaps.",
             )
-        holder = [*(int(labels[one.cells[0]]) for one in sums), *range(sizes.size)]
+        holder = [*(int(labels[total.cells[0]]) for total in sums), *range(sizes.size)]
         number = np.argsort(np.argsort(holder, kind="stable"))
         groups = number[len(sums) :]
-        made = cls.fixing(np.append(groups, -1)[labels], len(holder))
+        nest = cls.fixing(np.append(groups, -1)[labels], len(holder))
         top = np.full(labels.size, -1)  # the largest bounded set that holds a cell, so far
-        for i, one in enumerate(sums):
-            v, inside = number[i], top[one.cells]
-            made.of_cell[one.cells[inside < 0]] = v
-            made.parent[inside[inside >= 0]], made.parent[v] = v, groups[holder[i]]
-            made.fixed[v], made.least[v], made.most[v] = False, one.least, one.most
-            top[one.cells] = v
-        return made
+        for i, total in enumerate(sums):
+            v, inside = number[i], top[total.cells]
+            nest.of_cell[total.cells[inside < 0]] = v
+            nest.parent[inside[inside >= 0]], nest.parent[v] = v, groups[holder[i]]
+            nest.fixed[v], nest.least[v], nest.most[v] = False, total.least, total.most
+            top[total.cells] = v
+        return nest
 
     @cached_property
     def bounded(self) -> npt.NDArray[np.bool_]:
@@ -493,9 +493,9 @@ class TreeOfSums(IntegerLaw):
 
     def _balanced(self) -> list[Fraction]:
         """The same with bounds on sums in view, for roots that have some inside."""
-        tilts, known = self._tilted(), self.sums
-        for root in np.unique(known.root[known.bounded]).tolist():
-            inside = np.flatnonzero(known.root == root).tolist()
+        tilts, sums = self._tilted(), self.sums
+        for root in np.unique(sums.root[sums.bounded]).tolist():
+            inside = np.flatnonzero(sums.root == root).tolist()
             cells = self.sums.cells_below[root]
             pieces = [self._piece(v, inside) for v in inside]
             bounds = self.cells.low[cells], self.cells.high[cells]
@@ -503,10 +503,10 @@ class TreeOfSums(IntegerLaw):
         return tilts
 
     def _piece(self, v: int, inside: list[int]) -> Piece:
-        bare, known = self.sums.cells[v], self.sums
+        bare, sums = self.sums.cells[v], self.sums
         own = alike(self.cells.low[bare], self.cells.high[bare]) if bare.size else None
-        below = [i for i, w in enumerate(inside) if known.parent[w] == v and not known.fixed[w]]
-        least, most, shift = int(known.least[v]), int(known.most[v]), int(self._centres[v])
+        below = [i for i, w in enumerate(inside) if sums.parent[w] == v and not sums.fixed[w]]
+        least, most, shift = int(sums.least[v]), int(sums.most[v]), int(self._centres[v])
         return Piece(
             own,
             below,
@@ -618,14 +618,14 @@ class TreeOfSums(IntegerLaw):
 
     def log_density(self, m: npt.ArrayLike) -> Any:
         """log p(m), -inf for m that does not conform; m has shape (..., cells)."""
-        u, known = self.cells.noise(m), self.sums
-        x = known.of(u)
-        inside = ~np.any(x[known.fixed], axis=0) & ~np.any(u[..., known.of_cell < 0], axis=-1)
+        u, sums = self.cells.noise(m), self.sums
+        x = sums.of(u)
+        inside = ~np.any(x[sums.fixed], axis=0) & ~np.any(u[..., sums.of_cell < 0], axis=-1)
         logs = self.cells.log_weight(u) - self.log_Z
-        for v in np.flatnonzero(known.bounded | np.array([r > 0 for r in known.rate])).tolist():
-            held = x[v] + self._centres[v]
-            inside &= (held >= known.least[v]) & (held <= known.most[v])
-            logs = logs - float(known.rate[v]) * np.abs(x[v])
+        for v in np.flatnonzero(sums.bounded | np.array([r > 0 for r in sums.rate])).tolist():
+            value = x[v] + self._centres[v]
+            inside &= (value >= sums.least[v]) & (value <= sums.most[v])
+            logs = logs - float(sums.rate[v]) * np.abs(x[v])
         return np.where(inside, logs, -np.inf)[()]
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
@@ -643,8 +643,8 @@ class TreeOfSums(IntegerLaw):
         bounded = self.sums.bounded
         if not np.any(bounded):
             return np.empty(0, dtype=np.int64)
-        held = self.sums.of(m)[bounded].T
-        off = (held < self.sums.least[bounded]) | (held > self.sums.most[bounded])
+        values = self.sums.of(m)[bounded].T
+        off = (values < self.sums.least[bounded]) | (values > self.sums.most[bounded])
         return np.flatnonzero(np.any(off, axis=1))
 
 

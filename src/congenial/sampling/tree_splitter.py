@@ -226,11 +226,11 @@ class Splitter:
         flags, saved = np.empty((4096, 5), np.int64), np.empty((4, slots), np.int64)
         task, words = 0, self._more_words(n, aliases.any, randomness)
         while True:
-            status, done, used, kept = tree_kernels.draw_down(
+            status, done, used, stored = tree_kernels.draw_down(
                 out, sums, self._plan, self._flat.arrays, aliases.arrays, numbers,
                 words, words.view(np.uint16), task, flags, saved,
             )  # fmt: skip
-            rejected |= self._decide(out, flags[:kept], saved, randomness)
+            rejected |= self._decide(out, flags[:stored], saved, randomness)
             if status == DONE:
                 return np.array(sorted(rejected), dtype=np.int64)
             if done == task:  # too little room for what one block flags, or too few words
@@ -312,7 +312,7 @@ class Splitter:
         if any(self.nodes[t].vanishes(int(values[slot])) for t, slot in self._tops):
             return False
         for j in range(step, len(self._plan[0])):
-            t, whole, one, two = self._plan[0][j].tolist()
+            t, whole, left, right = self._plan[0][j].tolist()
             x, v = int(values[whole]), self.nodes[t]
             if j == step and lump is not None:
                 y = self.law.draw_lump(t, x, lump, randomness)
@@ -323,7 +323,7 @@ class Splitter:
             factor = partial(self.law.log_factor, t, x, y)
             if not self.law.is_likely(t, x, y) and not happens(factor, randomness):
                 return False
-            values[one], values[two] = y, x - y
+            values[left], values[right] = y, x - y
         for t, u in self.ends(values):
             if self._is_outside(t, u):
                 leaf = self.nodes[t].leaf
@@ -360,8 +360,8 @@ class Splitter:
         """All sums of a draw from its leaves, roots in turn and from left to right."""
         values = np.zeros(self._plan[3], np.int64)
         values[[slot for _, slot in self._leaves]] = leaves
-        for _, whole, one, two in self._plan[0][::-1].tolist():
-            values[whole] = values[one] + values[two]
+        for _, whole, left, right in self._plan[0][::-1].tolist():
+            values[whole] = values[left] + values[right]
         return values
 
     def splits(self, values: Ints) -> list[tuple[int, int, int]]:
@@ -381,8 +381,8 @@ class Splitter:
     def _leaves(self) -> list[tuple[int, int]]:
         """(node, slot) of every leaf, in the order of drawing."""
         child = {slot: t for t, slot in self._tops}
-        for t, _, one, two in self._plan[0].tolist():
-            child[one], child[two] = self.nodes[t].left, self.nodes[t].right
+        for t, _, left, right in self._plan[0].tolist():
+            child[left], child[right] = self.nodes[t].left, self.nodes[t].right
         hidden = self.centre.size
         slots = []
         for cell in self.order.tolist():
@@ -432,12 +432,12 @@ class Flat:
 
 def frequent_sums(nodes: list[Node]) -> Ints:
     """For each node the first sum that is worth an alias table, and how many are from there on."""
-    found = np.zeros((len(nodes), 2), np.int64)
+    counts = np.zeros((len(nodes), 2), np.int64)
     for t, v in enumerate(nodes):
         if v.left >= 0:
             often = np.flatnonzero(v.m >= _OFTEN * v.m.max())
-            found[t] = v.lo + often[0], often[-1] - often[0] + 1
-    return found
+            counts[t] = v.lo + often[0], often[-1] - often[0] + 1
+    return counts
 
 
 @dataclass(frozen=True, eq=False)

@@ -203,11 +203,11 @@ def three_rows(w: Any, hexagons: bool) -> float:
                 norm += abs(w[i, j])
             largest = max(largest, norm)
         return largest / 2
-    one, two = 0.0, 0.0
+    first_sum, second_sum = 0.0, 0.0
     for j in range(w.shape[1]):
-        one += max(0.0, w[0, j], -w[1, j])
-        two += max(0.0, w[1, j], -w[0, j])
-    return max(one, two)
+        first_sum += max(0.0, w[0, j], -w[1, j])
+        second_sum += max(0.0, w[1, j], -w[0, j])
+    return max(first_sum, second_sum)
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -391,6 +391,6 @@ def thin(tables: Any, words: Any, eps: float, kind: int, slack: float, verdicts:
                 w, hexagons, bound + e / eps - room, bound + e / eps + room, basis
             )
         blur = slack * (1 + eps * (1 + norm))
-        kept = judge(words[t], -eps * (high - bound), blur)
+        accepted = judge(words[t], -eps * (high - bound), blur)
         refused = judge(words[t], -eps * (low - bound), blur)
-        verdicts[t] = 1 if kept == 1 else (0 if refused == 0 else -1)
+        verdicts[t] = 1 if accepted == 1 else (0 if refused == 0 else -1)

@@ -154,8 +154,8 @@ class TwoWayNoise(WeightedLaw):
         if min(self.shape) == 1:
             return np.zeros((n, *self.shape), dtype=np.int64)
         if self._columns == 2:
-            one = GroupedNoise.of_sizes([self._rows], 2 * self.eps_cell).draw_many(randomness, n)
-            tables = np.stack([one, -one], axis=2)
+            noise = GroupedNoise.of_sizes([self._rows], 2 * self.eps_cell).draw_many(randomness, n)
+            tables = np.stack([noise, -noise], axis=2)
         else:
             tables = np.empty((0, self._rows, self._columns), dtype=np.int64)
             while len(tables) < n:
@@ -178,7 +178,7 @@ class TwoWayNoise(WeightedLaw):
         kernels.screen(
             delta, words, float(self.eps_cell), profile, bounds, self.judge_slack, verdicts
         )
-        kept = [
+        accepted = [
             t
             for t in np.flatnonzero(verdicts).tolist()
             if verdicts[t] == 1
@@ -186,8 +186,10 @@ class TwoWayNoise(WeightedLaw):
                 int(words[t]), 64, partial(self._log_acceptance, delta[t].tolist()), randomness
             )
         ][:wanted]
-        v = self._split(delta[kept], randomness)
-        return np.concatenate([columns[kept], v[:, :, None], (delta[kept] - v)[:, :, None]], axis=2)
+        v = self._split(delta[accepted], randomness)
+        return np.concatenate(
+            [columns[accepted], v[:, :, None], (delta[accepted] - v)[:, :, None]], axis=2
+        )
 
     @cached_property
     def _proposals(self) -> GroupedNoise:

@@ -109,18 +109,18 @@ def scale_words(words: Any, n: int, places: Any, out: Any) -> Any:
 @numba.njit(cache=True, error_model="numpy")
 def _bars_in_a_word(picks: Any, n: int, k: int, places: Any) -> None:
     """The k - 1 bars among n <= 64 places; the set is one word (Floyd's method)."""
-    one = np.uint64(1)
+    unit = np.uint64(1)
     size = min(k - 1, n - k + 1)
     chosen = np.uint64(0)
     for i in range(size):
         j = np.uint64(n - size + i)
-        taken = (chosen >> picks[i]) & one
-        chosen |= one << (picks[i] + taken * (j - picks[i]))  # j itself if the pick is taken
+        taken = (chosen >> picks[i]) & unit
+        chosen |= unit << (picks[i] + taken * (j - picks[i]))  # j itself if the pick is taken
     if size < k - 1:
         chosen ^= ~np.uint64(0) >> np.uint64(64 - n)
     for i in range(k - 1):
         places[i] = _lowest_bit(chosen)
-        chosen &= chosen - one
+        chosen &= chosen - unit
 
 
 @numba.njit(cache=True, error_model="numpy")

@@ -148,8 +148,8 @@ class JointEstimator:
         """Errors from draws; None where they are taken to be normal."""
         if not self.noise:
             return None
-        found = SimulatedErrors(self.measurements, self.covariance.inverse, self.noise)
-        return found if found.serves else None
+        errors = SimulatedErrors(self.measurements, self.covariance.inverse, self.noise)
+        return errors if errors.serves else None
 
     def basis_of_sum(self, names: Sequence[str], cells: Any) -> str:  # noqa: ARG002
         """What the interval of a sum rests on."""

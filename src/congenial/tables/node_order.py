@@ -270,18 +270,18 @@ def _all_atoms(
     levels: Sequence[tuple[Floats, Ints]], chain: Sequence[Partition], possible: Any
 ) -> tuple[Atoms, ...] | str:
     """Atoms of every level from coarse to fine; bounds go up from fine to coarse."""
-    found: list[Atoms] = []
+    all_lists: list[Atoms] = []
     for level in reversed(range(len(chain))):
         atoms = _atoms(*levels[level], possible)
         if isinstance(atoms, str):
             return atoms
-        if found and found[0].kernel is not None and atoms.kernel is not None:
-            if not np.array_equal(found[0].of_cell, atoms.of_cell):
+        if all_lists and all_lists[0].kernel is not None and atoms.kernel is not None:
+            if not np.array_equal(all_lists[0].of_cell, atoms.of_cell):
                 return "figures of two levels each leave one sum open"
-            atoms = _pushed(atoms, found[0], relative(chain[level], chain[level + 1]))
+            atoms = _pushed(atoms, all_lists[0], relative(chain[level], chain[level + 1]))
         _refuse_impossible(atoms)
-        found.insert(0, atoms)
-    return tuple(found)
+        all_lists.insert(0, atoms)
+    return tuple(all_lists)
 
 
 def _atoms(rows: Floats, values: Ints, possible: Any) -> Atoms | str:

@@ -91,10 +91,10 @@ def simulated_variance(scale: Fraction, found: Support) -> float | None:
 
     Kept with the support.
     """
-    kept: dict[Fraction, float | None] = vars(found).setdefault("_simulated_variances", {})
-    if scale not in kept:
-        kept[scale] = _simulated_variance(scale, found)
-    return kept[scale]
+    remembered: dict[Fraction, float | None] = vars(found).setdefault("_simulated_variances", {})
+    if scale not in remembered:
+        remembered[scale] = _simulated_variance(scale, found)
+    return remembered[scale]
 
 
 def _simulated_variance(scale: Fraction, found: Support) -> float | None:
@@ -108,7 +108,7 @@ def _simulated_variance(scale: Fraction, found: Support) -> float | None:
     values = [size / (size - 1) * cell_variance(size, scale) for size in _sizes(found)]
     if found.loose:
         values.append(cell.variance)
-    return max([*values, *(_tied_variance(one) for one, _ in noise.ties())])
+    return max([*values, *(_tied_variance(tie_noise) for tie_noise, _ in noise.ties())])
 
 
 def _are_margins(found: Support) -> bool:

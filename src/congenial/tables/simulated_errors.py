@@ -71,18 +71,18 @@ class SimulatedErrors:
             errors += drawn @ self._as_drawn(shares, b).T
         served = min(level, highest_level(self.draws))
         rank = upper_rank(served, self.draws)
-        found = np.partition(np.abs(errors), rank - 1, axis=0)[rank - 1]
+        reached = np.partition(np.abs(errors), rank - 1, axis=0)[rank - 1]
         longer = math.log1p(-level) / math.log1p(-served)
-        return np.asarray(found * longer + SLACK)
+        return np.asarray(reached * longer + SLACK)
 
     def _as_drawn(self, shares: Floats, b: int) -> Floats:
         """Rows by attributes of the cells, as flat rows by the axes of a table as named."""
         work = self.measurements
         schema, names = work.workload.schema, work.workload.tables[b]
         places = [work.names.index(schema.axis(name).base) for name in names]
-        kept = sorted(places)
+        ordered = sorted(places)
         rest = tuple(1 + at for at in range(shares.ndim - 1) if at not in places)
-        turned = np.squeeze(shares, rest).transpose([0, *(1 + kept.index(at) for at in places)])
+        turned = np.squeeze(shares, rest).transpose([0, *(1 + ordered.index(at) for at in places)])
         return np.ascontiguousarray(turned.reshape(len(shares), -1))
 
 

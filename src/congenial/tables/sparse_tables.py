@@ -55,8 +55,8 @@ def sparse_tables(
     tables = tuple(dict.fromkeys(tables))
     if work.size > LARGEST or not any(work.margin(names).size == work.size for names in tables):
         return {}
-    known = {names: deviations(names) for names in tables}
-    return known if any(map(shrinks, known.values())) else {}
+    errors = {names: deviations(names) for names in tables}
+    return errors if any(map(shrinks, errors.values())) else {}
 
 
 def shrinks(deviations: Floats) -> bool:
@@ -124,8 +124,8 @@ def sparse_cells(
     )
     if moved is None:
         return None
-    found = np.maximum(0.0, cells.reshape(-1) + moved)
-    return np.asarray(np.rint(found / GRID) * GRID).reshape(cells.shape)
+    nonnegative = np.maximum(0.0, cells.reshape(-1) + moved)
+    return np.asarray(np.rint(nonnegative / GRID) * GRID).reshape(cells.shape)
 
 
 def _aims(estimates: Floats, deviations: Floats) -> tuple[Floats, Floats]:

@@ -94,8 +94,8 @@ def weights_of(work: Measurements, margins: Sequence[Margin]) -> list[float]:
         p * m.size / work.size for m, p in measured.items() if p > 0
     )
     alone = {margin: cell * margin.size / work.size for margin in margins}  # from its cells only
-    known = {margin: max(alone[margin], measured[margin]) for margin in margins}
-    return [known[margin] * (work.size / margin.size) ** PRIORITY for margin in margins]
+    weights = {margin: max(alone[margin], measured[margin]) for margin in margins}
+    return [weights[margin] * (work.size / margin.size) ** PRIORITY for margin in margins]
 
 
 class _Fit:
@@ -114,12 +114,12 @@ class _Fit:
         cells, dual = np.maximum(aim, 0.0), np.zeros_like(aim)
         for step in range(1, STEPS + 1):
             towards = (self.pull * (cells - dual - aim))[None]
-            found = aim + inverse.apply([(every, towards)]).totals(every)[0]
-            relaxed = RELAXED * found + (1 - RELAXED) * cells
+            solved = aim + inverse.apply([(every, towards)]).totals(every)[0]
+            relaxed = RELAXED * solved + (1 - RELAXED) * cells
             before, cells = cells, np.maximum(relaxed + dual, 0.0)
             dual = dual + relaxed - cells
             if step % BETWEEN == 0:
-                off, moved = self._largest(found - cells), self._largest(cells - before)
+                off, moved = self._largest(solved - cells), self._largest(cells - before)
                 if max(off, moved) <= ENOUGH:
                     break
                 factor = float(np.clip(np.sqrt(off / max(moved, SMALLEST)), 1 / MOST, MOST))
@@ -377,10 +377,10 @@ def fit_to_targets(
         if counts is None and top is not None:
             counts = top.reshape(1, -1)
             continue
-        found = np.zeros((order.chain[level].size, order.cells), dtype=np.int64)
+        whole = np.zeros((order.chain[level].size, order.cells), dtype=np.int64)
         for nodes, columns in _families(order, level, counts):
-            found[nodes] = _fit_node(order, level, target, nodes, columns)
-        counts = found
+            whole[nodes] = _fit_node(order, level, target, nodes, columns)
+        counts = whole
     assert counts is not None
     return WholeCounts(order.measurements, order, _as_cells(order, counts))
 

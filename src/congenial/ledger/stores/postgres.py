@@ -185,8 +185,10 @@ def _parse(url: str) -> sa.URL:
 
 def _without_secrets(url: sa.URL) -> str:
     query = {name: value for name, value in url.query.items() if name in _SHOWN}
-    shown = sa.URL.create("postgresql", url.username, None, url.host, url.port, url.database, query)
-    return shown.render_as_string(hide_password=False)
+    address = sa.URL.create(
+        "postgresql", url.username, None, url.host, url.port, url.database, query
+    )
+    return address.render_as_string(hide_password=False)
 
 
 def _lost(where: str) -> LedgerError:
