@@ -88,18 +88,18 @@ class RecordsBelieved:
 
 
 def _believed(value: Any) -> RecordsBelieved:
-    told = dict(value) if isinstance(value, dict) else {}
-    believe, people = told.pop("believe", None), told.pop("people", None)
+    entries = dict(value) if isinstance(value, dict) else {}
+    believe, people = entries.pop("believe", None), entries.pop("people", None)
     keys = {NORMAL: {"variance", "means"}, INDEPENDENT: set[str]()}.get(believe)
-    if keys is None or not _count(people) or set(told) | {"means"} != keys | {"means"}:
+    if keys is None or not _count(people) or set(entries) | {"means"} != keys | {"means"}:
         raise ValueError(GRAMMAR)
     if believe == INDEPENDENT:
         return RecordsBelieved(people)
-    means = told.get("means", {})
+    means = entries.get("means", {})
     if not isinstance(means, dict):
         raise ValueError(GRAMMAR)
-    named = tuple((label, *_public_mean(one)) for label, one in means.items())
-    return RecordsBelieved(people, exact(told["variance"]), named)
+    named = tuple((label, *_public_mean(mean)) for label, mean in means.items())
+    return RecordsBelieved(people, exact(entries["variance"]), named)
 
 
 def _public_mean(value: Any) -> tuple[int, Fraction]:

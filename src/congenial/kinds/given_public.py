@@ -165,21 +165,23 @@ AnyBelief = Believed | RuleBelieved | DependentBelieved | ListedBelieved
 
 def belief(value: Any) -> AnyBelief:
     """What a plan says, or ValueError with the grammar."""
-    told = dict(value) if isinstance(value, dict) else {}
-    found = _of_answers(told) if told.get("believe") in (ANSWERS, DEPENDENT, LISTED) else None
-    found = found or _of_records(told)
-    if found is None:
+    entries = dict(value) if isinstance(value, dict) else {}
+    answers = (
+        _of_answers(entries) if entries.get("believe") in (ANSWERS, DEPENDENT, LISTED) else None
+    )
+    answers = answers or _of_records(entries)
+    if answers is None:
         raise ValueError(GRAMMAR)
-    return found
+    return answers
 
 
 def _of_records(told: dict[str, Any]) -> Believed | None:
-    because, one = told.pop("because", ""), next(iter(told.items()), ("", None))
+    because, (key, value) = told.pop("because", ""), next(iter(told.items()), ("", None))
     if len(told) != 1 or not isinstance(because, str):
         return None
-    if one == ("believe", INDEPENDENT):
+    if (key, value) == ("believe", INDEPENDENT):
         return Believed(believe=INDEPENDENT, because=because)
-    return Believed(distance=exact(one[1]), because=because) if one[0] == "distance" else None
+    return Believed(distance=exact(value), because=because) if key == "distance" else None
 
 
 def _of_answers(told: dict[str, Any]) -> AnyBelief | None:
@@ -205,10 +207,10 @@ def _of_answers(told: dict[str, Any]) -> AnyBelief | None:
 def _share(value: Any) -> Fraction:
     """A number from 0 to 1, exactly."""
     none = isinstance(value, int | Decimal) and not isinstance(value, bool) and value == 0
-    found: Fraction = Fraction(0) if none else exact(value)
-    if found > 1:
+    share: Fraction = Fraction(0) if none else exact(value)
+    if share > 1:
         raise ValueError("target and chances are shares, from 0 to 1")
-    return found
+    return share
 
 
 def _count(value: Any) -> bool:
@@ -453,11 +455,11 @@ def _promised_to_persons(release: ValuesRelease) -> Guarantee:
 
 def _pairs(plan: PlannedData, section: ScenariosSection, figures: Figures) -> SecretPairs:
     believed = section.scenarios
-    given = list(section.given)
+    public = list(section.given)
     if isinstance(section.base_measure, PriorCounts):
-        given.append(f"the counts in '{Path(section.base_measure.prior).name}'")
+        public.append(f"the counts in '{Path(section.base_measure.prior).name}'")
     if isinstance(believed, RuleBelieved | DependentBelieved):
-        given.append(f"what is counted is {section.table[0]} = {believed.of}")
+        public.append(f"what is counted is {section.table[0]} = {believed.of}")
     scenario: Scenarios
     if believed.distance is None:
         scenario = _scenarios(plan, section, figures)
@@ -470,7 +472,7 @@ def _pairs(plan: PlannedData, section: ScenariosSection, figures: Figures) -> Se
     return SecretPairs(
         plan.schema,
         (scenario,),
-        tuple(given),
+        tuple(public),
         "query" if believed.distance is not None else "database",
         figures if figures.statements else None,
     )

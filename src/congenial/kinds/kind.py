@@ -65,12 +65,12 @@ class Files:
         (`Released.payload`); Parquet files value by value, since their bytes depend on the library
         that wrote them.
         """
-        found = self[name]
+        content = self[name]
         if name.endswith(".parquet"):
             from congenial.data.engines.checked_parquet import same_values
 
-            return same_values(name, found, now)
-        return found == now or (name.endswith(".csv") and same_csv(found, now, off or {}))
+            return same_values(name, content, now)
+        return content == now or (name.endswith(".csv") and same_csv(content, now, off or {}))
 
 
 class Checked(Protocol):
@@ -304,12 +304,12 @@ class Kind(ABC, Generic[S]):
         again = release.payload()
         other = [name for name in again if not files.same(name, again[name], release.tolerances)]
         try:
-            found = self.checks(release)
+            results = self.checks(release)
         except (CongenialError, KeyError, TypeError, ValueError):
-            found = {"the description of the release can be interpreted": False}
+            results = {"the description of the release can be interpreted": False}
         return [
             Check(PRODUCED, not other, f"they differ in: {', '.join(other)}" if other else ""),
-            *(Check(what, holds) for what, holds in found.items()),
+            *(Check(what, holds) for what, holds in results.items()),
         ]
 
     def checks(self, release: Any) -> dict[str, bool]:
@@ -461,9 +461,9 @@ def refuse_other_number(figures: Figures, people: int) -> None:
     """Refuse a number of people other than the published one, once it is published."""
     if figures.values is None or not figures.equalities:
         return
-    known = support(figures, ()).totals
-    if known is not None and len(known) == 1 and int(known[0]) != people:
+    totals = support(figures, ()).totals
+    if totals is not None and len(totals) == 1 and int(totals[0]) != people:
         raise GuaranteeError(
-            f"scenarios are about {people} people, but {int(known[0])} are published.",
+            f"scenarios are about {people} people, but {int(totals[0])} are published.",
             remedy="Give the published number.",
         )

@@ -85,11 +85,11 @@ def run_each(
 ) -> list[Any]:
     """What `step(*task)` gives for every task, in the order they end; `tell` how many are done."""
     if workers == 1:
-        found = []
+        results = []
         for task in tasks:
-            found.append(step(*task))
-            tell(len(found))
-        return found
+            results.append(step(*task))
+            tell(len(results))
+        return results
     try:
         return _run_in_pool(step, tasks, workers, tell)
     except BrokenProcessPool:
@@ -106,25 +106,25 @@ def _run_in_pool(
     step: Step, tasks: Iterator[tuple[Any, ...]], workers: int, tell: TellDone
 ) -> list[Any]:
     """Few tasks at a time are handed over, so that few are in memory."""
-    found: list[Any] = []
+    results: list[Any] = []
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         waiting: set[Future[Any]] = set()
         for task in tasks:
             waiting.add(pool.submit(step, *task))
             if len(waiting) > workers:
-                found += _ended(waiting)
-                tell(len(found))
+                results += _ended(waiting)
+                tell(len(results))
         while waiting:
-            found += _ended(waiting)
-            tell(len(found))
-    return found
+            results += _ended(waiting)
+            tell(len(results))
+    return results
 
 
 def _ended(waiting: set[Future[Any]]) -> list[Any]:
     """Wait for some to end; their errors are raised here."""
     ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
     waiting -= ended
-    return [one.result() for one in ended]
+    return [future.result() for future in ended]
 
 
 # ---- Spark ---------------------------------------------------------------------------------------
@@ -148,9 +148,9 @@ def run_on_spark(
         return session_of(source).range(0, many, 1, many).mapInArrow(work, _ROWS).toArrow()
 
     with _watched(place, tell):
-        found = guarded(lambda: quiet(job), _FAILED, _REMEDY)
+        results = guarded(lambda: quiet(job), _FAILED, _REMEDY)
     tell(many)
-    for refusal in found.to_pylist():
+    for refusal in results.to_pylist():
         kind = getattr(errors, refusal["refusal"])
         raise kind(refusal["what"], remedy=refusal["remedy"])
     shutil.rmtree(place)
@@ -230,8 +230,10 @@ def _cells(folder: Path, number: int) -> tuple[Ints, Ints]:
 
     read = [np.empty((2, 0), dtype=np.int64)]
     for file in (folder / "counts" / f"part={number}").glob("*.parquet"):
-        found = pq.ParquetFile(file).read(columns=["cell", "n"])
-        read.append(np.stack([found["cell"].to_numpy(), found["n"].to_numpy()]).astype(np.int64))
+        columns = pq.ParquetFile(file).read(columns=["cell", "n"])
+        read.append(
+            np.stack([columns["cell"].to_numpy(), columns["n"].to_numpy()]).astype(np.int64)
+        )
     cells, people = np.concatenate(read, axis=1)
     order = np.argsort(cells)
     return cells[order], people[order]
@@ -285,10 +287,14 @@ def key_for(secret: bytes, names: Names, label: str | None) -> bytes:
 
 def _packed(values: Sequence[Any], below: Below) -> dict[str, Any]:
     """Plain arrays."""
-    packed = {f"drawn {at}": one for at, one in enumerate(values) if one is not None}
-    for contrasts, one in below.means.items():
+    packed = {
+        f"drawn {at}": drawn_values
+        for at, drawn_values in enumerate(values)
+        if drawn_values is not None
+    }
+    for contrasts, mean in below.means.items():
         key = json.dumps(list(contrasts))
-        packed[f"mean {key}"], packed[f"covariance {key}"] = one, below.covariances[contrasts]
+        packed[f"mean {key}"], packed[f"covariance {key}"] = mean, below.covariances[contrasts]
     packed["start"] = below.start
     packed["precision"] = np.array([below.p, below.q])
     packed["bounds"] = np.array([below.low, below.high])
@@ -297,31 +303,31 @@ def _packed(values: Sequence[Any], below: Below) -> dict[str, Any]:
 
 def below_of(file: Path) -> Below:
     """What a part that was drawn says of its top node."""
-    with np.load(file, allow_pickle=False) as found:
+    with np.load(file, allow_pickle=False) as saved:
         means, covariances = (
             {
-                tuple(json.loads(key.partition(" ")[2])): found[key]
-                for key in found.files
+                tuple(json.loads(key.partition(" ")[2])): saved[key]
+                for key in saved.files
                 if key.startswith(f"{what} ")
             }
             for what in ("mean", "covariance")
         )
-        p, q = found["precision"].tolist()
-        low, high = found["bounds"].tolist()
-        return Below(means, covariances, found["start"], p, q, low, high)
+        p, q = saved["precision"].tolist()
+        low, high = saved["bounds"].tolist()
+        return Below(means, covariances, saved["start"], p, q, low, high)
 
 
 def top_of(file: Path) -> Any:
     """CONFIDENTIAL: the counts of the top node of a part that was drawn."""
-    with np.load(file, allow_pickle=False) as found:
-        return found["top"]
+    with np.load(file, allow_pickle=False) as saved:
+        return saved["top"]
 
 
 def drawn_of(task: PartTask) -> list[Any]:
     """The part's tables as drawn; None for those that are not drawn there."""
-    with np.load(task.file("drawn", "npz"), allow_pickle=False) as found:
+    with np.load(task.file("drawn", "npz"), allow_pickle=False) as saved:
         tables = range(len(task.piece.tables))
-        return [found[f"drawn {at}"] if f"drawn {at}" in found.files else None for at in tables]
+        return [saved[f"drawn {at}"] if f"drawn {at}" in saved.files else None for at in tables]
 
 
 # ---- settling and writing a part -----------------------------------------------------------------
@@ -349,8 +355,8 @@ def is_done(folder: Path, number: int) -> bool:
     try:
         files = done_of(folder / "done" / f"{number}.json")
         return bool(files) and all(
-            hashlib.sha256((folder / "parts" / name).read_bytes()).hexdigest() == one["digest"]
-            for name, one in files.items()
+            hashlib.sha256((folder / "parts" / name).read_bytes()).hexdigest() == file["digest"]
+            for name, file in files.items()
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # absent, or damaged
         return False
@@ -358,8 +364,8 @@ def is_done(folder: Path, number: int) -> bool:
 
 def done_of(file: Path) -> dict[str, Any]:
     """Digests of a part's files, by name."""
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return found
+    record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return record
 
 
 # ---- files ---------------------------------------------------------------------------------------
@@ -388,8 +394,12 @@ class NationRun:
     @property
     def fingerprint(self) -> str:
         """What it is drawn from: law, schema, and the files of the records."""
-        told = [self.made.description.to_dict(), self.made.schema.digest, _stat(self.plan.source)]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        rests_on = [
+            self.made.description.to_dict(),
+            self.made.schema.digest,
+            _stat(self.plan.source),
+        ]
+        return hashlib.sha256(json.dumps(rests_on).encode()).hexdigest()
 
     @property
     def room(self) -> int:
@@ -411,9 +421,13 @@ class NationRun:
 
     def task(self, number: int, folder: Path) -> PartTask:
         """One part."""
-        made = self.made
-        axes, top, label = made.counted, made.summed(made.counted), made.parts.labels[number]
-        return PartTask(number, label, made.part(number), axes, top, made.below, folder)
+        mechanism = self.made
+        axes, top, label = (
+            mechanism.counted,
+            mechanism.summed(mechanism.counted),
+            mechanism.parts.labels[number],
+        )
+        return PartTask(number, label, mechanism.part(number), axes, top, mechanism.below, folder)
 
     def tasks(
         self, folder: Path, done: Callable[[Path, int], bool] = lambda *_: False
@@ -452,19 +466,19 @@ class NationRun:
             count_parts(data, self.made.parts, self.made.counted, folder / "counts")
         sync_tree(folder / "counts")
         if self.made.figures.statements:
-            tasks = ((one,) for one in self.tasks(folder))
+            tasks = ((part_task,) for part_task in self.tasks(folder))
             self._each(check_part, tasks, folder, "checking the figures")
-        found = self._counted(folder)
-        if found is None:
+        tables_counted = self._counted(folder)
+        if tables_counted is None:
             raise DataError(
                 f"the counts in '{folder}' cannot be read back.", remedy="Check the disk."
             )
-        if counted is not None and found != counted:
+        if counted is not None and tables_counted != counted:
             raise DataError(
                 "the records are not those that it was begun with.",
                 remedy="Bring them back, then release again.",
             )
-        return found
+        return tables_counted
 
     def _counted(self, folder: Path) -> Document | None:
         """CONFIDENTIAL: what the counts of every part are known by; None if some are unreadable."""
@@ -476,23 +490,27 @@ class NationRun:
 
     def draw(self, folder: Path, secret: Secret) -> PartedRelease:
         """Draw every part, settle what lies above them, then settle and write every part."""
-        made = self.made
-        make_folders(folder, made.tables, made.below)
+        mechanism = self.made
+        make_folders(folder, mechanism.tables, mechanism.below)
         tasks = (
-            (one, self._keys(secret, one.piece, one.label)) for one in self.tasks(folder, is_drawn)
+            (part_task, self._keys(secret, part_task.piece, part_task.label))
+            for part_task in self.tasks(folder, is_drawn)
         )
         self._each(draw_part, tasks, folder, "drawing")
         estimator, settled, drawn = self._above(folder, secret)
-        rest = ((one, estimator.above(settled, one.number)) for one in self.tasks(folder, is_done))
+        rest = (
+            (part_task, estimator.above(settled, part_task.number))
+            for part_task in self.tasks(folder, is_done)
+        )
         self._each(finish_part, rest, folder, "estimating and writing")
         files: dict[str, PartFile] = {}
-        worst = dict.fromkeys(made.below, 0.0)
-        for number in range(len(made.parts.labels)):
-            for name, one in done_of(folder / "done" / f"{number}.json").items():
-                files[name] = PartFile(folder / "parts" / name, one["digest"])
-                worst[one["table"]] = max(worst[one["table"]], one["sd"])
-        source, upper = (secret.label, secret.publishable), made.upper_columns(settled, drawn)
-        return made.released(self.name, source, upper, worst, files)
+        worst = dict.fromkeys(mechanism.below, 0.0)
+        for number in range(len(mechanism.parts.labels)):
+            for name, digest in done_of(folder / "done" / f"{number}.json").items():
+                files[name] = PartFile(folder / "parts" / name, digest["digest"])
+                worst[digest["table"]] = max(worst[digest["table"]], digest["sd"])
+        source, upper = (secret.label, secret.publishable), mechanism.upper_columns(settled, drawn)
+        return mechanism.released(self.name, source, upper, worst, files)
 
     def _keys(self, secret: Secret, piece: TablesPiece, label: str | None) -> dict[int, bytes]:
         """What a piece is drawn with: its own keys, never the secret of all of them."""
@@ -500,11 +518,11 @@ class NationRun:
 
     def _above(self, folder: Path, secret: Secret) -> tuple[UpperEstimator, Settled, list[Any]]:
         """Draw and settle the tables above the parts: the same words give the same, each time."""
-        made, piece = self.made, self.made.upper
-        drawn = [folder / "drawn" / f"{k}.npz" for k in range(len(made.parts.labels))]
+        mechanism, piece = self.made, self.made.upper
+        drawn = [folder / "drawn" / f"{k}.npz" for k in range(len(mechanism.parts.labels))]
         below, tops = [below_of(file) for file in drawn], [top_of(file) for file in drawn]
-        names = made.summed(made.counted)
-        together = np.concatenate(tops, axis=names.index(made.parts.parts))
+        names = mechanism.summed(mechanism.counted)
+        together = np.concatenate(tops, axis=names.index(mechanism.parts.parts))
         counts = Table(piece.schema, names, together)
         values = piece.draw(counts, self._keys(secret, piece, None))
         estimator = piece.above(below)

@@ -221,33 +221,33 @@ class PublishEntry(Section):
     @model_validator(mode="after")
     def _one_kind(self) -> PublishEntry:
         kinds = ("total", "margin", "count", "linear", "structural_zeros")
-        given = [kind for kind in kinds if getattr(self, kind) is not None]
-        if len(given) != 1:
+        named_kinds = [kind for kind in kinds if getattr(self, kind) is not None]
+        if len(named_kinds) != 1:
             raise ValueError(f"must have exactly one of {', '.join(kinds)}")
         if self.at_least is not None and self.at_most is not None:
             raise ValueError("has at_least and at_most: write two entries, one with each")
-        if self.by and given[0] in ("margin", "structural_zeros"):
-            raise ValueError(f"takes no `by` with {given[0]}: leave `by` out")
+        if self.by and named_kinds[0] in ("margin", "structural_zeros"):
+            raise ValueError(f"takes no `by` with {named_kinds[0]}: leave `by` out")
         return self
 
     def statement(self, label: str) -> Statement:
         """The figure this entry stands for."""
         if self.total is not None:
-            made = total(self.by)
+            figure = total(self.by)
         elif self.margin is not None:
-            made = margin(*self.margin)
+            figure = margin(*self.margin)
         elif self.count is not None:
-            made = count(self.count, self.by)
+            figure = count(self.count, self.by)
         elif self.linear is not None:
-            made = linear(self.linear, self.by)
+            figure = linear(self.linear, self.by)
         else:
-            made = structural_zeros(self.structural_zeros or "")
+            figure = structural_zeros(self.structural_zeros or "")
         if self.at_least is not None:
-            made = at_least(made, self.at_least)
+            figure = at_least(figure, self.at_least)
         elif self.at_most is not None:
-            made = at_most(made, self.at_most)
-        made = made.named(label, self.because)
-        return replace(made, units=True) if self.units else made
+            figure = at_most(figure, self.at_most)
+        figure = figure.named(label, self.because)
+        return replace(figure, units=True) if self.units else figure
 
 
 class BudgetSection(Section):
@@ -315,10 +315,10 @@ class DeriveEntry(Section):
 
     @model_validator(mode="after")
     def _one_kind(self) -> DeriveEntry:
-        given = [kind for kind in KINDS if getattr(self, kind) is not None]
-        if len(given) != 1:
+        named_kinds = [kind for kind in KINDS if getattr(self, kind) is not None]
+        if len(named_kinds) != 1:
             raise ValueError(f"must have exactly one of {', '.join(KINDS)}")
-        kind, goes_with = given[0], KINDS[given[0]]
+        kind, goes_with = named_kinds[0], KINDS[named_kinds[0]]
         strange = [key for key in self.model_fields_set if key != kind and key not in goes_with]
         if strange:
             raise ValueError(f"{strange[0]} cannot be used with {kind}, which takes {goes_with}")

@@ -217,7 +217,7 @@ class PlannedData(Section):
     def derivations(self) -> tuple[Derivation, ...]:
         """The columns that are made from columns of the data, in the order of the file."""
         return tuple(
-            one.derivation(name, self.folder, self.schema) for name, one in self.derive.items()
+            entry.derivation(name, self.folder, self.schema) for name, entry in self.derive.items()
         )
 
 

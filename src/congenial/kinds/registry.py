@@ -40,9 +40,9 @@ KINDS: dict[str, Listed] = {  # by the key of a [[release]]
 
 def register(kind: AnyKind) -> AnyKind:
     """Add a kind of release; plans and bundles know it from now on."""
-    for key, known in KINDS.items():
-        if key == kind.key or known.name == kind.name:
-            raise TypeError(f"there is a kind of release '{known.name}' with the key {key}")
+    for key, listed in KINDS.items():
+        if key == kind.key or listed.name == kind.name:
+            raise TypeError(f"there is a kind of release '{listed.name}' with the key {key}")
     KINDS[kind.key] = Listed(kind.name, kind)
     return kind
 
@@ -84,8 +84,8 @@ def by_key(key: str) -> AnyKind:
 
 def by_name(name: Any) -> AnyKind:
     """The kind of release that a bundle names."""
-    for key, known in KINDS.items():
-        if known.name == name:
+    for key, listed in KINDS.items():
+        if listed.name == name:
             return by_key(key)
     raise BundleError(
         f"this version of congenial cannot read bundles of the kind {name!r}.",

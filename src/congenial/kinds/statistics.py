@@ -182,12 +182,12 @@ def _laws(release: StatisticsRelease) -> PageTable:
 
 
 def _headlines(release: StatisticsRelease) -> list[Headline]:
-    found = []
+    headlines = []
     for name in release.statistics:
         interval = release.interval(name, LEVEL)
         ends = f"{amount(interval.low)} to {amount(interval.high)}"
-        found.append(Headline(name, amount(interval.estimate), f"{LEVEL:.0%} interval {ends}"))
-    return found
+        headlines.append(Headline(name, amount(interval.estimate), f"{LEVEL:.0%} interval {ends}"))
+    return headlines
 
 
 def _values(release: StatisticsRelease) -> PageTable:

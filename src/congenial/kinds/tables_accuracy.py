@@ -61,13 +61,13 @@ def limits_of(
 
 def _stated(section: TablesSection, workload: Workload) -> dict[int, float]:
     assert section.accuracy is not None
-    found: dict[int, float] = {}
+    variances: dict[int, float] = {}
     for text in section.accuracy:
         want = _read(section, text)
         at = _place(section, workload.tables, want)
         variance = (want.within / half_width(want.level)) ** 2
-        found[at] = min(variance, found.get(at, variance))
-    return found
+        variances[at] = min(variance, variances.get(at, variance))
+    return variances
 
 
 def finds_pure(section: TablesSection) -> bool:
@@ -167,9 +167,12 @@ def _shown(made: MeasuredTables, want: Want) -> bool:
 
 
 def _scaled(made: MeasuredTables, factor: Fraction) -> TablesEstimator:
-    laws = [replace(one, scale=one.scale * factor) for one in made.description.measured]
-    told = replace(made.description, measured=tuple(laws))
-    return MeasuredTables(made.adjacency, told).estimator
+    laws = [
+        replace(measured_table, scale=measured_table.scale * factor)
+        for measured_table in made.description.measured
+    ]
+    description = replace(made.description, measured=tuple(laws))
+    return MeasuredTables(made.adjacency, description).estimator
 
 
 def _error(estimator: TablesEstimator, want: Want) -> float:
@@ -256,7 +259,9 @@ def _printed_error(
 
 def _drawn(made: MeasuredTables, people: Any, source: SeededRandomness) -> Answer:
     values = {
-        one.description.table: one.draw(people.table(one.description.table), source, 1)[0]
-        for one in made.mechanisms
+        mechanism.description.table: mechanism.draw(
+            people.table(mechanism.description.table), source, 1
+        )[0]
+        for mechanism in made.mechanisms
     }
     return made.estimator.answer([values.get(names) for names in made.description.tables])

@@ -78,20 +78,28 @@ _NORM_WORDS: dict[Norm, str] = {
 
 def examine(one: TablesCheck) -> Document:
     """What is special about tables: noise, price, and how accurate each would be."""
-    made = one.mechanism
-    told = made.description
-    whose = whose_number(made.adjacency)
-    sums = [_summed(one.magnitude, whose) for one in told.measures if one.magnitude is not None]
+    mechanism = one.mechanism
+    description = mechanism.description
+    whose = whose_number(mechanism.adjacency)
+    sums = [
+        _summed(measure.magnitude, whose)
+        for measure in description.measures
+        if measure.magnitude is not None
+    ]
     document = {
         "title": _title(one),
-        **({"units": True} if told.units else {}),
-        **({"sums": sums, "counts": told.magnitude is None} if sums else {}),
-        "law": told.measured[0].law,
-        "keep": list(told.keep),
+        **({"units": True} if description.units else {}),
+        **({"sums": sums, "counts": description.magnitude is None} if sums else {}),
+        "law": description.measured[0].law,
+        "keep": list(description.keep),
         "errors": [],
         "figure_costs": [],
-        **_design(told.design),
-        **(_in_parts(made) if isinstance(made, PartedTables) else _at_once(one, made)),
+        **_design(description.design),
+        **(
+            _in_parts(mechanism)
+            if isinstance(mechanism, PartedTables)
+            else _at_once(one, mechanism)
+        ),
         "wanted": None if one.wanted is None else dict([one.wanted]),
         "unanswered": one.unanswered or None,
         "no_accuracy": "Errors depend on the data, so none can be stated in advance.",
@@ -195,20 +203,20 @@ def _why_none(made: MeasuredTables) -> str | None:
 def _tables(made: MeasuredTables) -> list[Document]:
     """What to expect of each table: its noise, and the worst cell's error."""
     rows = []
-    for one in made.measures:
-        trial = try_printed(one)
-        of = {"of": one.description.of} if made.beside else {}
-        rows += [_row(one, at, trial) | of for at in range(len(made.description.tables))]
+    for measure in made.measures:
+        trial = try_printed(measure)
+        of = {"of": measure.description.of} if made.beside else {}
+        rows += [_row(measure, at, trial) | of for at in range(len(made.description.tables))]
     return rows
 
 
 def _row(made: MeasuredTables, at: int, trial: PrintedTrial | None) -> Document:
-    told, estimator = made.description, made.estimator
-    names = told.tables[at]
-    laws = {law.table: law for law in told.measured}
+    description, estimator = made.description, made.estimator
+    names = description.tables[at]
+    laws = {law.table: law for law in description.measured}
     row: Document = {
         "table": list(names),
-        "cells": told.support.schema.size(names),
+        "cells": description.support.schema.size(names),
         "measured": names in laws,
         "noise": laws[names].scale if names in laws else None,
         "whole_counts": estimator.has_counts and estimator.prints(names),
@@ -216,18 +224,19 @@ def _row(made: MeasuredTables, at: int, trial: PrintedTrial | None) -> Document:
         "printed_inside": None if trial is None else _known(trial.inside[at]),
         "evenly": None if trial is None else list(trial.evenly[at]),
     }
-    if told.only_law is not None and told.only_law.nonnegative:  # errors depend on the data
+    law = description.only_law
+    if law is not None and law.nonnegative:  # errors depend on the data
         return row | {
             "standard_deviation": None,
             "basis": None,
             "within": None,
             "level": LEVEL,
         }
-    found, reach = estimator.deviations(names), estimator.reach(names, LEVEL)
-    unit = 1 if told.magnitude is None else float(told.magnitude.step)
+    deviations, reach = estimator.deviations(names), estimator.reach(names, LEVEL)
+    unit = 1 if description.magnitude is None else float(description.magnitude.step)
     return row | {
-        "standard_deviation": unit * float(found.values.max(initial=0.0)),
-        "basis": found.basis,
+        "standard_deviation": unit * float(deviations.values.max(initial=0.0)),
+        "basis": deviations.basis,
         "within": unit * float(reach.max(initial=0.0)),
         "level": LEVEL,
     }
@@ -239,19 +248,19 @@ def _known(value: float) -> float | None:
 
 def _inference(made: MeasuredTables) -> Document:
     """Whether `congenial infer` will work on the bundle, and about how long it takes."""
-    told, only = made.description, made.only
-    if told.magnitude is not None:
+    description, only = made.description, made.only
+    if description.magnitude is not None:
         return examine_inference(Outlook("none", SUMS_WHY, SUMS_REMEDY))
     if only is None:
         cells = made.estimator.size
         return examine_inference(
-            outlook_of_tables(told), usual_minutes(cells, sampler_of_tables(told))
+            outlook_of_tables(description), usual_minutes(cells, sampler_of_tables(description))
         )
-    found = outlook(only)
-    if found.slow:
-        return examine_inference(found, expected_minutes(only))
-    sampler = sampler_of_cells(only) if found.way == "cells" else "lines"
-    return examine_inference(found, usual_minutes(math.prod(only.shape), sampler))
+    outlook_of_law = outlook(only)
+    if outlook_of_law.slow:
+        return examine_inference(outlook_of_law, expected_minutes(only))
+    sampler = sampler_of_cells(only) if outlook_of_law.way == "cells" else "lines"
+    return examine_inference(outlook_of_law, usual_minutes(math.prod(only.shape), sampler))
 
 
 # ---- one measured table ----------------------------------------------------------------------
@@ -260,12 +269,12 @@ def _inference(made: MeasuredTables) -> Document:
 def _one_law(one: TablesCheck, tables: MeasuredTables, made: Mechanism) -> Document:
     """The law of one table, what it was calibrated to, and what each figure costs."""
     description = made.description
-    norm, known = description.norm, support(description.support, description.table)
+    norm, law_support = description.norm, support(description.support, description.table)
     sensitivity = largest_change(description, made.adjacency)
     return {
         "table": list(description.table),
-        "cells": int(known.labels.size),
-        "degrees_of_freedom": known.degrees_of_freedom,
+        "cells": int(law_support.labels.size),
+        "degrees_of_freedom": law_support.degrees_of_freedom,
         "sensitivity": {
             "norm": _NORM_WORDS[norm],
             "value": sensitivity.value,
@@ -280,8 +289,8 @@ def _one_law(one: TablesCheck, tables: MeasuredTables, made: Mechanism) -> Docum
         **({"rate_squared": description.scale} if norm == "length" else {}),
         **({"rate": description.rate} if norm == "linf" else {}),
         "nonnegative": _nonnegative(tables, made),
-        "structure": known.structure,
-        "groups": known.words,
+        "structure": law_support.structure,
+        "groups": law_support.words,
         "normaliser_price": _normaliser_price(made, sensitivity.value),
         **_costs(made),
         "errors": _error_rows(made),
@@ -329,10 +338,14 @@ def _normaliser_price(made: Mechanism, sensitivity: Fraction) -> Document | None
 
 def _bounds_kept(made: CongenialCounts) -> Document | None:
     """Published bounds on which counts are conditioned, and how often draws keep them."""
-    known = made.limits
-    if not known.boxed and not known.sums:
+    limits_of_table = made.limits
+    if not limits_of_table.boxed and not limits_of_table.sums:
         return None
-    return {"cells": known.boxed, "sums": known.sums, "acceptance": acceptance(made)}
+    return {
+        "cells": limits_of_table.boxed,
+        "sums": limits_of_table.sums,
+        "acceptance": acceptance(made),
+    }
 
 
 def _costs(made: Mechanism) -> Document:
@@ -352,8 +365,8 @@ def _costs(made: Mechanism) -> Document:
 
 def _less_noise(one: TablesCheck, made: Mechanism) -> Document | None:
     """A mechanism that "auto" does not pick and that would have less noise."""
-    found = less_noise(made) if one.section.mechanism == "auto" else None
-    return None if found is None else {"mechanism": found[0], "standard_deviation": found[1]}
+    less = less_noise(made) if one.section.mechanism == "auto" else None
+    return None if less is None else {"mechanism": less[0], "standard_deviation": less[1]}
 
 
 # ---- for people ------------------------------------------------------------------------------
@@ -363,8 +376,8 @@ def _scale(description: Any) -> list[tuple[str, str]]:
     """The parameter of the noise, under the name that its norm gives it."""
     norm = description.norm
     if norm == "l1":
-        told = f"{number(description.rate)} (a parameter of the noise, not the promise)"
-        return [("Epsilon per cell", told)]
+        scale_words = f"{number(description.rate)} (a parameter of the noise, not the promise)"
+        return [("Epsilon per cell", scale_words)]
     names = {"l2": "variance", "length": "scale"}
     return [(_SCALES[norm], number(getattr(description, names.get(norm, "rate"))))]
 
@@ -383,9 +396,9 @@ def _whole(one: Document) -> str:
         return (
             "fitted to the drawn values; other sums come from the drawn values, which are unbiased"
         )
-    kept = f" and every {' and '.join(one['keep'])}" if one["keep"] else ""
+    matched = f" and every {' and '.join(one['keep'])}" if one["keep"] else ""
     fitted = (
-        f"fitted so that every table{kept} is a sum of them; other sums come from the estimates"
+        f"fitted so that every table{matched} is a sum of them; other sums come from the estimates"
     )
     return f"{fitted}. {one['how_counted']}" if one.get("how_counted") else fitted
 
@@ -407,8 +420,8 @@ def _cost_note(cost: Document) -> str:
     if cost["deviation_without"] is None:
         return "errors depend on the data"
     if cost["trivial"]:
-        told = cost["told_by_others"]
-        return "follows from the other figures" if told else "changes nothing"
+        others = cost["told_by_others"]
+        return "follows from the other figures" if others else "changes nothing"
     return "less noise, less protection" if _seems_to_help(cost) else ""
 
 
@@ -416,8 +429,8 @@ def _seems_to_help(cost: Document) -> bool:
     """Whether a number is smaller with the figure than without it."""
     pairs = (("loss", "loss_without"), ("deviation", "deviation_without"))
     return any(
-        cost[given] is not None and cost[without] is not None and cost[given] < cost[without]
-        for given, without in pairs
+        cost[with_it] is not None and cost[without] is not None and cost[with_it] < cost[without]
+        for with_it, without in pairs
     )
 
 
@@ -455,11 +468,11 @@ class FigureCost:
 
 def figure_costs(mechanism: Mechanism) -> list[FigureCost]:
     """The cost of every figure and bound that could be left out, in the order of the plan."""
-    told = _priced(mechanism)
-    if not told or prod(mechanism.shape) > LARGEST_TABLE:
+    priced = _priced(mechanism)
+    if not priced or prod(mechanism.shape) > LARGEST_TABLE:
         return []
     deviation = cell_deviation(mechanism)
-    return [_cost_of_figure(mechanism, statement, deviation) for statement in told]
+    return [_cost_of_figure(mechanism, statement, deviation) for statement in priced]
 
 
 def _priced(mechanism: Mechanism) -> list[Statement]:
@@ -467,8 +480,8 @@ def _priced(mechanism: Mechanism) -> list[Statement]:
     number of people where records are replaced, which is public in any case.
     """
     replaced = mechanism.adjacency.metric == "replace-one"
-    told = mechanism.adjacency.everything.told
-    return [s for s in told if s.relation != "zero" and not (replaced and s.is_total)]
+    stated = mechanism.adjacency.everything.told
+    return [s for s in stated if s.relation != "zero" and not (replaced and s.is_total)]
 
 
 def cost_of_all(mechanism: Mechanism, costs: Sequence[FigureCost]) -> FigureCost | None:
@@ -488,9 +501,9 @@ def _cost_of_figure(
 ) -> FigureCost:
     figures = mechanism.adjacency.everything
     others = _without(figures, [statement])
-    found = _compared(mechanism, statement.label, others, deviation)
+    comparison = _compared(mechanism, statement.label, others, deviation)
     figure = statement.relation == "="
-    return replace(found, told_by_others=figure and _ranks(others) == _ranks(figures))
+    return replace(comparison, told_by_others=figure and _ranks(others) == _ranks(figures))
 
 
 def _ranks(figures: Figures) -> tuple[int, int]:
@@ -520,10 +533,10 @@ def _comparable(
     law: Description, pairs: Adjacency, other: Description, others: Adjacency
 ) -> tuple[float, float]:
     """Losses of counts with and without a figure: both enumerated, or both by the proved bound."""
-    given, without = conditions(law, pairs), conditions(other, others)
-    if given.enumerated is None or without.enumerated is None:
-        given, without = (replace(one, enumerated=None) for one in (given, without))
-    return float(given.loss(law.scale)), float(without.loss(other.scale))
+    with_it, without = conditions(law, pairs), conditions(other, others)
+    if with_it.enumerated is None or without.enumerated is None:
+        with_it, without = (replace(condition, enumerated=None) for condition in (with_it, without))
+    return float(with_it.loss(law.scale)), float(without.loss(other.scale))
 
 
 def _alike(mechanism: Mechanism, target: Guarantee) -> Mechanism:
@@ -543,10 +556,12 @@ def _given(adjacency: Adjacency, figures: Figures) -> Adjacency:
 def _without(figures: Figures, left_out: Sequence[Statement]) -> Figures:
     units = figures.of_units
     if units is not None:
-        units = _without(units, [replace(one, units=False) for one in left_out if one.units])
-    kept = [i for i, s in enumerate(figures.statements) if s not in left_out]
-    values = None if figures.values is None else tuple(figures.values[i] for i in kept)
-    statements = tuple(figures.statements[i] for i in kept)
+        units = _without(
+            units, [replace(statement, units=False) for statement in left_out if statement.units]
+        )
+    left = [i for i, s in enumerate(figures.statements) if s not in left_out]
+    values = None if figures.values is None else tuple(figures.values[i] for i in left)
+    statements = tuple(figures.statements[i] for i in left)
     none_left = units is None or not units.statements
     return Figures(figures.schema, statements, values, None if none_left else units)
 

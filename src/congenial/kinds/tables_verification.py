@@ -86,12 +86,14 @@ def _design_looks(release: TablesRelease | PartedRelease, adjacency: Adjacency) 
     if release.description.only_law is not None and not release.description.design:
         return {}
 
-    found = cache(lambda: _design_checks(release, adjacency))
+    looked_up = cache(lambda: _design_checks(release, adjacency))
     aim = str(release.description.design.get("aim"))
     return {
-        "the noise keeps the promise": lambda: found().feasible,
-        "the differences that the noise hides follow from the exact figures": lambda: found().types,
-        "the split of the noise is as close to the best as stated": lambda: found().gap,
+        "the noise keeps the promise": lambda: looked_up().feasible,
+        "the differences that the noise hides follow from the exact figures": lambda: (
+            looked_up().types
+        ),
+        "the split of the noise is as close to the best as stated": lambda: looked_up().gap,
         AIM: lambda: aim_holds(aim, release.tables, release.largest_sds),
     }
 
@@ -99,10 +101,11 @@ def _design_looks(release: TablesRelease | PartedRelease, adjacency: Adjacency) 
 def _design_checks(release: TablesRelease | PartedRelease, adjacency: Adjacency) -> DesignChecks:
     from congenial.tables.design_document import recheck
 
-    told = release.description
-    found = recheck(told, Workload.of(release.schema, told.tables), adjacency)
-    sound = found.gap and objective_holds(told.design, told.printed)  # `recheck` has read it
-    return replace(found, gap=sound)
+    description = release.description
+    rechecked = recheck(description, Workload.of(release.schema, description.tables), adjacency)
+    design = description.design  # `recheck` has read it
+    sound = rechecked.gap and objective_holds(design, description.printed)
+    return replace(rechecked, gap=sound)
 
 
 # ---- tables that are drawn at once ---------------------------------------------------------------
@@ -112,36 +115,36 @@ def verify(files: Files, release: TablesRelease) -> list[Check]:
     """What tables must satisfy."""
     adjacency = release.guarantee.adjacency
     assert isinstance(adjacency, Adjacency)
-    made = MeasuredTables(adjacency, release.description)
-    made.lend(release)  # public, and slow to make ready twice
-    parts = [_Measure(*pair) for pair in zip(made.measures, release.measures, strict=True)]
+    mechanism = MeasuredTables(adjacency, release.description)
+    mechanism.lend(release)  # public, and slow to make ready twice
+    parts = [_Measure(*pair) for pair in zip(mechanism.measures, release.measures, strict=True)]
     looks: Looks = {
         READ_BACK: lambda: _reads_back(files, release),
-        FOLLOWS: lambda: _follows(made, release),
+        FOLLOWS: lambda: _follows(mechanism, release),
         **_design_looks(release, adjacency),
-        DRAWN: lambda: all(_drawn_given(one.made, one.release) for one in parts),
+        DRAWN: lambda: all(_drawn_given(part.made, part.release) for part in parts),
         "the noisy values are multiples of the stated step": lambda: all(
-            _on_grid(one.release) for one in parts
+            _on_grid(part.release) for part in parts
         ),
-        FITTED: lambda: all(_fitted(one.release, one.again) for one in parts),
-        COUNTED: lambda: all(one.counted for one in parts),
+        FITTED: lambda: all(_fitted(part.release, part.again) for part in parts),
+        COUNTED: lambda: all(part.counted for part in parts),
         "the printed counts keep every published bound": lambda: all(
-            _bounded(one.release) for one in parts
+            _bounded(part.release) for part in parts
         ),
     }
     if release.has_errors:
         looks[DEVIATIONS] = lambda: all(
-            same_deviations(printed, one.made.estimator.deviations(names).values)
-            for one in parts
-            for names, printed in zip(release.tables, one.release.deviations, strict=True)
+            same_deviations(printed, part.made.estimator.deviations(names).values)
+            for part in parts
+            for names, printed in zip(release.tables, part.release.deviations, strict=True)
         )
     checks = looked_into(looks, files)
     detail = f"within {RESIDUAL:g} standard deviations, by "
     return [
-        replace(one, detail=detail + parts[0].again.fitted.method)
-        if one.what == FITTED and release.description.only_law is None
-        else one
-        for one in checks
+        replace(check, detail=detail + parts[0].again.fitted.method)
+        if check.what == FITTED and release.description.only_law is None
+        else check
+        for check in checks
     ]
 
 
@@ -169,7 +172,11 @@ class _Measure:
 
 def _follows(made: MeasuredTables, release: TablesRelease) -> bool:
     """The promise is that of the laws, which state what their samplers cost."""
-    stated = all(one.priced == one.description for part in made.measures for one in part.mechanisms)
+    stated = all(
+        mechanism.priced == mechanism.description
+        for part in made.measures
+        for mechanism in part.mechanisms
+    )
     alone = not any(part.description.design for part in made.beside)
     return stated and alone and release.guarantee.follows_from(made.guarantee)
 
@@ -180,14 +187,14 @@ def _drawn_given(made: MeasuredTables, release: TablesRelease) -> bool:
     Noise that does not keep the figures does not claim to; noise that does says what they are. Sums
     are 0 where the figures say that nobody is, whatever their noise claims.
     """
-    for one, values in zip(made.mechanisms, release.drawn, strict=True):
-        number, figures = one.description.magnitude, one.description.support
+    for mechanism, values in zip(made.mechanisms, release.drawn, strict=True):
+        number, figures = mechanism.description.magnitude, mechanism.description.support
         if number is not None:
             figures = noise_given(made.adjacency.figures, number)
-        known = support(figures, one.description.table)
-        if known.groups and known.totals is None:
+        table_support = support(figures, mechanism.description.table)
+        if table_support.groups and table_support.totals is None:
             return False
-        if not known.agrees(values):
+        if not table_support.agrees(values):
             return False
     return True
 
@@ -195,13 +202,13 @@ def _drawn_given(made: MeasuredTables, release: TablesRelease) -> bool:
 def _on_grid(release: TablesRelease) -> bool:
     """Whole numbers, or multiples of the step that real values are rounded to."""
     pairs = zip(release.description.measured, release.drawn, strict=True)
-    return all(not np.mod(values, one.grid or 1).any() for one, values in pairs)
+    return all(not np.mod(values, law.grid or 1).any() for law, values in pairs)
 
 
 def _fitted(release: TablesRelease, again: Answer) -> bool:
     deviations = release.deviations if release.has_errors else release.estimates  # not looked at
-    given = zip(release.estimates, again.estimates, deviations, strict=True)
-    return all(same_estimates(printed, worked_out, sd) for printed, worked_out, sd in given)
+    three = zip(release.estimates, again.estimates, deviations, strict=True)
+    return all(same_estimates(printed, worked_out, sd) for printed, worked_out, sd in three)
 
 
 def _same_counts(release: TablesRelease, again: Answer) -> bool:
@@ -316,8 +323,8 @@ def look_into(part: PublishedPart, above: Above | None) -> PartFollows:
     worst: dict[int, float] = {}
     for at in part.below:
         printed = part.columns(at)
-        known = printed["sd"] if above is None else None
-        again = piece.columns(at, settled, values[at], known)
+        deviations_printed = printed["sd"] if above is None else None
+        again = piece.columns(at, settled, values[at], deviations_printed)
         reads_back &= part.reads_back(at, printed)
         estimates &= same_estimates(printed["estimate"], again["estimate"], printed["sd"])
         deviations &= same_deviations(printed["sd"], again["sd"])
@@ -374,9 +381,9 @@ def printed_top(part: PublishedPart) -> Above:
 
 def part_file(files: Files, part: str) -> str:
     """The name of a part's file, from parts.json."""
-    for one in json.loads(files[SUMMARY])["parts"]:
-        if part in (value for key, value in one.items() if key != "file"):
-            return str(one["file"])
+    for entry in json.loads(files[SUMMARY])["parts"]:
+        if part in (value for key, value in entry.items() if key != "file"):
+            return str(entry["file"])
     raise BundleError(
         f"the bundle has no part {part!r}.", remedy=f"{SUMMARY} lists the parts by name."
     )
@@ -384,32 +391,35 @@ def part_file(files: Files, part: str) -> str:
 
 def verify_by_parts(files: Files, release: PartedRelease) -> list[Check]:
     """What a nation must satisfy; every part is read twice, and never two at once here."""
-    made = _rebuilt(release)
-    public = looked_into(_public(files, release, made), files)
-    numbers = range(len(made.parts.labels))
-    workers = workers_for(len(numbers), made.cells)
-    tasks = ((_published(made, release, number),) for number in numbers)
-    found: list[PartBelow] = run_each(
+    mechanism = _rebuilt(release)
+    public = looked_into(_public(files, release, mechanism), files)
+    numbers = range(len(mechanism.parts.labels))
+    workers = workers_for(len(numbers), mechanism.cells)
+    tasks = ((_published(mechanism, release, number),) for number in numbers)
+    parts_below: list[PartBelow] = run_each(
         look_below, tasks, workers, _telling(files, "reading the parts", len(numbers))
     )
-    below = [one.below for one in sorted(found, key=lambda one: one.number)]
-    drawn = [_drawn_above(release, names) for names in made.upper.tables]
-    estimator = made.upper.above(below)
+    below = [part_below.below for part_below in sorted(parts_below, key=lambda one: one.number)]
+    drawn = [_drawn_above(release, names) for names in mechanism.upper.tables]
+    estimator = mechanism.upper.above(below)
     settled = estimator.settled(drawn)
-    rest = ((_published(made, release, k), estimator.above(settled, k)) for k in numbers)
+    rest = ((_published(mechanism, release, k), estimator.above(settled, k)) for k in numbers)
     parts: list[PartFollows] = run_each(
         look_into, rest, workers, _telling(files, "working out the parts again", len(numbers))
     )
-    pieces = [*parts, _above_follows(release, made.upper_columns(settled, drawn))]
-    names = (*made.parts.labels, f"the tables above every {made.parts.parts}")
+    pieces = [*parts, _above_follows(release, mechanism.upper_columns(settled, drawn))]
+    names = (*mechanism.parts.labels, f"the tables above every {mechanism.parts.parts}")
 
     def check(what: str, field: str, detail: str = "") -> Check:
-        failed = sorted(one.number for one in pieces if not getattr(one, field))
+        failed = sorted(piece.number for piece in pieces if not getattr(piece, field))
         return Check(what, not failed, ", ".join(names[number] for number in failed[:5]) or detail)
 
     return [
         *public,
-        Check(DRAWN, all(one.keeps for one in found) and made.upper.keeps(drawn)),
+        Check(
+            DRAWN,
+            all(part_below.keeps for part_below in parts_below) and mechanism.upper.keeps(drawn),
+        ),
         check(PARTS_READ_BACK, "reads_back"),
         check(FITTED, "estimates", f"within {RESIDUAL:g} standard deviations"),
         check(DEVIATIONS, "deviations"),
@@ -420,18 +430,18 @@ def verify_by_parts(files: Files, release: PartedRelease) -> list[Check]:
 
 def verify_part(files: Files, release: PartedRelease, part: str) -> list[Check]:
     """What one part must satisfy, given what is printed of its top node."""
-    made = _rebuilt(release)
-    one = _published(made, release, release.number(part))
-    found = look_into(one, None)
-    given = f"given what is printed of {part}"
-    largest = all(_largest([found], at) <= sd for at, sd in release.worst.items())
+    mechanism = _rebuilt(release)
+    piece = _published(mechanism, release, release.number(part))
+    looked = look_into(piece, None)
+    condition = f"given what is printed of {part}"
+    largest = all(_largest([looked], at) <= sd for at, sd in release.worst.items())
     return [
-        *looked_into(_public(files, release, made), files),
-        Check(DRAWN, look_below(one).keeps),
-        Check(PARTS_READ_BACK, found.reads_back),
-        Check(FITTED, found.estimates, given),
+        *looked_into(_public(files, release, mechanism), files),
+        Check(DRAWN, look_below(piece).keeps),
+        Check(PARTS_READ_BACK, looked.reads_back),
+        Check(FITTED, looked.estimates, condition),
         Check(LARGEST, largest, f"or of cells outside {part}"),
-        Check(COUNTED, found.counts, given),
+        Check(COUNTED, looked.counts, condition),
     ]
 
 
@@ -454,8 +464,11 @@ def _public(files: Files, release: PartedRelease, made: PartedTables) -> Looks:
 def _as_drawn(made: PartedTables) -> bool:
     """Whether every law is that of the noise that is drawn, under its mechanism's name."""
     return all(
-        one == described(made.figures, one.table, one.family, one.scale)
-        for one in made.description.measured
+        measured_table
+        == described(
+            made.figures, measured_table.table, measured_table.family, measured_table.scale
+        )
+        for measured_table in made.description.measured
     )
 
 
@@ -486,16 +499,19 @@ def _above_follows(release: PartedRelease, again: Mapping[int, Mapping[str, Any]
     return PartFollows(
         len(release.parts.labels),
         True,
-        all(same_estimates(one["estimate"], two["estimate"], one["sd"]) for one, two in pairs),
-        all(same_deviations(one["sd"], two["sd"]) for one, two in pairs),
-        all(np.array_equal(one["count"], two["count"]) for one, two in pairs),
+        all(
+            same_estimates(first["estimate"], second["estimate"], first["sd"])
+            for first, second in pairs
+        ),
+        all(same_deviations(first["sd"], second["sd"]) for first, second in pairs),
+        all(np.array_equal(first["count"], second["count"]) for first, second in pairs),
         {},
     )
 
 
 def _largest(parts: list[PartFollows], at: int) -> float:
     """The largest standard deviation that these parts print of a table."""
-    return max(one.worst[at] for one in parts)
+    return max(part.worst[at] for part in parts)
 
 
 def _telling(files: Files, step: str, total: int) -> Callable[[int], None]:
@@ -527,13 +543,13 @@ def aim_holds(aim: str, tables: Tables, worst: Sequence[float]) -> bool:
     >>> [aim_holds(f"accuracy: margin('sex') within {n} at 90%", tables, [3, 1]) for n in (1, 2)]
     [False, True]
     """
-    kind, _, told = aim.partition(": ")
+    kind, _, stated = aim.partition(": ")
     if kind == "accuracy":
-        return all(_met(one, tables, worst) for one in told.split("; "))
+        return all(_met(clause, tables, worst) for clause in stated.split("; "))
     if kind == "weights":
-        known = {frozenset(names) for names in tables}
-        named = {frozenset(axes_of(one[1])) for one in _WEIGHT.finditer(told)}
-        return not _WEIGHT.sub("", told) and named <= known
+        table_sets = {frozenset(names) for names in tables}
+        named = {frozenset(axes_of(match[1])) for match in _WEIGHT.finditer(stated)}
+        return not _WEIGHT.sub("", stated) and named <= table_sets
     return _PLAIN.fullmatch(aim) is not None
 
 
@@ -565,11 +581,11 @@ def _weights(aim: str, tables: Tables) -> tuple[Any, bool]:
     """
     if aim.startswith("weights: "):
         stated = _WEIGHT.finditer(aim.removeprefix("weights: "))
-        given = {frozenset(axes_of(one[1])): float(one[2]) for one in stated}
-        return np.array([given.get(frozenset(names), 1.0) for names in tables]), False
+        stated_weights = {frozenset(axes_of(match[1])): float(match[2]) for match in stated}
+        return np.array([stated_weights.get(frozenset(names), 1.0) for names in tables]), False
     if aim.startswith("Weighted("):
         listed = aim.partition("absolute")[0]
-        return np.array([float(one) for one in re.findall(_NUMBER, listed)]), "True" in aim
+        return np.array([float(weight) for weight in re.findall(_NUMBER, listed)]), "True" in aim
     return np.ones(len(tables)), False
 
 

@@ -54,13 +54,13 @@ class AskedTest:
 
 
 def _asked(value: Any) -> Any:
-    told = dict(value) if isinstance(value, dict) else {}
-    axes, points = told.pop("odds_ratio", None), told.pop("power_at", [])
-    side = told.pop("alternative", AskedTest.alternative)
+    entries = dict(value) if isinstance(value, dict) else {}
+    axes, points = entries.pop("odds_ratio", None), entries.pop("power_at", [])
+    side = entries.pop("alternative", AskedTest.alternative)
     pair = isinstance(axes, list) and len(axes) == 2 and all(isinstance(axis, str) for axis in axes)
-    if not pair or side not in SIDES or not isinstance(points, list) or not set(told) <= NUMBERS:
+    if not pair or side not in SIDES or not isinstance(points, list) or not set(entries) <= NUMBERS:
         raise ValueError(FORM)
-    numbers = {name: exact(one) for name, one in told.items()}
+    numbers = {name: exact(number) for name, number in entries.items()}
     asked = AskedTest(tuple(axes), alternative=side, power_at=tuple(map(exact, points)), **numbers)
     if asked.alpha >= 1 or asked.level >= 1:
         raise ValueError("alpha and level must be between 0 and 1")
