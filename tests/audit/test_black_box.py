@@ -12,11 +12,11 @@ from scipy import stats
 
 from congenial import Congenial, ReplaceOne, SeededRandomness, SemiAdjacent, Table, calibrate
 from congenial.audit import UNIVERSES, Prover, black_box, clopper_pearson_bounds, hostile_pairs
-from congenial.audit.summary import table_cases
 from congenial.audit.universes import FURTHER
 from congenial.errors import GuaranteeError, StructureError
 from congenial.figures import Figures, count, margin, publish, total
 from congenial.privacy import Guarantee, Pure
+from tests.audit.every_mechanism import table_cases
 from tests.audit.planted import neighbours
 from tests.pairs.universes import levels
 

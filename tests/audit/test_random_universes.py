@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from congenial import CongenialError, Table, at_least, at_most, count, publish, structural_zeros
-from congenial.audit import AuditRow, SmallUniverse, exact_audit
-from congenial.audit.summary import table_cases
+from congenial.audit import SmallUniverse, exact_audit
 from congenial.errors import StructureError
+from tests.audit.every_mechanism import AuditRow, table_cases
 from tests.pairs.random_figures import condition, figures
 from tests.pairs.universes import levels
 

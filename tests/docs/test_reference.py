@@ -14,10 +14,16 @@ from congenial import errors
 from congenial.cli import app, program
 from congenial.cli.verify import FAILED
 from congenial.data.schema import KEYS
+from congenial.kinds.plan_sections import (
+    AboutSection,
+    BudgetSection,
+    DataSection,
+    DeriveEntry,
+    PublishEntry,
+)
 from congenial.kinds.registry import every_kind
 from congenial.mechanisms.calibrate import REGISTRY
 from congenial.publication.plan import AboutSection, BudgetSection, DataSection, Plan, PublishEntry
-from congenial.publication.plan_sections import DeriveEntry
 from tests.commands import run
 from tests.docs.pages import DOCS, ROOT, first_column, hooks, sections
 

@@ -16,6 +16,7 @@ from scipy import stats
 from congenial import Schema, SeededRandomness, SemiAdjacent, Table, read
 from congenial.errors import BundleError, GuaranteeError, SchemaError
 from congenial.figures import Figures, count, margin, publish, total
+from congenial.kinds.convex_estimate import KIND
 from congenial.mechanisms import EstimateSpec, GradientEstimate
 from congenial.mechanisms.wasserstein.gradient import H
 from congenial.mechanisms.wasserstein.mean_given_public import MeanOfEverybody
@@ -110,15 +111,15 @@ def test_a_tampered_value_and_a_better_promise_are_noticed(folder):
     path = write_plan(folder, PLAN)
     run("release", path)
     release = read(folder / "bundles" / "age")
-    assert all(release.checks().values())
+    assert all(KIND.checks(release).values())
     from dataclasses import replace
 
     from congenial.privacy.tradeoff import Pure
 
     moved = replace(release, values=(release.values[0] + 1e-3,))
-    assert not moved.checks()["the values lie on the public grid"]
+    assert not KIND.checks(moved)["the values lie on the public grid"]
     claimed = replace(release.guarantee, tradeoff=Pure("0.5"))
-    assert not replace(release, guarantee=claimed).follows
+    assert not KIND.follows(replace(release, guarantee=claimed))
     with pytest.raises(BundleError, match="cannot be read"):
         type(release).from_payload(
             payload={"estimate.csv": b"what,value\nage,1\n"},

@@ -13,7 +13,7 @@ import pytest
 
 import congenial
 from congenial import Plan, Table, TablesRelease
-from congenial.kinds.tables import automatic
+from congenial.kinds.tables_section import automatic
 from congenial.kinds.tables_verification import AIM, FITTED
 from congenial.kinds.tables_verification import verify as checked
 from congenial.mechanisms.measured_tables import MeasuredTables

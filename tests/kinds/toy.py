@@ -19,7 +19,9 @@ from congenial.data.predicate import parse
 from congenial.data.table import select
 from congenial.data.tabulate import Microdata
 from congenial.errors import BundleError, PlanError
-from congenial.kinds.kind import Kind, NamedSection, Positive, Ready, Setting, Tell
+from congenial.kinds.kind import Kind, Ready, Tell
+from congenial.kinds.plan_sections import NamedSection, Positive
+from congenial.kinds.planned_data import PlannedData
 from congenial.mechanisms.released import RecordRelease
 from congenial.pairs.pairs import Adjacency
 from congenial.privacy.descriptions import RecordDescription
@@ -125,7 +127,7 @@ class HowMany(Kind[HowManySection]):
     release_class = CountRelease
     given_figures = False
 
-    def build(self, plan: Setting, section: HowManySection, figures: Figures) -> NoisyCount:
+    def build(self, plan: PlannedData, section: HowManySection, figures: Figures) -> NoisyCount:
         parse(section.how_many, plan.schema)  # refuses what cannot be read
         if figures.statements:
             raise PlanError(f"release '{section.name}' does not keep exact figures.")
@@ -133,7 +135,7 @@ class HowMany(Kind[HowManySection]):
 
     def check(
         self,
-        plan: Setting,
+        plan: PlannedData,
         section: HowManySection,
         figures: Figures,
         wish: Want | None = None,
@@ -143,7 +145,7 @@ class HowMany(Kind[HowManySection]):
 
     def ready(
         self,
-        plan: Setting,
+        plan: PlannedData,
         section: HowManySection,
         built: NoisyCount,
         figures: Figures,

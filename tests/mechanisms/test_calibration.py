@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from congenial import Guarantee, ReplaceOne, Schema, SemiAdjacent, Table, calibrate, margin, publish
-from congenial.audit.summary import QUICK, TARGETS, Case, table_cases
 from congenial.audit.universes import UNIVERSES
 from congenial.mechanisms.calibrate import PREFERRED, REGISTRY
 from congenial.privacy import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated, tradeoff
+from tests.audit.every_mechanism import QUICK, TARGETS, Case, table_cases
 
 LOST = 2e-3  # what rounding towards more noise may give away
 

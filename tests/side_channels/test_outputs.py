@@ -14,9 +14,9 @@ import pytest
 from scipy import stats
 
 from congenial import Guarantee, ReplaceOne, Schema, SeededRandomness, calibrate, release_table
-from congenial.audit.summary import Case, table_cases
 from congenial.audit.universes import UNIVERSES
 from congenial.mechanisms import Mechanism, PlainLaplace
+from tests.audit.every_mechanism import Case, table_cases
 
 SEED = 90_210
 ALPHA = 1e-6

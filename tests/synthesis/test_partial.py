@@ -10,6 +10,7 @@ import pytest
 from congenial import CongenialError, Schema, SeededRandomness, SemiAdjacent
 from congenial.errors import FigureError, GuaranteeError, StructureError
 from congenial.figures import Figures, at_most, count, margin, publish, structural_zeros, total
+from congenial.kinds.records_from_models import KIND
 from congenial.pairs.sensitive_values import SensitiveValues
 from congenial.privacy import joint_loss, read_description
 from congenial.synthesis import Column, Grid, MultinomialColumn, PoissonColumn, Synthesizer
@@ -74,7 +75,7 @@ def test_figures_about_other_columns_are_priced_and_not_kept():
         assert 0 < max(losses) <= float(made.epsilon)
         found = made.release(every[20], SeededRandomness(3))
         assert found.to_arrow().column_names == ["g", "k"]
-        assert all(found.checks().values())
+        assert all(KIND.checks(found).values())
     few = Synthesizer(SemiAdjacent(publish(every[20], total(by="s"))), (Column("g"),), M, records=9)
     assert few.release(every[20], SeededRandomness(3)).to_arrow().num_rows == 9
 
@@ -91,7 +92,9 @@ def test_the_margin_of_a_wider_table_is_kept():
     assert seen.values[0].tolist() == counts.sum(axis=(1, 2)).tolist()
     made = Synthesizer(SemiAdjacent(published), (Column("g"), KIDS), M)
     found = made.release(truth, SeededRandomness(2))
-    assert found.checks()["the records agree with every exact figure and rule about their columns"]
+    assert KIND.checks(found)[
+        "the records agree with every exact figure and rule about their columns"
+    ]
     assert found.to_pandas()["g"].value_counts().to_dict() == dict(
         zip("ab", counts.sum(axis=(1, 2)).tolist(), strict=True)
     )

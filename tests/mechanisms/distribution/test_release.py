@@ -16,12 +16,12 @@ from scipy import stats
 from congenial import Figures, Guarantee, Schema, SeededRandomness, estimate
 from congenial.data.vector_statistics import Statistic, Statistics, Vector
 from congenial.errors import BundleError, DataError, InferenceError
-from congenial.kinds.statistics import StatisticsReport
+from congenial.kinds.statistics import KIND, StatisticsReport
+from congenial.kinds.statistics_verification import ENOUGH, rebuild
 from congenial.mechanisms.distribution.choose import calibrate_distribution
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
 from congenial.mechanisms.distribution.persons import person_promise
-from congenial.mechanisms.distribution.rebuild_statistics import rebuild
-from congenial.mechanisms.distribution.statistics_release import ENOUGH, StatisticsRelease
+from congenial.mechanisms.distribution.statistics_release import StatisticsRelease
 from congenial.mechanisms.distribution.target import Target
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs import DistributionPairs, GaussianLaw
@@ -68,7 +68,7 @@ def test_noise_is_enough_where_the_stated_laws_need_none():
         target = Target(1, 0.001)
         made = DistributionMechanism("approximate_wasserstein", pairs, noise, target, source)
         release = made.release(Vector(query.names, [2.0], 100), SeededRandomness(1))
-        assert release.checks()[ENOUGH] is enough
+        assert KIND.checks(release)[ENOUGH] is enough
 
 
 def test_a_mechanism_is_built_again_from_its_promise():

@@ -14,6 +14,7 @@ from scipy.stats import chi2
 from congenial import Schema, SeededRandomness, Table, publish, total
 from congenial.errors import FigureError, GuaranteeError, StructureError
 from congenial.figures.support import support
+from congenial.kinds.given_public import KIND
 from congenial.mechanisms import ValuesRelease, WassersteinExponential, prior_congenial
 from congenial.mechanisms.wasserstein.base_measure import Base, congenial, naive, published_sums
 from congenial.mechanisms.wasserstein.exponential import ORDINARY
@@ -165,10 +166,10 @@ def test_what_one_record_costs(loss):
         assert worst > 4 * made.factor * made.rate * made.ordinary
     release = made.release([3, 3, 1], SeededRandomness(SEED))
     assert release.persons.tradeoff.eps == 1
-    assert all(release.checks().values())
+    assert all(KIND.checks(release).values())
     cheap = replace(release.description, epsilon=made.factor * made.rate * made.ordinary)
     again = replace(release, description=cheap)
-    assert again.checks()["the promise follows from the description"] == (loss == "l1")
+    assert KIND.checks(again)["the promise follows from the description"] == (loss == "l1")
 
 
 def _apart(x, z):
