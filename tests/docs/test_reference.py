@@ -23,7 +23,7 @@ from congenial.kinds.plan_sections import (
 )
 from congenial.kinds.registry import every_kind
 from congenial.mechanisms.calibrate import REGISTRY
-from congenial.publication.plan import AboutSection, BudgetSection, DataSection, Plan, PublishEntry
+from congenial.publication.plan import Plan
 from tests.commands import run
 from tests.docs.pages import DOCS, ROOT, first_column, hooks, sections
 
