@@ -26,7 +26,12 @@ from congenial.privacy.guarantee import Guarantee
 from congenial.tables.design import Aim, Even, Keep, Largest, Weighted
 
 Tables = tuple[tuple[str, ...], ...]
-_NOT_WITH_SUM = ("parts", "units", "accuracy")
+_NOT_WITH_SUM = {
+    "parts": ": sums of a number are not counted, estimated or fitted part by part; name tables of "
+    "all parts at once",
+    "units": ": a unit's rows have a number each; cap bounds what they add up to",
+    "accuracy": "; state rho or epsilon",
+}
 
 
 class NumberSection(Section):
@@ -87,9 +92,11 @@ class TablesSection(NamedSection):
                 raise ValueError(f"{key}: with several numbers, state it for each of them")
         if not self.sum:
             raise ValueError('sum names no column: sum = "cost" with between = [0, 50000]')
-        for key in (*self.law_asked, *_NOT_WITH_SUM):
-            if key in self.law_asked or getattr(self, key):
-                raise ValueError(f"{key} does not go with sum")
+        for key in self.law_asked:
+            raise ValueError(f"{key} does not go with sum")
+        for key, why in _NOT_WITH_SUM.items():
+            if getattr(self, key):
+                raise ValueError(f"{key} does not go with sum{why}")
         try:
             numbers = self.numbers
         except SchemaError as reason:
