@@ -23,7 +23,7 @@ class LazyPackage(ModuleType):
     def _homes(self) -> dict[str, tuple[str, str]]:
         """Module and name there of each public name, from the imports under TYPE_CHECKING."""
         body = ast.parse(inspect.getsource(self)).body
-        blocks = [one.body for one in body if isinstance(one, ast.If)]
+        blocks = [part.body for part in body if isinstance(part, ast.If)]
         imports = [
             statement
             for block in blocks

@@ -82,7 +82,7 @@ def estimate(
         )
     with working("estimating"), _without_collecting():
         releases: list[Any] = [
-            asked_part(read(one), part) for one in one_by_one(bundles, "reading")
+            asked_part(read(each_bundle), part) for each_bundle in one_by_one(bundles, "reading")
         ]
         answers = None
         if of:
@@ -100,7 +100,7 @@ def estimate(
             if len(releases) > 1 or not has_parts(releases):
                 together = combined(tables_of(releases), same_population)
             asked = one_by_one(test, "testing")
-            tests = [carry_out_test(together, one).to_dict() for one in asked]
+            tests = [carry_out_test(together, each_test).to_dict() for each_test in asked]
     document: Document = {
         "bundles": [str(bundle) for bundle in bundles],
         **({} if part is None else {"part": part}),

@@ -164,8 +164,8 @@ def _naive(
 ) -> tuple[Any, Document | None]:
     """The release taken for the truth, and how often both kinds of intervals cover."""
     model_options = {key: value for key, value in given.items() if key not in RUN}
-    made = model_from_options(release, model, model_options)
-    taken = taken_for_the_truth(release, made)
+    bound_model = model_from_options(release, model, model_options)
+    taken = taken_for_the_truth(release, bound_model)
     if not simulations:
         return taken, None
     if release.kind == "tables":
@@ -173,7 +173,7 @@ def _naive(
     try:
         naive_coverage = coverage(
             release,
-            made,
+            bound_model,
             releases=simulations,
             level=level,
             draws=400,

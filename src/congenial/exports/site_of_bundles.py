@@ -120,8 +120,12 @@ def _searched(release: Document, chosen: Sequence[int]) -> Document:
         for table in rows["tables"]
         if id(table) in chosen
     ]
-    kept = {key: rows[key] for key in ("release", "level", "axes")}
-    return kept | {key: release[key] for key in ("title", "report", "quoted")} | {"tables": tables}
+    columns_searched = {key: rows[key] for key in ("release", "level", "axes")}
+    return (
+        columns_searched
+        | {key: release[key] for key in ("title", "report", "quoted")}
+        | {"tables": tables}
+    )
 
 
 def _example(searched: Sequence[Document]) -> str:

@@ -311,7 +311,7 @@ def rank(matrix: sp.csr_matrix) -> int:
 def tells_sum(matrix: sp.csr_matrix) -> bool:
     """Whether the sum of all columns follows from the rows: it does if it does so in every part."""
     rows, joined = without_ones(matrix)
-    parts = (one.matrix for one in kinds(rows))
+    parts = (kind_of_part.matrix for kind_of_part in kinds(rows))
     return joined or all(_rank(with_ones(part)) == _rank(part) for part in parts)
 
 

@@ -297,10 +297,10 @@ def _one_table(
             f"release '{section.name}' asks for basis = '{section.basis}'; "
             f"'{mechanism.name}' offers '{mechanism.guarantee.basis}'."
         )
-    made = MeasuredTables.of_one(mechanism, section.nonnegative != "no", section.keep)
-    _refuse_unkept(section, made)
-    _refuse_unkept_bounds(section, made, figures)
-    return made
+    measured = MeasuredTables.of_one(mechanism, section.nonnegative != "no", section.keep)
+    _refuse_unkept(section, measured)
+    _refuse_unkept_bounds(section, measured, figures)
+    return measured
 
 
 def _pairs_of(plan: PlannedData, section: TablesSection, figures: Figures) -> Adjacency:

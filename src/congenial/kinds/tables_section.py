@@ -138,7 +138,7 @@ class TablesSection(NamedSection):
         if not self.counts:
             return self.numbers or (None,)
         gaussian = self.epsilon is None or self.delta is not None
-        return (None, *(one.centred if gaussian else one for one in self.numbers))
+        return (None, *(number.centred if gaussian else number for number in self.numbers))
 
     @model_validator(mode="after")
     def _some_tables(self) -> TablesSection:
@@ -193,11 +193,11 @@ class TablesSection(NamedSection):
                 "nonnegative = 'condition' needs epsilon without delta, for which its cost is "
                 "proved; use 'project', which is free"
             )
-        given = self.law_asked
-        if given and self.one_table is None:
-            raise ValueError(f"{given[0]} is for one table; leave it out with several tables")
-        if given and self.designed:
-            raise ValueError(f"{given[0]} cannot be used with aim, weights or accuracy")
+        keys = self.law_asked
+        if keys and self.one_table is None:
+            raise ValueError(f"{keys[0]} is for one table; leave it out with several tables")
+        if keys and self.designed:
+            raise ValueError(f"{keys[0]} cannot be used with aim, weights or accuracy")
         return self
 
     @property
@@ -280,14 +280,18 @@ def automatic(schema: Schema, table: Sequence[str]) -> Tables:
     layered = [axis for axis in axes if schema.attribute(axis.base).coarser]
     place = max(layered, key=lambda axis: axis.size, default=None)
     rest = [name for name in names if place is None or name != place.name]
-    found: list[tuple[str, ...]] = [names]
+    listed: list[tuple[str, ...]] = [names]
     areas = [] if place is None else _areas(schema, place.name)
     for area in areas:
-        found += [(area, *rest), *((area, one) for one in rest), (area,)]
-    found += [(*rest,), *((one,) for one in rest)]
-    found += [(one,) for name in rest for one in _coarser(schema, name)]
-    distinct = {frozenset(one): one for one in reversed(found) if one}
-    return tuple(one for one in dict.fromkeys(found) if one and distinct[frozenset(one)] == one)
+        listed += [(area, *rest), *((area, one) for one in rest), (area,)]
+    listed += [(*rest,), *((one,) for one in rest)]
+    listed += [(coarser_name,) for name in rest for coarser_name in _coarser(schema, name)]
+    distinct = {frozenset(table_axes): table_axes for table_axes in reversed(listed) if table_axes}
+    return tuple(
+        table_axes
+        for table_axes in dict.fromkeys(listed)
+        if table_axes and distinct[frozenset(table_axes)] == table_axes
+    )
 
 
 def _areas(schema: Schema, name: str) -> list[str]:
@@ -297,15 +301,15 @@ def _areas(schema: Schema, name: str) -> list[str]:
 
 def _coarser(schema: Schema, name: str) -> list[str]:
     axis = schema.axis(name)
-    found = []
+    coarser = []
     for other in schema.attribute(axis.base).coarser:
         try:
             schema.axis(other).map_from(axis)
         except SchemaError:
             continue
         if other != name:
-            found.append(other)
-    return sorted(found, key=lambda one: -schema.axis(one).size)
+            coarser.append(other)
+    return sorted(coarser, key=lambda one: -schema.axis(one).size)
 
 
 # ---- what is made small ------------------------------------------------------------------------
@@ -324,23 +328,25 @@ def aim_words(section: TablesSection) -> str:
     if section.accuracy is not None:
         return "accuracy: " + "; ".join(section.accuracy)
     if section.weights is not None:
-        told = ", ".join(f"{name} = {float(value):g}" for name, value in section.weights.items())
-        return f"weights: {told}"
+        weights_stated = ", ".join(
+            f"{name} = {float(value):g}" for name, value in section.weights.items()
+        )
+        return f"weights: {weights_stated}"
     return section.aim or "keep"
 
 
 def _weights(section: TablesSection, workload: Workload) -> tuple[float, ...]:
     """One weight per table, named by its axes ("county, sex"); 1 if it is not named."""
     assert section.weights is not None
-    given = {frozenset(axes_of(key)): float(value) for key, value in section.weights.items()}
-    known = [frozenset(names) for names in workload.tables]
+    stated = {frozenset(axes_of(key)): float(value) for key, value in section.weights.items()}
+    table_sets = [frozenset(names) for names in workload.tables]
     for key in section.weights:
-        if frozenset(axes_of(key)) not in known:
+        if frozenset(axes_of(key)) not in table_sets:
             raise PlanError(
                 f"release '{section.name}': weights name '{key}', which is not one of the tables.",
                 remedy='Write a table as its axes: "county, sex" = 2.',
             )
-    return tuple(given.get(names, 1.0) for names in known)
+    return tuple(stated.get(names, 1.0) for names in table_sets)
 
 
 def axes_of(key: str) -> list[str]:

@@ -107,9 +107,9 @@ class MeasuredTables:
     @cached_property
     def beside(self) -> tuple[MeasuredTables, ...]:
         """What else is measured of the same tables, each as if it were released alone."""
-        beside = tuple(MeasuredTables(self.adjacency, one) for one in self.description.beside)
-        for one in beside:
-            vars(one)["_counted"] = self
+        beside = tuple(MeasuredTables(self.adjacency, other) for other in self.description.beside)
+        for other in beside:
+            vars(other)["_counted"] = self
         return beside
 
     @property
@@ -129,8 +129,12 @@ class MeasuredTables:
             promised = self.only.guarantee
         else:
             promised = joint_guarantee(self.description, self.adjacency)
-        numbers = [one.magnitude for one in self.description.measures if one.magnitude is not None]
-        cut = tuple(cutting_words(one, whose_number(self.adjacency)) for one in numbers)
+        numbers = [
+            measure.magnitude
+            for measure in self.description.measures
+            if measure.magnitude is not None
+        ]
+        cut = tuple(cutting_words(magnitude, whose_number(self.adjacency)) for magnitude in numbers)
         return replace(promised, assumptions=(*promised.assumptions, *cut))
 
     @cached_property
@@ -181,7 +185,10 @@ class MeasuredTables:
 
     def _evenly(self) -> list[Any]:
         tables = dict(zip(self.description.tables, self.estimator.made_up, strict=True))
-        return [np.rint(tables[one.table]).astype(np.int64) for one in self.description.measured]
+        return [
+            np.rint(tables[measured_table.table]).astype(np.int64)
+            for measured_table in self.description.measured
+        ]
 
     def _around(
         self, truths: Sequence[Sequence[Any]], source: Randomness, name: str
@@ -206,8 +213,8 @@ class MeasuredTables:
 
     def lend(self, release: TablesRelease) -> None:
         """Give a release the estimators that were made ready here, as its properties would."""
-        for measure, one in zip(self.measures, release.measures, strict=True):
-            vars(one)["estimator"] = measure.estimator
+        for measure, drawn_measure in zip(self.measures, release.measures, strict=True):
+            vars(drawn_measure)["estimator"] = measure.estimator
 
 
 def release_table(

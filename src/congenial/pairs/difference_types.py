@@ -431,7 +431,7 @@ def _occurring(
                     occurring.add(vector)
             for first, last in () if ends.by_class else combinations(ends.rows, 2):
                 pairs = zip(first, last, strict=True)
-                other = tuple((a * abs(one - two)) ** power for one, two in pairs)
+                other = tuple((a * abs(low - two)) ** power for low, two in pairs)
                 if other == vector and possible(()):
                     occurring.add(vector)
     return frozenset(occurring)

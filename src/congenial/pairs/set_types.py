@@ -85,7 +85,9 @@ def list_types(
     norms = None
     if _signs_differ(ends):
         norms = _norms_of(figures, [Seen(table, apart=False) for table in tables], a, ends)
-    return norms or _norms_of(figures, [counted_part(figures, one) for one in tables], a, ends)
+    return norms or _norms_of(
+        figures, [counted_part(figures, table_axes) for table_axes in tables], a, ends
+    )
 
 
 def _signs_differ(ends: Ints) -> bool:

@@ -140,7 +140,9 @@ class TablesDescription:
     mechanism: ClassVar[str] = "tables"
 
     def __repr__(self) -> str:
-        return f"TablesDescription({some_of([' x '.join(one) for one in self.tables], '; ')[:160]})"
+        return (
+            f"TablesDescription({some_of([' x '.join(axes) for axes in self.tables], '; ')[:160]})"
+        )
 
     columns: ClassVar[int] = 6  # numbers of a cell: count, estimate, sd, low, high, as drawn
 
@@ -177,18 +179,20 @@ class TablesDescription:
 
     def _check_beside(self) -> None:
         """What is measured beside these tables is of the same tables, and of something else."""
-        if any(one.tables != self.tables or one.beside or one.parts for one in self.beside):
+        if any(other.tables != self.tables or other.beside or other.parts for other in self.beside):
             raise GuaranteeError("what is measured under one promise is of the same tables.")
-        known = {*self.support.equalities, *self.support.bounds}
-        if any(not {*one.support.equalities, *one.support.bounds} <= known for one in self.beside):
+        own = {*self.support.equalities, *self.support.bounds}
+        if any(
+            not {*other.support.equalities, *other.support.bounds} <= own for other in self.beside
+        ):
             raise GuaranteeError("counts come before sums: they are drawn given more figures.")
         named = [measure.of for measure in self.measures]
         if len(set(named)) < len(named) or (self.beside and self.parts):
             raise GuaranteeError("a number is summed twice under one promise, or drawn by parts.")
         counted = self.magnitude is None and self.family == "discrete_gaussian"
-        if any(one.magnitude and one.magnitude.shift for one in self.beside) and not counted:
+        if any(other.magnitude and other.magnitude.shift for other in self.beside) and not counted:
             raise GuaranteeError("a shifted number is measured beside counts, with Gaussian noise.")
-        if any((one.family, one.units) != (self.family, self.units) for one in self.beside):
+        if any((other.family, other.units) != (self.family, self.units) for other in self.beside):
             raise GuaranteeError("what is measured under one promise has one family of noise.")
 
     @property
@@ -265,7 +269,7 @@ class TablesDescription:
             "support": self.support.to_dict(),
             "design": dict(self.design),
             **({"parts": self.parts} if self.parts else {}),
-            **({"beside": [one.to_dict() for one in self.beside]} if self.beside else {}),
+            **({"beside": [other.to_dict() for other in self.beside]} if self.beside else {}),
         }
 
     @classmethod
@@ -280,7 +284,7 @@ class TablesDescription:
             data["design"],
             str(data.get("parts", "")),
             bool(data["whole"]),
-            tuple(cls.from_dict(schema, one) for one in data.get("beside", ())),
+            tuple(cls.from_dict(schema, entry) for entry in data.get("beside", ())),
         )
 
 

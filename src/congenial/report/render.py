@@ -33,7 +33,7 @@ def environment(package: str, **shown: Any) -> Environment:
     from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined
 
     ours = PrefixLoader({"report": PackageLoader("congenial.report")})
-    made = Environment(
+    jinja = Environment(
         loader=ChoiceLoader([PackageLoader(package), ours]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -41,8 +41,8 @@ def environment(package: str, **shown: Any) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals |= {"version": __version__, **shown}
-    return made
+    jinja.globals |= {"version": __version__, **shown}
+    return jinja
 
 
 @cache
@@ -94,8 +94,8 @@ def basis_of(page: str) -> Any:
 
     Text on our pages holds no bare quotation mark, so what is found stands in the page's head.
     """
-    _, found, rest = page.partition(_BASIS_OPENS)
-    return json.loads(unescape(rest.partition('"')[0])) if found else None
+    _, opening, rest = page.partition(_BASIS_OPENS)
+    return json.loads(unescape(rest.partition('"')[0])) if opening else None
 
 
 def differences(page: str, again: str) -> list[str]:
@@ -103,9 +103,11 @@ def differences(page: str, again: str) -> list[str]:
     page = with_equal_rows(page, again)
     if page == again:
         return []
-    found, expected = _sections(page), _sections(again)
-    names = dict.fromkeys((*expected, *found))
-    return [n for n in names if found.get(n) != expected.get(n)] or ["what surrounds the sections"]
+    own_sections, expected = _sections(page), _sections(again)
+    names = dict.fromkeys((*expected, *own_sections))
+    return [n for n in names if own_sections.get(n) != expected.get(n)] or [
+        "what surrounds the sections"
+    ]
 
 
 def _sections(page: str) -> dict[str, str]:

@@ -62,24 +62,26 @@ class Together:
     @property
     def approximate(self) -> bool:
         """Whether one of them is."""
-        return any(one.approximate for one in self.models)
+        return any(model.approximate for model in self.models)
 
     def _parts(self, *values: Floats) -> Iterator[tuple[Information, tuple[Floats, ...]]]:
         for at, model in enumerate(self.models):
-            yield model, tuple(one[at * self.size : (at + 1) * self.size] for one in values)
+            yield model, tuple(vector[at * self.size : (at + 1) * self.size] for vector in values)
 
     def variances(self, precisions: Floats) -> Floats:
         """Mean variance of the cells of each table, measure by measure."""
-        apart = [one.variances(*part) for one, part in self._parts(precisions)]
+        apart = [model.variances(*part) for model, part in self._parts(precisions)]
         pairs = zip(apart, self.shifts, strict=True)
-        return np.concatenate([one + shift**2 * apart[0] if shift else one for one, shift in pairs])
+        return np.concatenate(
+            [variances + shift**2 * apart[0] if shift else variances for variances, shift in pairs]
+        )
 
     def gains(self, precisions: Floats, weights: Floats) -> Floats:
         """-d/dp_c of sum_b weights_b V_b, for each table c."""
         of_measure = weights.reshape(len(self.models), -1).copy()
         of_measure[0] += np.square(self.shifts) @ of_measure
         parts = self._parts(precisions, of_measure.reshape(-1))
-        return np.concatenate([one.gains(*part) for one, part in parts])
+        return np.concatenate([model.gains(*part) for model, part in parts])
 
 
 Model = Information | Together
@@ -107,7 +109,9 @@ def model_of(
         models.append(variance_model(first, figures, replace(types, squares=moved)))
     units = types.units[::size]
     pairs = zip(measures, units, strict=True)
-    shifts = tuple(0.0 if one is None else one.offset / unit for one, unit in pairs)
+    shifts = tuple(
+        0.0 if magnitude is None else magnitude.offset / unit for magnitude, unit in pairs
+    )
     return Together(tuple(models), size, shifts)
 
 
@@ -200,29 +204,29 @@ def recheck(told: TablesDescription, workload: Workload, adjacency: Adjacency) -
 def _recheck(
     description: TablesDescription, workload: Workload, adjacency: Adjacency
 ) -> DesignChecks:
-    told, measures = description.design, description.measures
+    described, measures = description.design, description.measures
     tables, workload = workload.tables, repeated(workload.schema, workload.tables, len(measures))
-    of_measure = [one.magnitude for one in measures]
+    of_measure = [measure.magnitude for measure in measures]
     numbers = [number for number in of_measure for _ in tables]
-    types, law = difference_types(adjacency, workload, numbers), told["law"]
-    model = model_of(workload, [one.support for one in measures], types, of_measure)
-    drawn = [{law.table: law.scale for law in one.measured} for one in measures]
+    types, law = difference_types(adjacency, workload, numbers), described["law"]
+    model = model_of(workload, [measure.support for measure in measures], types, of_measure)
+    drawn = [{law.table: law.scale for law in measure.measured} for measure in measures]
     scales = tuple(of_measure.get(names) for of_measure in drawn for names in tables)
     read = Design(
         workload,
         types,
         law,
-        tuple(fraction(value) for value in told["parameters"]),
-        fraction(told["promise"]),
-        tuple(told["mean_variances"]),
-        tuple(told["alone"]),
-        _read_objective(told["objective"]),
-        _read_certificate(told["certificate"]),
+        tuple(fraction(value) for value in described["parameters"]),
+        fraction(described["promise"]),
+        tuple(described["mean_variances"]),
+        tuple(described["alone"]),
+        _read_objective(described["objective"]),
+        _read_certificate(described["certificate"]),
     )
-    same = document(read, model, told["aim"])
+    same = document(read, model, described["aim"])
     return DesignChecks(
         read.scales == scales and read.family == description.family and read.feasible(),
-        repr(same["types"]) == repr(told["types"]) and _nothing_else(told, same),
+        repr(same["types"]) == repr(described["types"]) and _nothing_else(described, same),
         _gap(read, model) and _variances(read, model),
     )
 

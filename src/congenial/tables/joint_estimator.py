@@ -322,7 +322,7 @@ class ShiftedEstimator(JointEstimator):
     @classmethod
     def of(cls, sums: JointEstimator, people: CountsEstimator, shift: int) -> ShiftedEstimator:
         """From what tables of S - c n say, and counts; `shift` is c in steps."""
-        own = {one.name: getattr(sums, one.name) for one in fields(sums)}
+        own = {each_field.name: getattr(sums, each_field.name) for each_field in fields(sums)}
         return cls(**own, people=people, shift=shift)
 
     @property

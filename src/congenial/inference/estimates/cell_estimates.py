@@ -141,8 +141,8 @@ class IndependentTables(ABC):
     @property
     def people(self) -> Figures:
         """The figures about people."""
-        found: Figures = self.tables[0].people  # type: ignore[attr-defined]
-        return found
+        published: Figures = self.tables[0].people  # type: ignore[attr-defined]
+        return published
 
     @abstractmethod
     def of_tables(self, weights: Weights) -> Iterable[tuple[CellEstimates, Weights]]:
@@ -150,10 +150,10 @@ class IndependentTables(ABC):
 
     def errors(self, weights: Weights, stream: int = 0) -> Floats:
         """Sums of the tables' errors."""
-        found = np.zeros((DRAWS, weights.shape[0]))
+        errors = np.zeros((DRAWS, weights.shape[0]))
         for i, (table, part) in enumerate(self.of_tables(weights)):
-            found += table.errors(part, self.stream_of(i, stream))
-        return found
+            errors += table.errors(part, self.stream_of(i, stream))
+        return errors
 
     def stream_of(self, i: int, stream: int) -> int:
         """The stream of draws of table i, no other table's."""
@@ -161,10 +161,10 @@ class IndependentTables(ABC):
 
     def covariance(self, weights: Weights) -> Floats:
         """Covariances of independent errors add up."""
-        found = np.zeros(1)
+        covariance = np.zeros(1)
         for table, part in self.of_tables(weights):
-            found = found + table.covariance(part)
-        return found
+            covariance = covariance + table.covariance(part)
+        return covariance
 
     def known(self, weights: Weights) -> NDArray[np.bool_]:
         """Combinations into which no table's noise enters."""
@@ -203,16 +203,16 @@ def possible_sums(source: CellEstimates, weights: Weights) -> SumRanges:
                 least[np.diff(part.indptr) > 0] = -np.inf
         return SumRanges(least, np.full(weights.shape[0], np.inf))
     figures = source.published if number is None else source.people  # type: ignore[attr-defined]
-    known = sum_ranges(support(figures, source.axes), weights != 0)
+    ranges = sum_ranges(support(figures, source.axes), weights != 0)
     if number is not None:
-        known = known.times(number.lowest - number.offset, number.highest - number.offset)
+        ranges = ranges.times(number.lowest - number.offset, number.highest - number.offset)
     largest = weights.max(axis=1).toarray().reshape(-1)
     smallest = np.full(weights.shape[0], np.inf)
     np.minimum.at(smallest, weights.tocoo().row, weights.data)
-    least = np.where(known.least > 0, smallest, largest) * known.least
-    most = np.where(known.most >= 0, largest, smallest) * known.most
+    least = np.where(ranges.least > 0, smallest, largest) * ranges.least
+    most = np.where(ranges.most >= 0, largest, smallest) * ranges.most
     return SumRanges(
-        np.where(known.least <= -FAR, -np.inf, least), np.where(known.most >= FAR, np.inf, most)
+        np.where(ranges.least <= -FAR, -np.inf, least), np.where(ranges.most >= FAR, np.inf, most)
     )
 
 
@@ -301,11 +301,11 @@ class SingleTableEstimates:
     def noise(self, stream: int) -> Any:
         """Simulated tables of noise, flat: (DRAWS, cells); the same every time."""
         if stream not in self._kept:
-            kept = np.empty((DRAWS, self.cells.size), dtype=np.int16)
+            draws = np.empty((DRAWS, self.cells.size), dtype=np.int16)
             for start, block in self._drawn(stream):
-                kept = kept.astype(np.promote_types(kept.dtype, _narrowest(block)), copy=False)
-                kept[start : start + len(block)] = block
-            self._kept[stream] = kept
+                draws = draws.astype(np.promote_types(draws.dtype, _narrowest(block)), copy=False)
+                draws[start : start + len(block)] = block
+            self._kept[stream] = draws
         return self._kept[stream]
 
     @cached_property
@@ -341,12 +341,12 @@ class SingleTableEstimates:
             return np.asarray(np.diff(weights.indptr) == 0)
         if _disjoint_sums(weights):
             return np.asarray(self.mechanism.support.fixes(_index(weights), weights.shape[0]))
-        found = np.zeros(weights.shape[0], dtype=np.bool_)
+        certain = np.zeros(weights.shape[0], dtype=np.bool_)
         step = max(1, BLOCK // max(self.cells.size, 1))
-        for start in range(0, len(found), step):
+        for start in range(0, len(certain), step):
             rows = self._projection.apply(weights[start : start + step].toarray().astype(float))
-            found[start : start + step] = np.abs(rows).max(axis=1, initial=0) < NOTHING
-        return found
+            certain[start : start + step] = np.abs(rows).max(axis=1, initial=0) < NOTHING
+        return certain
 
     @cached_property
     def _projection(self) -> KernelProjection:
@@ -356,7 +356,7 @@ class SingleTableEstimates:
     def laws(self, weights: Weights) -> list[ScaledLaw | None]:
         """Laws of sums: all weights of one size, and one sign in each independent part."""
         size = [self._one_size(*_row(weights, i)) for i in range(weights.shape[0])]
-        served = [i for i, one in enumerate(size) if one]
+        served = [i for i, cells in enumerate(size) if cells]
         laws: list[ScaledLaw | None] = [None] * len(size)
         if not served:
             return laws
@@ -440,7 +440,7 @@ class SideBySide(IndependentTables):
     @property
     def name(self) -> str:
         """All names."""
-        return " and ".join(one.name for one in self.tables)
+        return " and ".join(table.name for table in self.tables)
 
     @property
     def schema(self) -> Schema:
@@ -460,7 +460,7 @@ class SideBySide(IndependentTables):
     @cached_property
     def cells(self) -> Floats:
         """All cells."""
-        return np.concatenate([one.cells for one in self.tables])
+        return np.concatenate([table.cells for table in self.tables])
 
     def stream_of(self, i: int, stream: int) -> int:
         """Tables that are combinations of others use up to 1000 streams after their own."""
@@ -469,7 +469,7 @@ class SideBySide(IndependentTables):
     @cached_property
     def starts(self) -> list[int]:
         """Where each table's cells begin; at the end, how many cells there are."""
-        return [0, *np.cumsum([one.cells.size for one in self.tables]).tolist()]
+        return [0, *np.cumsum([table.cells.size for table in self.tables]).tolist()]
 
     def of_tables(self, weights: Weights) -> Sequence[tuple[CellEstimates, Weights]]:
         """For each table, the columns of its cells."""

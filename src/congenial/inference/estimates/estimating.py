@@ -110,22 +110,24 @@ def estimate(
     (True, 'inversion of jointly simulated errors')
     """
     check_level(level)
-    given = list(releases) if isinstance(releases, list | tuple) else [releases]
-    if has_parts(given):
+    asked_releases = list(releases) if isinstance(releases, list | tuple) else [releases]
+    if has_parts(asked_releases):
         asked_alone = {"jointly": jointly, "outside": outside, "same_population": same_population}
-        return _from_parts(given, _listed(what), level, asked_alone)
-    if not given:
+        return _from_parts(asked_releases, _listed(what), level, asked_alone)
+    if not asked_releases:
         raise InferenceError("no release is given.", remedy="Give a bundle.")
     file = None if outside is None else _outside(outside)
     listed = _listed(what)
-    together = _Together([measured_estimates(one) for one in given], same_population)
-    asked = [_asked(one, together, file) for one in listed]
+    together = _Together(
+        [measured_estimates(release) for release in asked_releases], same_population
+    )
+    asked = [_asked(expression, together, file) for expression in listed]
     cover = IntervalCover.of_one(level)
     if jointly:
         cover = IntervalCover.of_all(level, np.column_stack([q.sizes() for _, q, _ in asked]))
     each_asked = one_by_one(asked, "working out intervals")
-    found = [one for each in each_asked for one in _answers(each, cover, level, jointly)]
-    return EstimateTable(tuple(found))
+    answers = [answer for each in each_asked for answer in _answers(each, cover, level, jointly)]
+    return EstimateTable(tuple(answers))
 
 
 def _from_parts(
@@ -141,13 +143,14 @@ def _from_parts(
             "intervals of several questions about records come from different tables.",
             remedy="Ask one question at a time, or leave out jointly.",
         )
-    found = [
+    by_part = [
         first_answer(
-            answering(releases, one), lambda told, one=one: estimate(told, one, level, **options)
+            answering(releases, question),
+            lambda answering_it, asked=question: estimate(answering_it, asked, level, **options),
         )
-        for one in listed
+        for question in listed
     ]
-    return EstimateTable(tuple(row for each in found for row in each))
+    return EstimateTable(tuple(row for each in by_part for row in each))
 
 
 def _outside(file: Any) -> Outside:
@@ -160,15 +163,15 @@ def tables_of(releases: Any) -> list[CellEstimates]:
     listed = list(releases) if isinstance(releases, list | tuple) else [releases]
     if not listed:
         raise InferenceError("no release is given.", remedy="Give a bundle.")
-    return [cell_estimates(one) for one in listed]
+    return [cell_estimates(release) for release in listed]
 
 
 def _listed(what: Any) -> list[What]:
     listed = list(what) if isinstance(what, list | tuple) else [what]
     if not listed:
         raise InferenceError("there is no question.", remedy=EXAMPLE)
-    for one in listed:
-        if isinstance(one, type):
+    for question in listed:
+        if isinstance(question, type):
             raise InferenceError("a class is not a function of the table.", remedy=EXAMPLE)
     return listed
 
@@ -186,10 +189,10 @@ class _Together:
         for first, second in combinations(self.releases, 2):
             if [*map(summed_number, first)] != [*map(summed_number, second)]:
                 refuse_other_people(first[0], second[0], self.same_population)
-        found: dict[Magnitude | None, list[CellEstimates]] = {}
-        for one in (one for release in self.releases for one in release):
-            found.setdefault(summed_number(one), []).append(one)
-        return tuple(combined(alike, self.same_population) for alike in found.values())
+        tables_by_number: dict[Magnitude | None, list[CellEstimates]] = {}
+        for table in (table for release in self.releases for table in release):
+            tables_by_number.setdefault(summed_number(table), []).append(table)
+        return tuple(combined(alike, self.same_population) for alike in tables_by_number.values())
 
     @property
     def one(self) -> CellEstimates:
@@ -207,12 +210,12 @@ def _about(tables: Sequence[CellEstimates], column: str | None) -> int:
 
 def _all_about(tables: Sequence[CellEstimates], column: str | None) -> list[int]:
     """The same, all classes of a number with bounds by class; one class by its label."""
-    numbers = [summed_number(one) for one in tables]
+    numbers = [summed_number(table) for table in tables]
     labels = [None if number is None else number.label for number in numbers]
     if column in labels:
         return [labels.index(column)]
     columns = [None if number is None else number.column for number in numbers]
-    return [at for at, one in enumerate(columns) if one == column] or [0]
+    return [at for at, name in enumerate(columns) if name == column] or [0]
 
 
 def _groups_about(side: Side, column: str | None = None) -> CellGroups:
@@ -221,16 +224,16 @@ def _groups_about(side: Side, column: str | None = None) -> CellGroups:
 
 def _needed(question: Question, measures: Sequence[CellEstimates]) -> list[CellEstimates]:
     """The measures that a question is about."""
-    found = []
+    needed = []
     for node in leaves(question.expression):
         if isinstance(node, NumberOf):
             about = _all_about(measures, node.column)
             number = summed_number(measures[about[0]])
             counts = node.mean or (number is not None and number.shift)
-            found += about + [_about(measures, None)] * bool(counts)
+            needed += about + [_about(measures, None)] * bool(counts)
         elif not isinstance(node, Constant):
-            found.append(_about(measures, None))
-    return [measures[at] for at in dict.fromkeys(found or [0])]
+            needed.append(_about(measures, None))
+    return [measures[at] for at in dict.fromkeys(needed or [0])]
 
 
 def _asked(what: What, together: _Together, outside: Outside | None) -> Asked:
@@ -244,12 +247,12 @@ def _asked(what: What, together: _Together, outside: Outside | None) -> Asked:
     asked = asked_names(question)
     every = together.releases if question.compares else [together.measures]
     sides = [
-        [table_showing(one, *asked, question.text) for one in _needed(question, measures)]
+        [table_showing(table, *asked, question.text) for table in _needed(question, measures)]
         for measures in every
     ]
-    for one, other in pairwise(tables[0] for tables in sides):
-        if one.cells.size >= ALIKE_BY_CHANCE:
-            refuse_the_same(one, other, f"'{one.name}' and '{other.name}'")
+    for earlier, other in pairwise(tables[0] for tables in sides):
+        if earlier.cells.size >= ALIKE_BY_CHANCE:
+            refuse_the_same(earlier, other, f"'{earlier.name}' and '{other.name}'")
     grouped = _grouped(sides, question.by)
     _refuse_other_groups([side[0] for side in grouped])
     return question.text, resolve(question, grouped, outside), grouped[0][0].labels
@@ -257,12 +260,12 @@ def _asked(what: What, together: _Together, outside: Outside | None) -> Asked:
 
 def _grouped(sides: Sequence[Sequence[CellEstimates]], by: tuple[str, ...]) -> list[Side]:
     """The groups of every table; several tables stand beside each other."""
-    tables = [one for side in sides for one in side]
+    tables = [table for side in sides for table in side]
     if len(tables) == 1:
         return [[CellGroups(tables[0], tables[0], by)]]
     beside = SideBySide(tuple(tables))
     starts = iter(beside.starts)
-    return [[CellGroups(beside, one, by, next(starts)) for one in side] for side in sides]
+    return [[CellGroups(beside, table, by, next(starts)) for table in side] for side in sides]
 
 
 def _refuse_other_groups(groups: Sequence[CellGroups]) -> None:
@@ -365,7 +368,7 @@ def _of_number(node: NumberOf, side: Side) -> Quantity:
             f'"{node.column}"{"" if number is None else f", or ask for sum({number.column})"}.',
         )
     sums = groups.sums(node.condition).times(float(number.step))
-    for at in _all_about([one.table for one in side], node.column)[1:]:  # further classes
+    for at in _all_about([each.table for each in side], node.column)[1:]:  # further classes
         more, of_class = side[at].sums(node.condition), summed_number(side[at].table)
         assert of_class is not None
         sums = sums.plus(more, float(of_class.step))
@@ -479,19 +482,19 @@ class Outside:
                     remedy=f"It has {some_of(self.header)}.",
                 )
         axes = schema.axes(tuple(by))
-        found = np.zeros(tuple(axis.size for axis in axes))
+        estimates = np.zeros(tuple(axis.size for axis in axes))
         at = [self.header.index(axis.name) for axis in axes]
         codes = [{level: i for i, level in enumerate(axis.levels)} for axis in axes]
         for row in self.rows:
             place = tuple(self._code(code, row[i]) for code, i in zip(codes, at, strict=True))
-            found[place] += self._number(row[self.header.index(column)])
-        if not np.all(found > 0):
+            estimates[place] += self._number(row[self.header.index(column)])
+        if not np.all(estimates > 0):
             raise InferenceError(
                 f"'{column}' of '{self.file}' is 0 or missing for some group, so its rate cannot "
                 "be computed.",
                 remedy="Give a positive number for every group after 'by'.",
             )
-        return found.reshape(-1)
+        return estimates.reshape(-1)
 
     def _code(self, codes: dict[str, int], level: str) -> int:
         if level not in codes:
