@@ -24,6 +24,13 @@ def levels(**sizes: int) -> Schema:
 
 CUBE, WIDE, SQUARE = levels(x=2, y=2, z=2), levels(x=2, y=3), levels(x=3, y=3)
 ONE, TWO = levels(w=4), levels(x=2, y=2)
+BLOCKS = Schema.from_dict(
+    {
+        "block": {"levels": ["0", "1", "2"], "within": {"tract": ["a", "a", "b"]}},
+        "age": {"levels": ["0", "1", "2"]},
+    }
+)
+FOUR = levels(x=2, y=2, z=2, w=2)
 TWO_WAY = (margin("x", "y"), margin("x", "z"), margin("y", "z"))
 
 # name: schema, figures, numbers of people, every how many universes one is looked at
@@ -72,6 +79,26 @@ UNIVERSES = {
         (3, 4),
         2,
     ),
+    "area totals, ages of the nation": (
+        levels(area=2, age=2, sex=2),
+        (total(by="area"), margin("age")),
+        (2, 3, 4),
+        9,
+    ),
+    "area totals, region x age": (BLOCKS, (total(by="block"), margin("tract", "age")), (2, 3), 9),
+    "block totals, tract voting age": (
+        BLOCKS,
+        (total(by="block"), count("age in ('1', '2')", by="tract")),
+        (2, 3),
+        9,
+    ),
+    "area x sex, area x age, area x race": (
+        FOUR,
+        (margin("x", "y"), margin("x", "z"), margin("x", "w")),
+        (2, 3),
+        13,
+    ),
+    "one-way, 2 x 2 x 2 x 2": (FOUR, tuple(margin(name) for name in FOUR.names), (2, 3), 13),
     "structural zero": (
         SQUARE,
         (margin("x"), margin("y"), structural_zeros("x = '0' and y = '0'")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections import Counter
 from fractions import Fraction
 
@@ -28,20 +29,21 @@ from congenial.sampling.lattice_gaussian import (
     zero_sums,
 )
 from congenial.sampling.lattice_kernels import _one_minus_ratio, log_acceptance
+from tests.contracts.laws import one_way_margins
 
 SEED = 60601
 ALPHA = 1e-6
 SMALL = Fraction(49, 100)  # sigma = .7: the acceptance step matters
 MARGINS = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]])  # of 2 x 2 groups
 PLACES = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-CUBE = np.array([axis == k for axis in np.indices((2, 2, 2)).reshape(3, -1) for k in range(2)])
+CUBE = one_way_margins(2, 2, 2)
 
 # cells in each group, the equations, and the place of each group under both margins
 STRUCTURES = {
     "margins of groups, columns twice as large": ([2, 1, 2, 1], MARGINS, PLACES),
     "margins of groups of other sizes": ([1, 2, 2, 1], MARGINS, PLACES),
     "a weighted sum": ([1, 2, 2], np.array([[2, -1, 1]]), None),
-    "one-way margins of 2 x 2 x 2": ([1] * 8, CUBE.astype(np.int64), None),
+    "one-way margins of 2 x 2 x 2": ([1] * 8, CUBE, None),
 }
 structures = pytest.mark.parametrize("name", STRUCTURES)
 
@@ -271,6 +273,18 @@ def test_sure_words_are_really_sure():
     assert worst >= sampler.sure / 2**64
 
 
+def test_a_ratio_near_zero_refuses_only_words_above_its_bound():
+    """sigma = .1: where a ratio is not known well the bound covers what the centre may be off."""
+    sampler = Klein(LATTICES["a line"], Fraction(1, 100))
+    arrays = list(sampler._arrays)
+    z = np.array([0, 1, 0, 0])  # the first centre is 1/2, whose ratio is about 2 exp(-25)
+    assert log_acceptance(z, tuple(arrays)) == (-math.inf, 2e-6)
+    arrays[4] = np.full(4, 1e-4)  # centres in error by so much of their size
+    log_p, bound = log_acceptance(z, tuple(arrays))
+    assert log_p == -math.inf
+    assert bound > 1e-4
+
+
 # --- normaliser and edges -------------------------------------------------------------------------
 
 
@@ -281,6 +295,20 @@ def test_noise_that_64_bits_do_not_hold_is_refused():
     with pytest.raises(StructureError, match="too wide for 64 bits"):
         Klein(LATTICES["a weighted sum"], Fraction(10**24))
     assert Klein(LATTICES["a weighted sum"], Fraction(10**16)).largest > 10**10
+
+
+def test_what_would_not_finish_is_refused_in_seconds():
+    start = time.process_time()
+    with pytest.raises(StructureError, match="a draw would take too long"):
+        CrossingGaussian.of_table((300, 300), Fraction(64, 100))
+    sizes = np.arange(1, 201) % 61 + 1  # their least common multiple has 80 bits
+    with pytest.raises(StructureError, match="too many different sizes"):
+        tied_sums(one_way_margins(4, 5, 10), sizes)
+    with pytest.raises(StructureError, match="more than 512"):
+        tied_sums(one_way_margins(8, 8, 9), np.ones(576, dtype=np.int64))
+    assert time.process_time() - start < 5
+    usual = CrossingGaussian.of_table((300, 300), 1).sampler
+    assert usual.numbers_proposed < 2e5
 
 
 @pytest.mark.parametrize("sigma2", [Fraction(1, 20), Fraction(1, 2), Fraction(5), Fraction(9)])
@@ -322,7 +350,7 @@ def test_edges_and_refusals():
     assert not alone.draw(RecordedRandomness([])).any()
     assert alone.log_Z == 0
     assert not GroupedGaussian([-1, 0, -1], 4).draw(RecordedRandomness([])).any()
-    with pytest.raises(StructureError, match="10,000"):
+    with pytest.raises(StructureError, match="too long"):
         CrossingGaussian.of_table((60, 50), Fraction(1, 4))
     with pytest.raises(StructureError, match="64 bits"):
         CrossingGaussian.of_table((300, 300), Fraction(10**24))

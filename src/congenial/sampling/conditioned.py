@@ -31,6 +31,7 @@ from congenial.sampling.discrete import CellLaw
 from congenial.sampling.elimination import CrossingGroups
 from congenial.sampling.inversion import Ints
 from congenial.sampling.lattice_chain import LatticeChain
+from congenial.sampling.lattice_gaussian import CrossingGaussian
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.proposed_noise import ProposedNoise
 from congenial.sampling.randomness import Randomness
@@ -38,6 +39,7 @@ from congenial.sampling.tree_of_sums import BoundedSum, TreeOfSums, log_weight, 
 from congenial.sampling.two_way_noise import TwoWayNoise
 
 PROPOSED = 10_000  # cells proposed for one draw, from which thousands of draws take long
+QUICKER = 5  # times: numbers of Klein's sampler, in a compiled loop, beside proposed cells
 
 
 class TiedNoise(IntegerLaw):
@@ -57,25 +59,27 @@ class TiedNoise(IntegerLaw):
             cell, self.labels, tie.equations, shape, chain=chain, features=tie.features
         )
         chosen = choose(part)
-        self._law, self.why = chosen.law, chosen.why
+        self.law, self.why = chosen.law, chosen.why
         self._grid = None
-        if isinstance(self._law, TwoWayNoise) and tie.features is not None:
-            self._grid = np.ravel_multi_index(tuple(tie.features.T), self._law.shape)
+        if isinstance(self.law, TwoWayNoise) and tie.features is not None:
+            self._grid = np.ravel_multi_index(tuple(tie.features.T), self.law.shape)
 
     @property
     def log_ratio_error(self) -> float:
         """H of the law that draws."""
-        return self._law.log_ratio_error
+        return self.law.log_ratio_error
 
     @property
     def steps(self) -> int:
         """How many steps of a chain one draw takes; 0 where draws are exact."""
-        return self._law.steps if isinstance(self._law, LatticeChain) else 0
+        return self.law.steps if isinstance(self.law, LatticeChain) else 0
 
     @property
     def cells_proposed(self) -> float:
         """About how many cells are proposed for one draw, where draws are accepted or not; or 0."""
-        return self._law.cells_proposed if isinstance(self._law, ProposedNoise) else 0.0
+        if isinstance(self.law, CrossingGaussian):
+            return self.law.sampler.numbers_proposed / QUICKER
+        return self.law.cells_proposed if isinstance(self.law, ProposedNoise) else 0.0
 
     @property
     def grid(self) -> bool:
@@ -95,8 +99,8 @@ class TiedNoise(IntegerLaw):
     @cached_property
     def log_Z(self) -> float | None:
         """log of the normaliser; None for a table too large for elimination."""
-        if self._law.log_Z is not None:
-            return self._law.log_Z
+        if self.law.log_Z is not None:
+            return self.law.log_Z
         nothing = np.zeros(self.cells, dtype=np.int64)
         try:
             return CrossingGroups(self.labels, nothing, self.equations, self._cell, None).log_Z
@@ -110,7 +114,7 @@ class TiedNoise(IntegerLaw):
 
     def draw_many(self, randomness: Randomness, n: int) -> Ints:
         """n independent draws, shape (n, cells)."""
-        drawn: Ints = self._law.draw_many(randomness, n).reshape(n, -1)
+        drawn: Ints = self.law.draw_many(randomness, n).reshape(n, -1)
         return drawn if self._grid is None else drawn[:, self._grid]
 
     def fixes(self, groups: Any) -> bool:

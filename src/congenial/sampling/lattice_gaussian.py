@@ -73,7 +73,8 @@ from congenial.sampling.randomness import Randomness
 
 SLACK = 2.0**-46  # relative error allowed to doubles, per unit of exponent; they make 2^-50
 MOST_GROUPS = 512  # tied by equations other than two margins: their basis takes seconds
-_RAREST = math.log(1e-4)  # a lattice where fewer proposals survive is refused
+MOST_PROPOSED = 1e6  # numbers for one draw, about a tenth of a second; beyond it a law is refused
+_MOST_WORK = 2e13  # of the elimination of a Gram matrix: some ten seconds
 _BATCH = 1 << 18  # coordinates drawn at a time
 _UNIT = 2.0**-52
 _ERR = 2.0**-12  # largest error of a centre that blocks allow for
@@ -238,7 +239,7 @@ def two_margins(features: Ints, sizes: Ints) -> Lattice | None:
 
 
 def tied_sums(equations: Ints, sizes: Ints) -> Lattice:
-    """Sums of groups given any equations; StructureError beyond `MOST_GROUPS` groups."""
+    """Sums of groups given any equations; StructureError where its basis would take minutes."""
     if len(sizes) > MOST_GROUPS:
         raise StructureError(
             f"crossing figures tie the sums of {len(sizes)} groups of cells, more than "
@@ -262,6 +263,13 @@ def _tied_sums(equations: bytes, sizes: tuple[int, ...]) -> Lattice:
     weights = [scale // size for size in sizes]
     left = [[v * w for v, w in zip(row, weights, strict=True)] for row in basis.tolist()]
     gram = fmpz_mat(left) * fmpz_mat(basis.tolist()).transpose()
+    digits = sum(math.log2(int(gram[i, i])) for i in range(len(basis)))  # of the largest minor
+    if len(basis) ** 3 * digits**1.6 > _MOST_WORK:
+        raise StructureError(
+            f"crossing figures tie the sums of {len(sizes)} groups of cells of too many different "
+            "sizes for exact draws.",
+            remedy="Publish crossing figures by the same areas, or fewer or coarser ones.",
+        )
     minors = [[int(v) for v in row] for row in gram.fflu()[3].tolist()]
     free = len(basis)
 
@@ -318,10 +326,11 @@ class Klein:
                 f"sigma2 = {self.sigma2} makes noise too wide for 64 bits in a table of this size.",
                 remedy="Use a smaller sigma2, or a smaller table.",
             )
-        if self.log_acceptance < _RAREST:
+        if self.log_acceptance < -700 or self.numbers_proposed > MOST_PROPOSED:
             raise StructureError(
-                f"at sigma2 = {self.sigma2} fewer than one proposal in 10,000 would be accepted "
-                "in a table of this size.",
+                f"at sigma2 = {self.sigma2} perhaps only one proposal in "
+                f"10^{-self.log_acceptance / math.log(10):.0f} would be accepted in a table of "
+                "this size: a draw would take too long.",
                 remedy="Use sigma2 >= 1, or a smaller table.",
             )
 
@@ -354,6 +363,14 @@ class Klein:
         """A lower bound of log P(accept) = log Z - sum log rho_i(Z)."""
         low, high = self.log_Z_bounds
         return low - high
+
+    @property
+    def numbers_proposed(self) -> float:
+        """At most about how many numbers are proposed for one draw; reading 64 others counts as
+        one.
+        """
+        each = self.lattice.free + self.lattice.centre.nnz / 64
+        return float(each * math.exp(-self.log_acceptance))
 
     @cached_property
     def sure(self) -> int:
@@ -561,8 +578,8 @@ class CrossingGaussian(WeightedLaw):
     `log_weight` is always there. Given both margins of groups whose sizes are those of rows times
     those of columns (such as: all equal) a proposal is linear in the cells, and tables may be of
     any size; other equations: a proposal is quadratic in the groups, at most `MOST_GROUPS`. Where
-    sigma is so small that fewer than one proposal in 10,000 would be accepted the law is refused
-    (300 x 300 cells: below sigma of about .72).
+    sigma is so small that a draw could need more than `MOST_PROPOSED` numbers the law is refused
+    (300 x 300 cells: below sigma of about .83).
 
     >>> from congenial.sampling.randomness import SeededRandomness
     >>> margins = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0]])

@@ -48,8 +48,8 @@ def _one_minus_ratio(s2: float, c: float) -> float:
 
 @loop
 def log_acceptance(z: Any, arrays: Any) -> Any:
-    """log A(u) in doubles and a bound on its error from that of the centres; -inf where a ratio
-    (hence A) is below 2e-6 and not known well.
+    """log A(u) in doubles and a bound on its error from that of the centres. -inf and a bound on A
+    where a ratio (hence A) is near 0 and not known well.
     """
     total, open_ = 0.0, 0.0
     for i in range(z.size):
@@ -57,11 +57,11 @@ def log_acceptance(z: Any, arrays: Any) -> Any:
         c = m / d
         s2 = 0.5 / arrays[5][i]
         less = _one_minus_ratio(s2, c - math.floor(c))
-        if less > 1 - 1e-6:
-            return -np.inf, 0.0
-        total += math.log1p(-less)
         # the ratio's slope: at most 4 pi (q + 2 q^4 + ..), q = exp(-2 pi^2 s^2); at most 2/s
         slope = 13 * math.exp(-2 * math.pi**2 * s2) if s2 >= 0.25 else 2 / math.sqrt(s2)
+        if less > 1 - 1e-6:
+            return -np.inf, 2e-6 + err * slope
+        total += math.log1p(-less)
         open_ += err * slope / (1 - less)
     return total, open_
 
@@ -125,8 +125,8 @@ def klein(
             log_p, err = log_acceptance(here, arrays)
             p = math.exp(log_p)
             low, high = float(word) * 2.0**-64, (float(word) + 1) * 2.0**-64
-            if p == 0.0:
-                accepted = 0 if low > 1e-5 else -1
+            if log_p == -np.inf:
+                accepted = 0 if low > err else -1
             else:
                 accepted = _decide(low, high, p, 2 * (slack * free + err))
             if accepted < 0:
