@@ -83,6 +83,18 @@ def test_what_else_is_said_of_a_column_stays() -> None:
     assert "other" not in plan_edits.set_column(other, "sex", "levels", "f, m")
 
 
+def test_sums_are_counted_beside_or_bounded_by_class_and_taken_back() -> None:
+    text = plan_edits.set_sum(PLAN, "people", "cost", "0", "100", "")
+    beside = plan_edits.set_key(text, "release", "people", "counts", "true")
+    assert plan_edits.read(beside)["release"][0]["counts"] is True
+    by_class = text.replace("between = [0, 100]", "between_by = { sex = { f = [0, 1] } }")
+    one_bound = plan_edits.set_sum(by_class, "people", "cost", "0", "9", "")
+    assert plan_edits.read(one_bound)["release"][0]["between"] == [0, 9]
+    assert "between_by" not in one_bound
+    people = plan_edits.set_sum(beside, "people", "", "", "", "")
+    assert not {"sum", "counts", "between"} & plan_edits.read(people)["release"][0].keys()
+
+
 def test_a_line_is_added_to_its_section() -> None:
     line = 'sex = { tidy = "sex", case = "lower" }'
     text = plan_edits.add_line(PLAN, "derive", line)

@@ -295,6 +295,7 @@ def _release(section: dict[str, Any]) -> dict[str, Any]:
         "low": low,
         "high": high,
         "step": section.get("step", ""),
+        "counts": section.get("counts") is True,
         "units": section.get("units") is True,
         "parts": str(section.get("parts", "")),
         "nonnegative": str(section.get("nonnegative", "")),

@@ -252,7 +252,7 @@ def set_sum(text: str, entry: str, column: str, low: str, high: str, step: str) 
     document = _tree(text)
     release = _release(document, entry)
     if not column:
-        for key in ("sum", "between", "step", "missing"):
+        for key in ("sum", "between", "between_by", "step", "missing", "cap", "counts"):
             release.pop(key, None)
         return _text(document)
     if not (low.strip() and high.strip()):
@@ -264,6 +264,7 @@ def set_sum(text: str, entry: str, column: str, low: str, high: str, step: str) 
     if step.strip():
         values["step"] = typed("release", "step", step)
     tables = tables_of(release)
+    release.pop("between_by", None)
     for key, value in values.items():
         _set(release, key, _item(value))
     if "table" in release and tables:
