@@ -60,11 +60,23 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
 
 
 @pytest.mark.parametrize("page", sorted((DOCS / "reference" / "api").glob("*.md")), ids=str)
-def test_every_public_name_is_on_its_page(page: Path, site: Path) -> None:
-    name = page.read_text().splitlines()[0].removeprefix("# ")
-    text = (site / page.relative_to(DOCS).with_suffix(".html")).read_text()
+def test_every_public_name_has_its_place_and_its_examples(page: Path, site: Path) -> None:
+    """A class on a page of its own, everything else on the page of its package."""
+    package = import_module(page.read_text().splitlines()[0].removeprefix("# "))
+    written = site / page.relative_to(DOCS).with_suffix(".html")
+    text = written.read_text()
     there = {one.split(".")[-1] for one in re.findall(r'id="(congenial\.[\w.]+)"', text)}
-    assert {*import_module(name).__all__} - {"__version__"} <= there
+    for name in {*package.__all__} - {"__version__"}:
+        thing = getattr(package, name)
+        own = written.with_suffix("") / f"{name}.html"
+        assert own.is_file() if isinstance(thing, type) else name in there, name
+        if isinstance(thing, type):
+            shown = own.read_text()
+            assert f"{page.stem}/{name}.html" in text
+            assert "<blockquote" not in shown
+            blocks = len(re.findall(r'<span class="gp">&gt;&gt;&gt; </span>', shown))
+            assert blocks >= (thing.__doc__ or "").count(">>>"), name
+    assert "<blockquote" not in text
 
 
 def test_a_dead_link_stops_the_site(tmp_path: Path) -> None:

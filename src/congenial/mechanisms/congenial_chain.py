@@ -22,8 +22,9 @@ class CongenialChain(IntegerNoise):
     Formal guarantee: none for the draw itself. The number printed is that of the chain's limit, its
     basis is "uncertified chain", and a plan that asks for basis = "theorem" refuses it.
 
-    Edge cases: figures that do not cross are refused, because exact draws exist for them; counts
-    >= 0 are not conditioned on. Source: congenial-dp, section 3 (a chain), with other moves.
+    Edge cases: figures that do not cross are refused, because exact draws exist for them; that
+    counts are not negative is not a condition. Source: congenial-dp, section 3 (a chain), with
+    other moves.
     """
 
     name = "congenial_chain"
