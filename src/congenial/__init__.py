@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
     from congenial.privacy.guarantee import Guarantee
     from congenial.publication.bundle import read
+    from congenial.publication.drawing import save
     from congenial.publication.plan import Plan
-    from congenial.publication.saving import save
     from congenial.publication.verification import verify
     from congenial.sampling.randomness import SeededRandomness
 
