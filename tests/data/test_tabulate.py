@@ -311,7 +311,7 @@ def test_unit_of_protection() -> None:
     data = pa.table({"s": ["a", "b", "a"], "id": [1, 2, 1]})
     assert tabulate(data, schema).total == 3
     assert tabulate(data, schema, unit=Unit("id", 2)).total == 3
-    with pytest.raises(DataError, match="unit column 'id' a value occurs in more than 1 row\\."):
+    with pytest.raises(DataError, match="unit column 'id' a value occurs in more than one row\\."):
         tabulate(data, schema, unit=Unit("id"))
     with pytest.raises(DataError, match=r"no column 'idd'\. Did you mean 'id'"):
         tabulate(data, schema, unit=Unit("idd"))

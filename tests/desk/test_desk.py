@@ -96,7 +96,7 @@ def test_a_plan_that_states_no_figure_is_drawn_at_once(folder: Path) -> None:
     head, _, rest = PLAN.partition("[publish]")
     (folder / "plan.toml").write_text(f"{head}[[release]]{rest.partition('[[release]]')[2]}")
     me = entered(folder)
-    assert "number of people is public by the promise" in me.get("/plan/plan.toml/publish").text
+    assert "promise leaves the number of people public" in me.get("/plan/plan.toml/publish").text
     sure = {"sure": "release", "name": "people", "digest": me.digest()}
     assert wait(me, me.post("/plan/plan.toml/draw", sure))["state"] == "done"
     assert "Number of people" in me.get("/plan/plan.toml/budget").text

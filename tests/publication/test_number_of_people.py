@@ -69,7 +69,10 @@ def test_two_commands_and_a_table_that_adds_up(folder: Path) -> None:
     bundle = folder / "bundles" / "one"
     assert read(bundle).drawn[0].sum() == N
     run("verify", bundle)
-    assert f"Number of people,,{N},public by the promise" in (bundle / "published.csv").read_text()
+    assert (
+        f"Number of people,,{N},public under such a promise"
+        in (bundle / "published.csv").read_text()
+    )
     assert "Number of people" in run("ledger", "show", folder / "ledger.sqlite")
     ledger = Ledger.open(folder / "ledger.sqlite")
     assert ledger.figures.told == (PEOPLE,)

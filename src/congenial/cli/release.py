@@ -71,7 +71,7 @@ def release(
     passphrase_file: PassphraseFile = None,
     as_json: Json = False,
 ) -> None:
-    """Draw the releases of a plan and spend their budget.
+    """Draw the noise, write the protected tables, spend their budget.
 
     Records what each release costs, then writes a folder (a bundle) for each.
     """

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 @with_examples("congenial propose plan.toml")
 def propose(plan: PlanFile, as_json: Json = False) -> None:
-    """Put a plan up for review: its text, its digest and those of the files it names are recorded.
+    """Put a plan up for review.
 
-    A reviewer then runs `congenial approve`. Whoever proposed a plan cannot approve it, and a
-    change to the plan or to a file it names needs a new proposal.
+    Its text, its digest and those of the files it names are recorded. A reviewer then runs
+    `congenial approve`. Whoever proposed a plan cannot approve it, and a change to the plan or to a
+    file it names needs a new proposal.
     """
     command = f"a reviewer runs `congenial approve {plan}`"
     _answer(plan_ledger.propose(plan).to_dict(), command, as_json)
@@ -45,10 +46,10 @@ def approve(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Approve a plan that somebody else proposed; needs the role reviewer or owner.
+    """Approve or refuse a plan that somebody else proposed.
 
-    Where the ledger requires approval, nothing is published or released without it. An approval can
-    be withdrawn until the draw; what is drawn stays.
+    Needs the role reviewer or owner. Where the ledger requires approval, nothing is published or
+    released without it. An approval can be withdrawn until the draw; what is drawn stays.
     """
     if refuse and withdraw:
         raise PlanError("--refuse and --withdraw exclude each other.", remedy="Give one of them.")

@@ -60,10 +60,11 @@ def curve(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show utility against epsilon. Reads CONFIDENTIAL data, for the curator alone; spends nothing.
+    """Show how good synthetic records are at each epsilon.
 
-    Finished points are kept in the folder: the same command goes on after an interruption. Records
-    from tables are shown beside other ways to make records, at the same promise.
+    Reads CONFIDENTIAL data, for the curator alone; spends nothing. Finished points are kept in the
+    folder: the same command goes on after an interruption. Records from tables are shown beside
+    other ways to make records, at the same promise.
     """
     loaded = Plan.load(plan)
     section = synthetic_utility.synthetic_section(loaded, name)
@@ -104,10 +105,10 @@ def utility(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare synthetic records with the data. Reads CONFIDENTIAL data, for the curator alone;
-    spends nothing.
+    """Compare synthetic records with the data.
 
-    Writes a page and its numbers to a private folder, never into the bundle.
+    Reads CONFIDENTIAL data, for the curator alone; spends nothing. Writes a page and its numbers
+    to a private folder, never into the bundle.
     """
     loaded = Plan.load(plan)
     section = synthetic_utility.synthetic_section(loaded, name)

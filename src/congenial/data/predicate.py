@@ -187,9 +187,9 @@ class Tokens:
     def fail(self, expected: str) -> NoReturn:
         """Refuse the next piece."""
         token = self.peek()
+        found = "ends" if token.kind == "end" else f"has {token.value[:40]!r}"
         raise self.error(
-            f"the {self.what} has {token.value[:40]!r} at character {token.start + 1} where "
-            f"{expected} is expected.",
+            f"the {self.what} {found} at character {token.start + 1} where {expected} is expected.",
             remedy=self.example,
         )
 

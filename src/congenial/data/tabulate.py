@@ -232,8 +232,8 @@ class Microdata:
             )
         if not self.unit.truncate and (per_unit["largest"].to_numpy() > limit).any():
             raise DataError(
-                f"in unit column {column!r} a value occurs in more than {limit} "
-                f"row{'s' if limit > 1 else ''}.",
+                f"in unit column {column!r} a value occurs in more than "
+                f"{f'{limit} rows' if limit > 1 else 'one row'}.",
                 remedy=self.unit.remedy,
             )
 

@@ -276,8 +276,8 @@ class Support:
         return "; ".join(
             [
                 *parts,
-                f"{_many(self.loose, 'cell')} in no known sum",
-                f"{_many(frozen, 'cell')} known to be zero",
+                *([f"{_many(self.loose, 'cell')} in no known sum"] if self.loose else []),
+                *([f"{_many(frozen, 'cell')} known to be zero"] if frozen else []),
                 f"{_many(self.degrees_of_freedom, 'independent direction')} left to protect",
             ]
         )

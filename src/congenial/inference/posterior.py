@@ -117,11 +117,13 @@ class Posterior:
         """What a reader should know before using the draws; empty when all is well."""
         texts = []
         if self.worst_r_hat > WORST_R_HAT:
-            texts.append(f"R-hat reaches {self.worst_r_hat:.3f} (at most {WORST_R_HAT} is good)")
+            texts.append(
+                f"R-hat reaches {self.worst_r_hat:.3f} (at most {WORST_R_HAT} is recommended)"
+            )
         if self.least_effective < LEAST_EFFECTIVE:
             texts.append(
-                f"some parameter has {self.least_effective:.0f} effective draws (at least "
-                f"{LEAST_EFFECTIVE} are good)"
+                f"a parameter has only {self.least_effective:.0f} effective draws; at least "
+                f"{LEAST_EFFECTIVE} are recommended"
             )
         return tuple(texts)
 

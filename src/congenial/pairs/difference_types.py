@@ -396,7 +396,7 @@ def _doubt(
     if margins.others:
         named = ", ".join(repr(label) for label in margins.others)
         return f"{named}: no full margin, left out of the list of types"
-    return "groups of known size and levels enough for every type were not found"
+    return "groups may be too small, or have too few categories, for every listed type"
 
 
 def _occurring(

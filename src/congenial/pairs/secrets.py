@@ -146,15 +146,23 @@ class SecretPairs(Pairs):
     @property
     def words(self) -> str:
         """The pairs that must look alike, as a clause of the promise."""
-        beliefs = "; or that ".join(dict.fromkeys(scenario.belief for scenario in self.scenarios))
-        knows = f"knows the public figures ({'; '.join(self.facts)}) and " if self.facts else ""
-        who = f"somebody who {knows}believes that {beliefs}"
-        return f"{SECRET_WORDS[self.secrets]}, as seen by {who}"
+        knows = f"{self._knows} and " if self.facts else ""
+        return f"{SECRET_WORDS[self.secrets]}, as seen by somebody who {knows}{self._believes}"
 
     @property
     def guesser(self) -> str:
         """Somebody who holds one of the beliefs."""
-        return f"knows and believes this, and thinks the two {self.side}s equally likely"
+        knows = f"{self._knows}, " if self.facts else ""
+        return f"{knows}{self._believes}, and thinks the two {self.side}s equally likely"
+
+    @property
+    def _knows(self) -> str:
+        return f"knows the public figures ({'; '.join(self.facts)})"
+
+    @property
+    def _believes(self) -> str:
+        beliefs = dict.fromkeys(scenario.belief for scenario in self.scenarios)
+        return f"believes that {'; or that '.join(beliefs)}"
 
     @property
     def not_covered(self) -> tuple[str, ...]:

@@ -281,8 +281,8 @@ class Guarantee:
         """Facts about groups, with an example from the data's own first and last columns."""
         schema = self.adjacency.schema
         first, last = schema.shown(schema.names[0]), schema.shown(schema.names[-1])
-        within = f" within one {first}" if first != last else ""
-        return f"facts about groups, such as the distribution of {last}{within}"
+        by = f" by {first}" if first != last else ""
+        return f"facts about groups, such as the distribution of {last}{by}"
 
     @property
     def _counts_people(self) -> bool:

@@ -7,8 +7,13 @@ sign condition, because the conforming tables are then a translate of one lattic
 **A step g** (s' = s + g, g in the lattice of differences, l1 norm N). Fix m up to the line m + t g.
 Its weights h(t) for s become h(t - 1) for s', so the two sums over the allowed t = lo .. hi have
 the ratio 1 + (h(lo - 1) - h(hi)) / sum h. One step below lo some cell i with g_i > 0 turns
-negative: its own term changes by at least 2 - g_i, the others by at least -(N - g_i) in all, hence
-h(lo - 1) <= a^(2 - N) h(lo); and h falls by at most a^N a step. Together
+negative; at lo it has a value v, 0 <= v <= g_i - 1. Its distance from s_i >= 0 falls from
+s_i + g_i - v to |v - s_i|: by g_i if v <= s_i, otherwise by g_i - 2 (v - s_i) >= 2 - g_i. All other
+cells move by N - g_i, so h(lo - 1) <= a^(2 - N) h(lo). One step changes the distance by at most N:
+h(lo + j) >= q^j h(lo), q = a^N. With L = hi - lo and R = h(hi) / h(lo) >= q^L, the sum over
+h(lo) is at least (1 - q^L) / (1 - q) + R. It remains that R (1 + a^(2 - N) - a^2) >= a^(2 - N) q^L,
+which holds since R >= q^L and a <= 1. (If hi is infinite, R and q^L are 0; if g only lowers cells
+there is no lo, and the ratio is below 1.) Together
 
     log Z(s')/Z(s) <= pi_N = log(1 + e^((N - 2) eps_cell) - e^(-2 eps_cell)).
 
@@ -27,8 +32,8 @@ better proof than the factor 2.
 stays among conforming tables (cell by cell it lies between s and s'): its price is at most the
 largest sum of steps' prices over the ways to write ||s - s'||_1 as a sum of norms. It is never
 above eps_cell ||s - s'||_1, the paper's factor 2, which holds for any set of tables whatever.
-docs/explanation/what-an-exact-figure-costs.md has this in full; tests/privacy/test_normaliser.py
-enumerates it.
+docs/explanation/what-an-exact-figure-costs.md states these as Claims 1 to 6 (4 to 6 are proved
+below, at "Normaliser ratios"); tests/privacy/test_normaliser.py enumerates them.
 """
 
 from __future__ import annotations
@@ -159,7 +164,7 @@ def _seen(figures: Figures, table: tuple[str, ...]) -> bool:
 #
 # p_s(m) = a^||m - s||_1 / Z(s) on the conforming tables, a = exp(-eps_cell). One person who moves
 # from cell j to cell i of a group makes s' = s + e_i - e_j; write r = a^2, c for the group's
-# cells and n for its total. docs/explanation/what-an-exact-figure-costs.md proves this:
+# cells and n for its total:
 #
 # - **any step** of l1 norm N (`any_step`): at most 1 + a^(2 - N) - a^2;
 # - **one line** (`line_steps`): the conforming tables are m + t g, t whole between two ends. With
@@ -171,6 +176,26 @@ def _seen(figures: Figures, table: tuple[str, ...]) -> bool:
 #   2 - r - (1 - r)^2 (1 + r) / v_c, where v_c is the sum of a^||d||_1 over all whole d with sum
 #   zero. The margins of two rows and c columns are this too: the first row is a table of c cells
 #   with one sum, no cell above its column's total, and every change counts twice: r = a^4.
+#
+# *Proof for one line.* The tables are x = 0, ..., L - 1 with
+# Z(x) = (1 + q - q^(x + 1) - q^(L - x)) / (1 - q), concave and symmetric, so Z(x + k) / Z(x) is
+# largest at x = 0: (1 + q - q^(k + 1) - q^(L - k)) / (1 - q^L), which grows with L.
+#
+# *Proof for one sum.* Z(s') - Z(s) is the weight of tables with m_i = -1 and m_j >= 1, minus that
+# of tables with m_j = 0. Fix by how much D the other cells exceed their true sum. (1) With s_i = 0
+# and all else equal, the first weight is larger, the second the same and Z(s) smaller, for every D;
+# so let s_i = 0. (2) Then the difference is (1 - r) Z(s) P_s(0 < m_j < s_j), by the cells'
+# generating functions. (3) Compare s with t, where all n people are in cell j. The weights a^|m -
+# s_k| are log-concave in m. Measured from zero, the ratio of the weights for 0 to those for s_k
+# falls in m; measured from s_k, it rises in m - s_k. Convolution of log-concave weights keeps both
+# orders. By the first, P(m_j = 0) / P(0 < m_j < s_j) is at least as large under s as under t; by
+# the second so is P(m_j >= s_j) / P(0 < m_j < s_j). Under t the interval is wider still. So P_s(0 <
+# m_j < s_j) <= P_t(0 < m_j < n). It grows with n because z is log-concave in n.
+#
+# *Proof with bounds.* On a line with D as above the ratio is at most 2 - r (as for any step), and
+# at most 1 + r (1 - r) if D = 0: the weight is r^|x| for x from some -l <= 0 to some h >= 1, and
+# r^(l + 1) - r^h is at most r (1 - r) times its sum. D = 0 has at least the weight of the tables in
+# which no other cell differs, at least 1 + r; all tables together have at most v_c.
 #
 # Everything is computed in decimals of the current context's precision, far below what the caller
 # rounds up by.

@@ -233,7 +233,8 @@ def budget_of(result: PlanCheck) -> Document:
     adjacency = plan.adjacency(result.figures)
     together = joint_loss([*(entry.description for entry in before), *asked], adjacency)
     spent = Loss() if result.spent is None else result.spent
-    someone = any(check.guarantee.adjacency.guesser for check in result.releases)
+    pairs = [check.guarantee.adjacency for check in result.releases]
+    someone = any(side.guesser and side.same(adjacency) for side in pairs)  # as in `promise_of`
     return {
         "ledger": plan.ledger,
         "limit": budget.words,

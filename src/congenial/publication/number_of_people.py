@@ -20,7 +20,7 @@ from congenial.kinds.plan_sections import NamedSection
 from congenial.kinds.planned_data import PlannedData
 from congenial.kinds.registry import of_section
 
-PEOPLE = total().named("Number of people", "public by the promise")
+PEOPLE = total().named("Number of people", "public under such a promise")
 COUNTS_EVERYBODY = ("tables", "synthesise")  # kinds that count every record once
 
 

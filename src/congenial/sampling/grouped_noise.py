@@ -1,13 +1,23 @@
 """Double geometric noise given that the noise of each group of cells sums to zero, drawn exactly.
 
-A double geometric variable is g - g' with g, g' geometric(a), a = exp(-eps_cell). Given that k of
-them sum to zero, Q = sum g = sum g' has law ~ [C(Q+k-1, k-1) a^Q]^2, and given Q the vectors g and
-g' are independent uniform weak compositions of Q into k parts. So a draw is one integer (by
-`ExactLaw`) and two uniform subsets: linear in the cells, no chain, no rejection at the level of
-the table. The normaliser is a Legendre polynomial:
+A double geometric variable is g - g' with g, g' geometric(a), a = exp(-eps_cell): P(u) is the sum
+over j of (1 - a)^2 a^(2j + |u|) = (1 - a)/(1 + a) a^|u|. Take k of them. Their sum is zero if and
+only if the g_i and the g'_i have the same total Q. The vector g has probability (1 - a)^k a^(sum
+g), so given Q it is uniform over the C(Q+k-1, k-1) weak compositions of Q into k parts; g'
+likewise, independently. Hence Q has law ~ [C(Q+k-1, k-1) a^Q]^2. So a draw is one integer (by
+`ExactLaw`) and two uniform subsets: linear in the cells, no chain, no rejection at the level of the
+table.
+
+The normaliser is a Legendre polynomial:
 
     Z_k = sum over {u : sum u = 0} of a^||u||_1
         = (1-a^2)^(1-k) sum_j C(k-1,j)^2 a^(2j) = P_(k-1)(coth eps_cell).
+
+*Proof.* The probability that the sum is zero is ((1-a)/(1+a))^k Z_k, and through Q it is the sum of
+[C(Q+k-1, k-1) (1-a)^k a^Q]^2. So Z_k = (1-a^2)^k sum_Q C(Q+k-1, k-1)^2 a^(2Q). With n = k - 1 and
+x = a^2 the series is F(n+1, n+1; 1; x), which Euler's transformation turns into
+(1-x)^(-2n-1) sum_j C(n,j)^2 x^j; and P_n(z) = sum_j C(n,j)^2 ((z-1)/2)^j ((z+1)/2)^(n-j) at
+z = (1+x)/(1-x) = coth(eps_cell).
 
 Fixed totals decouple the groups, so any laminar family of sums with noise on the leaves reduces to
 this case.
