@@ -481,7 +481,8 @@ def test_sums_beside_counts_are_measured_from_the_middle_of_their_bounds(tmp_pat
     cost = release.measure("cost")
     assert cost.description.magnitude.shift == 2500
     assert (
-        "its distance from 2500 is measured, the counts add the rest" in release.guarantee.explain()
+        "the sum is 2500 for every person counted plus everybody's difference from 2500"
+        in release.guarantee.explain()
     )
     frame = cost.to_pandas("ward")
     assert list(frame)[-1] == "shifted_sum_as_drawn"

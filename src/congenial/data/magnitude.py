@@ -144,8 +144,8 @@ class Magnitude:
     def centred(self) -> Magnitude:
         """The same, measured from the middle of its bounds; by class or with a cap it stays as is.
 
-        >>> Magnitude.of("cost", [1000, 2000], 100).centred.shift
-        Fraction(1500, 1)
+        >>> str(Magnitude.of("cost", [1000, 2000], 100).centred.shift)
+        '1500'
         """
         if self.within is not None or self.cap is not None:
             return self
@@ -183,8 +183,10 @@ class Magnitude:
         absent = "" if self.missing is None else f"; without one it is {written(self.missing)}"
         if self.cap is not None:
             absent += f"; the numbers of a unit are scaled down to {written(self.cap)} in all"
-        measured = f"; its distance from {written(self.shift)} is measured, the counts add the rest"
-        shifted = measured if self.shift else ""
+        shifted = ""
+        if self.shift:
+            apart = f"everybody's difference from {written(self.shift)}"
+            shifted = f"; the sum is {written(self.shift)} for every {whose} counted plus {apart}"
         return (
             f"each {whose}'s {self.column}{of_class} is cut to {between} and rounded to a multiple "
             f"of {written(self.step)} before it is summed{absent}{shifted}"
