@@ -1,5 +1,14 @@
 """Compiled loops of `counts_given_total`: weights of a cell by their ratios, and proposals given a
 total.
+
+A cell with shape a, centre m and rate r has w(c) = Gamma(c + a) / c! exp(-r |c - m|) (or the square
+of c - m), times the mass below c where it has one. So
+
+    w(c + 1) / w(c) = (c + a)/(c + 1) exp(-r (|c + 1 - m| - |c - m|)) (mass(c + 1) / mass(c)),
+
+where the difference is 1 from the centre on and -1 before it, or 2 (c - m) + 1 for squares. Ratios
+need no gamma functions, and tables are walked from the peak outwards until what is left is
+negligible: for a >= 1 all factors fall in c, so that weights that begin to fall go on falling.
 """
 
 from __future__ import annotations
@@ -33,6 +42,7 @@ def mass_below(c: int, cell: Cell) -> float:
         return 1.0
     if cell.sums.size:
         return float(cell.sums[c])
+    # two geometric sums, up to `below` and from it on; 1 - e^-x by expm1, for rates near 0
     low = min(c, below)
     unit = -np.expm1(-rate)
     g = np.exp(-rate * (below - low)) * -np.expm1(-rate * (low + 1.0)) / unit
@@ -155,6 +165,9 @@ def propose(
     The last word of a row decides. status: REJECTED, ACCEPTED, or UNSURE, when exact arithmetic
     must say (a value outside a table, or a word too near the probability).
     """  # fmt: skip
+    # A cell's value is that whose integer weights, summed, pass the word: its first `bits` bits say
+    # between which two entries (`guide`), bisection finds it. `ratios` make up for what a bin was
+    # rounded to. Doubles say ACCEPTED or REJECTED only outside a band around the probability.
     cells = lows.size
     shift = np.uint64(62 - bits)
     size = last_weights.size

@@ -31,6 +31,8 @@ def _centre(z: Any, i: int, arrays: Any) -> Any:
 @loop
 def _one_minus_ratio(s2: float, c: float) -> float:
     """1 - rho(Z - c)/rho(Z), relative error below 1e-13 where s2 >= 1/4, absolute otherwise."""
+    # Poisson summation: rho(Z - c) ~ 1 + sum_k w_k cos(2 pi k c), w_k = 2 exp(-2 pi^2 s2 k^2), and
+    # 1 - cos(2 pi k c) = 2 sin(pi k c)^2, so nothing is subtracted. The sixth is below 1e-76.
     top, bottom = 0.0, 1.0
     if s2 >= 0.25:
         for k in range(1, 6):
@@ -88,6 +90,10 @@ def klein(
     pos = 0: the draw waits for its acceptance. Status OPEN and ACCEPT ask for exact arithmetic
     on the proposal (left in z) or the draw that used entry at - 1, MORE for more blocks and words.
     """
+    # Coordinate i has law ~ exp(-(x - c)^2 inverse_i) around c = m/d. Proposals lie in blocks of
+    # 2^shift places on either side; block k comes with weight exp(-k^2 inverse0) from outside, a
+    # place in it and the side from the word, so exp(k^2 inverse0 - (x - c)^2 inverse_i) is left to
+    # accept with; the other bits of the word decide that, where doubles can.
     inverse, shifts, free = arrays[5], arrays[6], z.shape[1]
     while task < z.shape[0]:
         here = z[task]
@@ -139,6 +145,8 @@ def klein(
 @loop
 def run_chain(u: Ints, moves: Ints, rate: float, l1: bool, uniform: Floats) -> None:
     """Sweeps over all moves: the step along a move is redrawn given everything else."""
+    # Steps whose weight is below e^-40 of the largest are left out, which is one of the reasons why
+    # a chain has no certificate.
     count, cells = moves.shape
     for d in range(u.shape[0]):
         for at in range(uniform.shape[1]):

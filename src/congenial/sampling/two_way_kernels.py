@@ -1,6 +1,13 @@
 """Compiled loops for two-way tables: judging proposals of `two_way_noise` and drawing its last two
 columns; the gauge of `knorm_noise`.
 
+**Two columns** (derived in `two_way_noise`). f_2(delta) is a sum over w of products of D and N_r,
+all positive, so sums in doubles keep their relative error. D is (1 - b)^2 on a whole window and
+b (1 - b) more at its two ends, since (1 - b)^2 + b (1 - b) = 1 - b; hence convolving with it is one
+window sum and two shifts (`_spread_ends`), O(norm) for each row whatever the width. To draw w
+(`split_rows`), f[i, s] is the weight of rows i, i + 1, .. where the rows before take s places; row
+i then takes place k with probability D(k) f[i + 1, s + k] / f[i, s].
+
 **Gauge.** `knorm_noise` has the linear programme, solved by a simplex method with columns
 made on demand. Coordinates are the cells outside the last row and column,
 which fix a table with zero margins. A dual point is a table Y (zero there); with
@@ -22,6 +29,10 @@ from congenial.sampling.word_kernels import draw_bars
 @numba.njit(cache=True, error_model="numpy")
 def window(f: Any, length: int, ratio: float, out: Any) -> None:
     """out[k] = sum over t < length of ratio^t f[k - t], by prefixes and suffixes of blocks."""
+    # A window of `length` places meets two blocks at most. Of its own block it holds the prefix
+    # run = sum_{s = start}^{k} ratio^(k - s) f[s], of the block before the suffix from `back` on,
+    # suffix[back] = sum_{s = back}^{start - 1} ratio^(start - 1 - s) f[s], times
+    # ratio^(k - start + 1). Nothing is subtracted, so no digits cancel.
     n = f.size
     suffix = np.zeros(n)  # of the block before
     for start in range(0, n, length):
@@ -68,6 +79,7 @@ def _spread_ends(f: Any, size: int, b: float, work: Any) -> None:
         f *= 1 - b * b
         return
     window(f, size + 1, 1.0, work)
+    # from the top down, so that f[k - size] is still the old value
     extra = b * (1 - b)
     for k in range(f.size - 1, -1, -1):
         ends = f[k] + (f[k - size] if k >= size else 0.0)
@@ -84,6 +96,7 @@ def log_two_columns(delta: Any, eps: float, profile: Any) -> float:
         shift += min(v, 0)
     f, work = np.zeros(norm + 1), np.empty(norm + 1)
     f[0] = 1.0
+    # f_2(0) = (1 - b^2)^r N_r(0): each row is divided by 1 - b^2, the profile by N_r(0)
     total = -eps * norm
     for v in delta:
         _spread_ends(f, abs(v), b, work)
@@ -293,6 +306,9 @@ def bracket(w: Any, hexagons: bool, enough: float, too_much: float, basis: Any) 
     n, wide = (r - 1) * (c - 1), c - 1
     inverse, b, x, y = np.zeros((n, n)), np.empty(n), np.empty(n), np.empty(n)
     basis[:] = 0.0
+    # min sum x with B x = b, x >= 0, columns of B among the generators; y are the prices of B. A
+    # generator with <Y, g> > 1 improves it. For every Y, Y / top is feasible in the dual, so that
+    # <Y, b> / top <= gauge; and x cut at zero with its rest by corner swaps is feasible too.
     norm = 1.0
     for i in range(r):
         for j in range(c):

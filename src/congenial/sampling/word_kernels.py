@@ -1,5 +1,15 @@
-"""Compiled loops. They read words from an array, say how many they used, and never look at a word
-twice for two different results."""
+"""Compiled loops for uniform integers, subsets and compositions. They read words from an array, say
+how many they used, and never look at a word twice for two different results.
+
+**Integers below n** (Lemire 2019). The high word of x n, x uniform on 64 bits, is uniform below n
+once the x whose low word is below 2^64 mod n are thrown away. The low word of a product is uniform
+again given the high one, so that one x serves several bounds.
+
+**Subsets of size m of n places** (Floyd; Bentley and Floyd 1987). For j = n - m .. n - 1 a place
+uniform on 0 .. j is added, or j itself where that place is taken already: by induction the set is
+uniform among the subsets of 0 .. j of its size after each step.
+
+**Compositions** of q into k parts are the subsets of k - 1 bars among q + k - 1 places."""
 
 from __future__ import annotations
 
