@@ -25,7 +25,6 @@ from congenial.kinds.planned_data import PlannedData
 from congenial.mechanisms.released import RecordRelease
 from congenial.pairs.pairs import Adjacency
 from congenial.privacy.descriptions import RecordDescription
-from congenial.report.accuracy import Want
 from congenial.report.release_page import release_page
 from congenial.sampling import DoubleGeometric, Randomness, SystemRandomness
 
@@ -109,15 +108,6 @@ class CountRelease(RecordRelease):
 # ---- 4. the kind: what plan, workflow, bundle, verify and commands ask --------------------------
 
 
-@dataclass(frozen=True)
-class CountCheck:
-    """What it would promise."""
-
-    section: HowManySection
-    mechanism: NoisyCount
-    guarantee: Guarantee
-
-
 class HowMany(Kind[HowManySection]):
     """The number of people who meet a condition."""
 
@@ -132,16 +122,6 @@ class HowMany(Kind[HowManySection]):
         if figures.statements:
             raise PlanError(f"release '{section.name}' does not keep exact figures.")
         return NoisyCount(plan.adjacency(figures), section.how_many, section.epsilon)
-
-    def check(
-        self,
-        plan: PlannedData,
-        section: HowManySection,
-        figures: Figures,
-        wish: Want | None = None,
-    ) -> CountCheck:
-        made = self.build(plan, section, figures)
-        return CountCheck(section, made, self.promise(plan, section, made))
 
     def ready(
         self,

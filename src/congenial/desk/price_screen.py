@@ -224,7 +224,7 @@ def _moved(visit: Visit, name: str, value: Fraction) -> dict[str, Any]:
         raise PlanError(f"'{name}' has no parameter.", remedy="Change it in the text.")
     changed = section.model_copy(update={parameter: value})
     kind = of_section(section)
-    mine = kind.check(visit.plan, changed, checked.figures, None)
+    mine = kind.check(visit.plan, changed, checked.figures)
     releases = [mine if check.section.name == name else check for check in checked.releases]
     budget = budget_of(replace(checked, releases=releases))
     # of tables without the paragraphs of the promise, which take as long as all the rest

@@ -16,6 +16,7 @@ from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError
 from congenial.figures.figures import Figures
 from congenial.kinds.kind import (
+    Checked,
     Document,
     Kind,
     Ready,
@@ -39,7 +40,6 @@ from congenial.pairs.secrets import SecretPairs
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
 from congenial.privacy.tradeoff import Pure
-from congenial.report.accuracy import Want
 from congenial.report.page import PageColumn, amount, table
 from congenial.report.release_page import Headline, release_page
 from congenial.transport.delta_z import meaning
@@ -173,12 +173,10 @@ class EstimateSection(NamedSection):
 
 
 @dataclass(frozen=True)
-class EstimateCheck:
+class EstimateCheck(Checked):
     """What an estimate would promise; `persons`: to anybody, where that is another promise."""
 
-    section: EstimateSection
     mechanism: AnyEstimate
-    guarantee: Guarantee
     persons: Guarantee | None
 
 
@@ -218,7 +216,6 @@ class EstimateKind(Kind[EstimateSection]):
         plan: PlannedData,
         section: EstimateSection,
         figures: Figures,
-        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
     ) -> EstimateCheck:
         """What it promises, from public parameters alone."""
         mechanism = self.build(plan, section, figures)

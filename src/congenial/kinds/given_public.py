@@ -32,6 +32,7 @@ from congenial.figures.support import support
 from congenial.inference.feasibility import outlook_of_values
 from congenial.kinds.given_public_document import Earlier, GivenPublicReport
 from congenial.kinds.kind import (
+    Checked,
     Document,
     Kind,
     Ready,
@@ -75,7 +76,6 @@ from congenial.transport.delta_z import DistanceBound, delta_z
 if TYPE_CHECKING:
     from congenial.figures.figures import Figures
     from congenial.privacy.guarantee import Guarantee
-    from congenial.report.accuracy import Want
 
 NUMBER_BYTES = 24  # of a count as text
 
@@ -269,12 +269,10 @@ class ScenariosSection(NamedSection):
 
 
 @dataclass(frozen=True)
-class ScenariosCheck:
+class ScenariosCheck(Checked):
     """What a release given public information would promise, and to whom."""
 
-    section: ScenariosSection
     mechanism: WassersteinExponential
-    guarantee: Guarantee
     persons: Guarantee
     earlier: Earlier | None
 
@@ -323,7 +321,6 @@ class GivenPublic(Kind[ScenariosSection]):
         plan: PlannedData,
         section: ScenariosSection,
         figures: Figures,
-        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
     ) -> ScenariosCheck:
         """What it promises, from public parameters alone."""
         mechanism = self.build(plan, section, figures)

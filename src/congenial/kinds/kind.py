@@ -73,20 +73,13 @@ class Files:
         return content == now or (name.endswith(".csv") and same_csv(content, now, off or {}))
 
 
-class Checked(Protocol):
-    """What the check of any section says: the section, its law, and what is promised."""
+@dataclass(frozen=True)
+class Checked:
+    """What the check of any section says; kinds add what else theirs do."""
 
-    @property
-    def section(self) -> Any:
-        """The section of the plan."""
-
-    @property
-    def mechanism(self) -> Any:
-        """What would draw; it has a `description`."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What would be promised."""
+    section: Any
+    mechanism: Any  # what would draw; it has a `description`
+    guarantee: Guarantee
 
 
 @dataclass(frozen=True)
@@ -193,11 +186,20 @@ class Kind(ABC, Generic[S]):
     def build(self, plan: PlannedData, section: S, figures: Figures) -> Any:
         """What would draw, from public inputs; refused here is what cannot work."""
 
-    @abstractmethod
-    def check(
-        self, plan: PlannedData, section: S, figures: Figures, wish: Want | None = None
+    def check(self, plan: PlannedData, section: S, figures: Figures) -> Checked:
+        """What it promises and how accurate it is, from public parameters alone."""
+        mechanism = self.build(plan, section, figures)
+        return Checked(section, mechanism, self.promise(plan, section, mechanism))
+
+    def check_wish(
+        self,
+        plan: PlannedData,
+        section: S,
+        figures: Figures,
+        wish: Want,  # noqa: ARG002 - only some kinds are asked about sums
     ) -> Checked:
-        """What it promises and how accurate it is; `wish`: an accuracy that is asked for."""
+        """The same, and what an accuracy that is asked for needs (`answers`)."""
+        return self.check(plan, section, figures)
 
     @abstractmethod
     def ready(

@@ -22,6 +22,7 @@ from congenial.data.tabulate import Microdata
 from congenial.errors import GuaranteeError, PlanError
 from congenial.figures.figures import Figures
 from congenial.kinds.kind import (
+    Checked,
     Document,
     Kind,
     Ready,
@@ -33,7 +34,6 @@ from congenial.pairs.sensitive_values import values_given_public
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
-from congenial.report.accuracy import Want
 from congenial.report.page import PageColumn, PageTable, counted, folded_table, table
 from congenial.report.release_page import Headline, promise_facts, release_page
 from congenial.sampling.randomness import SeededRandomness
@@ -116,12 +116,10 @@ class ModelRecordsSection(NamedSection):
 
 
 @dataclass(frozen=True)
-class ModelRecordsCheck:
+class ModelRecordsCheck(Checked):
     """What a release of synthetic records would promise, and what the ledger would count for it."""
 
-    section: ModelRecordsSection
     mechanism: Synthesizer
-    guarantee: Guarantee
     counted: Fraction
 
 
@@ -173,7 +171,6 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
         plan: PlannedData,
         section: ModelRecordsSection,
         figures: Figures,
-        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
     ) -> ModelRecordsCheck:
         """What it promises, from public parameters alone."""
         synthesizer = self.build(plan, section, figures)

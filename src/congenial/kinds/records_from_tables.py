@@ -23,6 +23,7 @@ from congenial.errors import GuaranteeError, SchemaError, StructureError
 from congenial.figures.figures import Figures
 from congenial.figures.support import support
 from congenial.kinds.kind import (
+    Checked,
     Document,
     Kind,
     Ready,
@@ -33,9 +34,7 @@ from congenial.kinds.plan_sections import NamedSection, Positive, Section
 from congenial.kinds.planned_data import PlannedData
 from congenial.pairs.sensitive_values import refuse_unpublished, values_given_public
 from congenial.privacy.composition import joint_loss
-from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
-from congenial.report.accuracy import Want
 from congenial.report.page import PageColumn, PageTable, counted, folded_table
 from congenial.report.release_page import Headline, promise_facts, release_page
 from congenial.synthesis.from_tables.column_rules import ColumnRules
@@ -131,12 +130,10 @@ class TableRecordsSection(NamedSection):
 
 
 @dataclass(frozen=True)
-class RecordsCheck:
+class RecordsCheck(Checked):
     """What records from tables would promise."""
 
-    section: TableRecordsSection
     mechanism: TableRecords
-    guarantee: Guarantee
     counted: str
 
     @property
@@ -213,7 +210,6 @@ class RecordsFromTables(Kind[TableRecordsSection]):
         plan: PlannedData,
         section: TableRecordsSection,
         figures: Figures,
-        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
     ) -> RecordsCheck:
         """What it promises, from public parameters alone."""
         records = self.build(plan, section, figures)

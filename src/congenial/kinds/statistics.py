@@ -28,6 +28,7 @@ from congenial.data.tabulate import Microdata
 from congenial.data.vector_statistics import Statistic, Statistics, Vector
 from congenial.errors import DataError, GuaranteeError, PlanError, StructureError
 from congenial.kinds.kind import (
+    Checked,
     Document,
     Kind,
     Ready,
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from congenial.figures.figures import Figures
     from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
     from congenial.privacy.guarantee import Guarantee
-    from congenial.report.accuracy import Want
 
 _NUMBER = re.compile(r"\d[\d.]*(?:e[+-]?\d+)?")
 CAPTION = (
@@ -346,19 +346,13 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class StatisticsCheck:
+class StatisticsCheck(Checked):
     """What a release of statistics would promise, and every mechanism that was tried."""
 
-    section: StatisticsSection
+    mechanism: DistributionMechanism
     fit: FittedLaws
     choice: Choice
-    guarantee: Guarantee
     persons: Guarantee | None
-
-    @property
-    def mechanism(self) -> DistributionMechanism:
-        """The one that was chosen."""
-        return self.choice.mechanism
 
     @property
     def fit_words(self) -> str:
@@ -435,7 +429,6 @@ class StatisticsKind(Kind[StatisticsSection]):
         plan: PlannedData,
         section: StatisticsSection,
         figures: Figures,
-        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
     ) -> StatisticsCheck:
         """Fit and calibrate without the data to be released, unless a share of them is for
         modelling.
@@ -667,7 +660,8 @@ def _calibrated(plan: PlannedData, section: StatisticsSection, fit: FittedLaws) 
         delta = float(wanted.dlt) if isinstance(wanted, Approximate) else persons.stated_delta
         assumed = (*persons.assumptions, unit_words(plan))
         persons = replace(persons, assumptions=assumed, stated_delta=delta)
-    return StatisticsCheck(section, fit, choice, choice.mechanism.guarantee, persons)
+    mechanism = choice.mechanism
+    return StatisticsCheck(section, mechanism, mechanism.guarantee, fit, choice, persons)
 
 
 def _choose(

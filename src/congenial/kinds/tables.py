@@ -140,20 +140,21 @@ class TablesKind(Kind[TablesSection]):
             what = f"release '{section.name}': {reason.what}"
             raise StructureError(what, remedy=reason.remedy) from None
 
-    def check(
-        self,
-        plan: PlannedData,
-        section: TablesSection,
-        figures: Figures,
-        wish: Want | None = None,
-    ) -> TablesCheck:
+    def check(self, plan: PlannedData, section: TablesSection, figures: Figures) -> TablesCheck:
         """What it promises and how accurate every table is, from public parameters alone."""
         mechanism = self.build(plan, section, figures)
-        wanted, unanswered = None, ""
-        for name in (wish and wish.margin) or ():
+        return TablesCheck(section, mechanism, self.promise(plan, section, mechanism))
+
+    def check_wish(
+        self, plan: PlannedData, section: TablesSection, figures: Figures, wish: Want
+    ) -> TablesCheck:
+        """The same, and the parameter that gives a sum the accuracy that is asked for."""
+        checked = self.check(plan, section, figures)
+        mechanism = checked.mechanism
+        for name in wish.margin or ():
             plan.schema.axis(name)  # raises when it is unknown
-        if wish is None or isinstance(mechanism, PartedTables):  # of which no sums are asked
-            return TablesCheck(section, mechanism, self.promise(plan, section, mechanism))
+        if isinstance(mechanism, PartedTables):  # of which no sums are asked
+            return checked
         if mechanism.only is not None and not section.designed and section.sum is None:
             key = section.parameter
 
@@ -166,9 +167,7 @@ class TablesKind(Kind[TablesSection]):
             wanted, unanswered = needed_of_one(wish, key, with_parameter)
         else:
             wanted, unanswered = needed(section, mechanism, wish)
-        return TablesCheck(
-            section, mechanism, self.promise(plan, section, mechanism), wanted, unanswered
-        )
+        return replace(checked, wanted=wanted, unanswered=unanswered)
 
     def answers(self, checked: TablesCheck) -> bool:
         """Whether the tables show the sum that was asked about."""

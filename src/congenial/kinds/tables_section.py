@@ -17,6 +17,7 @@ from congenial.data.magnitude import Magnitude
 from congenial.data.schema import Schema
 from congenial.data.workload import Workload
 from congenial.errors import PlanError, SchemaError
+from congenial.kinds.kind import Checked
 from congenial.kinds.plan_sections import NamedSection, Positive, Section
 from congenial.mechanisms.calibrate import AUTO
 from congenial.mechanisms.measured_tables import MeasuredTables
@@ -242,12 +243,10 @@ class TablesSection(NamedSection):
 
 
 @dataclass(frozen=True)
-class TablesCheck:
+class TablesCheck(Checked):
     """What tables would promise and how accurate each would be."""
 
-    section: TablesSection
     mechanism: MeasuredTables | PartedTables
-    guarantee: Guarantee
     wanted: tuple[str, Fraction] | None = None  # a parameter, and the value that a wish needs
     unanswered: str = ""  # why a wish about a sum that the tables show has no answer
 

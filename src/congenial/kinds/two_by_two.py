@@ -15,6 +15,7 @@ from congenial.figures.figures import Figures
 from congenial.inference.odds_ratio import Alternative, OddsRatioQuestion, shown
 from congenial.inference.odds_ratio_release import OddsRatioMechanism, OddsRatioRelease, compared
 from congenial.kinds.kind import (
+    Checked,
     Document,
     Kind,
     Ready,
@@ -27,7 +28,6 @@ from congenial.mechanisms.calibrate import rebuild
 from congenial.mechanisms.congenial import Congenial
 from congenial.pairs.pairs import Adjacency
 from congenial.privacy.guarantee import Guarantee
-from congenial.report.accuracy import Want
 from congenial.report.page import PageColumn, PageTable, table
 from congenial.report.release_page import Facts, Headline, release_page
 from congenial.sampling.randomness import SeededRandomness
@@ -83,12 +83,10 @@ class OddsRatioSection(NamedSection):
 
 
 @dataclass(frozen=True)
-class OddsRatioCheck:
+class OddsRatioCheck(Checked):
     """What a test would promise, and its power where the margins are known."""
 
-    section: OddsRatioSection
     mechanism: OddsRatioMechanism
-    guarantee: Guarantee
     power: dict[float, float] | None
 
 
@@ -139,7 +137,6 @@ class TwoByTwo(Kind[OddsRatioSection]):
         plan: PlannedData,
         section: OddsRatioSection,
         figures: Figures,
-        wish: Want | None = None,  # noqa: ARG002 - sums are not asked about
     ) -> OddsRatioCheck:
         """What it promises, from public parameters alone."""
         mechanism = self.build(plan, section, figures)

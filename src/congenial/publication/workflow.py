@@ -191,7 +191,11 @@ def check(
     for at, section in enumerate(open_sections):
         progress(Advance(f"working out '{section.name}'", at / len(open_sections)))
         with located(plan.place_of(section)):
-            rows.append(of_section(section).check(plan, section, figures, wish))
+            kind = of_section(section)
+            if wish is None:
+                rows.append(kind.check(plan, section, figures))
+            else:
+                rows.append(kind.check_wish(plan, section, figures, wish))
     if wish is not None and not any(of_section(row.section).answers(row) for row in rows):
         raise PlanError(
             f"--want {wish.text!r}: no release of the plan shows this table.",
