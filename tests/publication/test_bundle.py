@@ -161,7 +161,8 @@ def _write_table(folder, table):
 
     pq.write_table(table, folder / "table.parquet")
     columns = [name for name in table.column_names if name not in SCHEMA.names]
-    (folder / "table.csv").write_bytes(table_csv(with_reliability(rounded(table), columns)))
+    limits = SCHEMA.about.reliability
+    (folder / "table.csv").write_bytes(table_csv(with_reliability(rounded(table), columns, limits)))
 
 
 def _forged_table(folder, table):

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from congenial import Plan, Schema, read
-from congenial.data.about import About
+from congenial.data.about import About, ReliabilityLimits
 from congenial.errors import SchemaError
 from congenial.exports.export_formats import FORMATS
 from congenial.exports.exported_tables import exported_bundle
@@ -55,6 +55,7 @@ title = "People of <Arden>"
 agency = "Office of Statistics"
 date = 2020-04-01
 contact = "desk@example.org"
+reliability = [0.1, 0.2]
 """
 )
 
@@ -106,6 +107,27 @@ def test_files_have_labels_beside_codes(released: Path) -> None:
     assert names[:3] == ["area", "sex", "count"]  # codes, for programs
 
 
+def test_the_plan_says_what_is_reliable(released: Path) -> None:
+    """In files, exports and words; `verify` follows it."""
+    folder = released / "bundles" / "single"
+    with (folder / "table.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        relative = float(row["sd"]) / max(float(row["count"]), 1e-9)
+        expected = "good" if relative <= 0.1 else "caution" if relative <= 0.2 else "poor"
+        assert row["reliability"] == expected
+    exported = exported_bundle(read(folder), {}, "", 0.9).tables[0].columns
+    column = next(one for one in exported if one.name == "reliability")
+    assert list(column.values) == [row["reliability"] for row in rows]
+    words = "good: sd up to 10 % of the number; caution: up to 20 %; else poor"
+    assert words in (folder / "README.txt").read_text()
+    assert "reliable (good) up to 10 %" in (folder / "report.html").read_text()
+    for wrong in ("[0.3, 0.2]", "[0.0, 0.2]"):
+        plan = WORDS.replace("[0.1, 0.2]", wrong)
+        with pytest.raises(SchemaError, match="two rising shares"):
+            Plan.parse(plan, folder).schema  # noqa: B018
+
+
 def test_estimates_and_exports_have_labels_beside_codes(released: Path) -> None:
     folder = released / "bundles" / "single"
     found = read(folder).estimate("count() by area").to_arrow()
@@ -148,7 +170,8 @@ def test_words_change_no_population() -> None:
     again = Schema.from_dict(json.loads(json.dumps(told.schema.to_dict())))
     assert again.to_dict() == told.schema.to_dict()
     assert again.about == About(
-        "People of <Arden>", "Office of Statistics", "2020-04-01", "desk@example.org"
+        *("People of <Arden>", "Office of Statistics", "2020-04-01", "desk@example.org"),
+        reliability=ReliabilityLimits(0.1, 0.2),
     )
 
 

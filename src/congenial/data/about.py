@@ -25,8 +25,44 @@ WORDS = ("title", "agency", "date", "contact", "quote")
 
 
 @dataclass(frozen=True)
+class ReliabilityLimits:
+    """Standard deviations relative to a number, up to which it is called good, and of some use.
+
+    Without others those of Statistics Canada's rules for releasing survey estimates.
+
+    >>> ReliabilityLimits().words
+    'good: sd up to 16.5 % of the number; caution: up to 33.3 %; else poor'
+    """
+
+    good: float = 0.165
+    caution: float = 0.333
+
+    def __post_init__(self) -> None:
+        if not 0 < self.good < self.caution < math.inf:
+            raise SchemaError(
+                f"about: reliability = [{self.good:g}, {self.caution:g}] is not two rising shares.",
+                remedy="Write the largest relative standard deviation of a good number, then that "
+                "of one to use with care: reliability = [0.165, 0.333].",
+            )
+
+    @property
+    def percent(self) -> tuple[str, str]:
+        """Both in per cent."""
+        return f"{100 * self.good:.3g} %", f"{100 * self.caution:.3g} %"
+
+    @property
+    def words(self) -> str:
+        """What the classes mean, in a line."""
+        good, caution = self.percent
+        return f"good: sd up to {good} of the number; caution: up to {caution}; else poor"
+
+
+DEFAULT = ReliabilityLimits()
+
+
+@dataclass(frozen=True)
 class About:
-    """Words for readers, each of which may be empty, and outlines of areas.
+    """Words for readers, each of which may be empty, what reliable means, and outlines of areas.
 
     >>> About(title="Census 2020", date="2020-04-01").told
     (('Reference date', '2020-04-01'),)
@@ -37,6 +73,7 @@ class About:
     date: str = ""
     contact: str = ""
     quote: str = ""  # the release to quote where several show the same number
+    reliability: ReliabilityLimits = DEFAULT
     map: MapShapes | None = None
 
     def __post_init__(self) -> None:
@@ -59,7 +96,9 @@ class About:
 
     def to_dict(self) -> dict[str, Any]:
         """What is not empty."""
-        return self._words() | ({} if self.map is None else {"map": self.map.to_dict()})
+        limits = self.reliability
+        own = {} if limits == DEFAULT else {"reliability": [limits.good, limits.caution]}
+        return self._words() | own | ({} if self.map is None else {"map": self.map.to_dict()})
 
     @classmethod
     def from_dict(cls, mapping: object) -> About:
@@ -69,10 +108,12 @@ class About:
                 "the description of the data ([about]) has an unknown key.",
                 remedy=f"Use {', '.join(cls.__annotations__)}.",
             )
-        words = {key: value for key, value in mapping.items() if key != "map"}
-        if "map" not in mapping:
-            return cls(**words)
-        return cls(**words, map=MapShapes.from_dict(mapping["map"]))
+        told = dict(mapping)
+        if "reliability" in told:
+            told["reliability"] = ReliabilityLimits(*map(float, told["reliability"]))
+        if "map" in told:
+            told["map"] = MapShapes.from_dict(told["map"])
+        return cls(**told)
 
 
 # Maps ---------------------------------------------------------------------------------------------

@@ -232,7 +232,7 @@ def _moved(visit: Visit, name: str, value: Fraction) -> dict[str, Any]:
         document = tables_document.examine(mine)
     else:
         document = kind.examine(mine)
-    rows = accuracy_rows(document, checked.figures.known_total)
+    rows = accuracy_rows(document, checked.figures.known_total, visit.plan.about.limits)
     return {
         "release": name,
         "parameter": parameter,

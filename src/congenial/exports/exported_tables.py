@@ -63,10 +63,6 @@ WHOLE = "whole count; sums of many cells are better taken from `estimate`"
 SUM = "sum of numbers that were cut to public bounds; other sums are taken from `estimate`"
 BEST = "unbiased estimate from what was drawn, perhaps negative"
 DEVIATION = "standard deviation of the error of `estimate`"
-RELIABLE = (
-    "standard deviation beside the number: up to 16.5 % good, up to 33.3 % caution, above poor "
-    "(Statistics Canada's limits); exact where nothing was added"
-)
 
 
 @dataclass(frozen=True)
@@ -211,8 +207,10 @@ def printed_table(release: TablesRelease, at: int, level: float) -> ExportedTabl
         if columns.get(name) is not None
     ]
     if "sd" in columns:
-        words = reliability(numbers[0].values, np.reshape(columns["sd"], -1)).tolist()
-        numbers.append(ExportedColumn(RELIABILITY, words, "flag", RELIABLE, RELIABILITIES))
+        limits = release.schema.about.reliability
+        words = reliability(numbers[0].values, np.reshape(columns["sd"], -1), limits).tolist()
+        meaning = f"{limits.words}; exact where nothing was added"
+        numbers.append(ExportedColumn(RELIABILITY, words, "flag", meaning, RELIABILITIES))
     labels = _cell_labels(release.schema, names, [number_column.name for number_column in numbers])
     basis = ""
     if release.has_errors:

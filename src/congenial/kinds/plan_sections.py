@@ -28,6 +28,7 @@ from pydantic import (
     model_validator,
 )
 
+from congenial.data.about import ReliabilityLimits
 from congenial.data.derive import DatePart, Joined, NumberWritten, Recoded, Tidied
 from congenial.data.rational import fraction
 from congenial.data.source import FileFormat
@@ -196,12 +197,18 @@ class AboutSection(Section):
     date: str = ""
     contact: str = ""
     quote: str = ""
+    reliability: list[Decimal] | None = Field(None, min_length=2, max_length=2)
     map: MapEntry | None = None
 
     @field_validator("date", mode="before")
     @classmethod
     def _written(cls, value: Any) -> Any:
         return value.isoformat() if isinstance(value, date) else value
+
+    @property
+    def limits(self) -> ReliabilityLimits:
+        """What is called reliable."""
+        return ReliabilityLimits(*map(float, self.reliability or ()))
 
 
 class PublishEntry(Section):

@@ -131,8 +131,8 @@ class PlannedData(Section):
                     "several rows.",
                     remedy="Give data.unit and data.max_rows, or leave `of` out.",
                 )
-        words = self.about.model_dump(exclude={"map"})
-        return replace(schema, about=About(**words, map=self._map(schema)))
+        words = self.about.model_dump(exclude={"map"}, exclude_none=True)
+        return replace(schema, about=replace(About.from_dict(words), map=self._map(schema)))
 
     def _map(self, schema: Schema) -> MapShapes | None:
         """The outlines of areas, where the plan names a map."""

@@ -239,7 +239,8 @@ def try_printed(made: MeasuredTables) -> PrintedTrial | None:
 
 def _evenly(made: MeasuredTables, names: tuple[str, ...], counts: Any) -> tuple[int, int]:
     """How many of these cells would be marked caution, and how many poor."""
-    marks = reliability(counts, made.estimator.deviations(names).values)
+    limits = made.description.support.schema.about.reliability
+    marks = reliability(counts, made.estimator.deviations(names).values, limits)
     return int(np.sum(marks == "caution")), int(np.sum(marks == "poor"))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.about import ReliabilityLimits
 from congenial.data.engines.checked_parquet import (
     Expected,
     as_parquet,
@@ -182,7 +183,9 @@ class TableFile:
         return {
             f"{self.name}.parquet": as_parquet(table),
             f"{self.name}.csv": table_csv(
-                with_reliability(rounded(labelled, *shortened), self.columns)
+                with_reliability(
+                    rounded(labelled, *shortened), self.columns, self.schema.about.reliability
+                )
             ),
         }
 
@@ -232,7 +235,7 @@ def with_ends(columns: Mapping[str, Any], ranges: SumRanges) -> dict[str, Any]:
     return {**columns, **dict(zip(ENDS, (low, high), strict=True))}
 
 
-def with_reliability(table: Any, columns: Sequence[str]) -> Any:
+def with_reliability(table: Any, columns: Sequence[str], limits: ReliabilityLimits) -> Any:
     """The table for readers with a word for each cell after the ends of its interval; `columns` are
     its numbers, which stand behind the labels. A table without errors stays as it is.
     """
@@ -242,7 +245,7 @@ def with_reliability(table: Any, columns: Sequence[str]) -> Any:
 
     first = len(table.column_names) - len(columns)
     number, error = (table.column(first + columns.index(x)) for x in (columns[0], "sd"))
-    words = reliability(number.to_numpy(), error.to_numpy())
+    words = reliability(number.to_numpy(), error.to_numpy(), limits)
     name = label_names([RELIABILITY], table.column_names)[0]
     return table.add_column(first + columns.index(ENDS[1]) + 1, name, pa.array(words))
 

@@ -77,7 +77,7 @@ COLUMNS = {
     "sd": "standard deviation of the estimate",
     "low_90": "lower end of the 90 % interval",
     "high_90": "upper end of the 90 % interval",
-    "reliability": "good: sd up to 16.5 % of the number; caution: up to 33.3 %; else poor",
+    "reliability": "",  # by the limits of the plan
     "count_as_drawn": "the raw noisy value of one table, for specialists; do not quote it",
     "sum": "the number to quote, with its interval; sums of all tables agree",
     "shifted_sum_as_drawn": "the raw noisy sum of the number minus its shift, for specialists",
@@ -91,7 +91,8 @@ def _columns(release: Released) -> list[tuple[str, str]]:
         return []
     contents = " ".join(what for _, what in release.contents)
     contents = contents.replace("high_90", "high_90, reliability")  # in CSV files only
-    return [(name, what) for name, what in COLUMNS.items() if re.search(rf"\b{name}\b", contents)]
+    meanings = COLUMNS | {"reliability": release.schema.about.reliability.words}
+    return [(name, what) for name, what in meanings.items() if re.search(rf"\b{name}\b", contents)]
 
 
 def _has_formulas(release: Released) -> bool:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from congenial.data.about import ReliabilityLimits
 from congenial.data.advance import Advance
 from congenial.errors import GuaranteeError
 from congenial.figures.statements import count
@@ -120,7 +121,8 @@ def _releases(result: PlanCheck, people: int | None, progress: Tell) -> Iterator
         progress(Advance(step, at / len(result.releases)))
         kind = of_section(checked.section)
         document = kind.examine(checked)
-        yield document | {"words": kind.words, "accuracy": list(accuracy_rows(document, people))}
+        rows = accuracy_rows(document, people, result.plan.about.limits)
+        yield document | {"words": kind.words, "accuracy": list(rows)}
 
 
 def _given_figures(result: PlanCheck) -> bool:
@@ -129,7 +131,9 @@ def _given_figures(result: PlanCheck) -> bool:
     return not kinds or any(kind.given_figures for kind in kinds)
 
 
-def accuracy_rows(release: Document, people: int | None) -> Iterator[Document]:
+def accuracy_rows(
+    release: Document, people: int | None, limits: ReliabilityLimits
+) -> Iterator[Document]:
     """A row for each table or statistic: how far its noisiest cell may be off.
 
     `share`: the margin of error over the mean count of a cell, where the number of people is known;
@@ -158,7 +162,7 @@ def accuracy_rows(release: Document, people: int | None) -> Iterator[Document]:
             "within": within,
             "level": row.get("level"),
             "share": share,
-            "marked": list(reliable_from(row["standard_deviation"]))
+            "marked": list(reliable_from(row["standard_deviation"], limits))
             if within and row["what"] in evenly
             else None,
             "evenly": evenly.get(row["what"]),

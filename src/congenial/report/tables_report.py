@@ -288,7 +288,8 @@ class TableNumbers:
         further = _for_analysts(release, names, numbers)
         flags = np.full(base.shape, "", dtype=object)
         if further.deviations is not None:
-            flags = np.reshape(reliability(base, further.deviations), base.shape)
+            limits = release.schema.about.reliability
+            flags = np.reshape(reliability(base, further.deviations, limits), base.shape)
         elif numbers["low"] is not None:
             flags[numbers["exact"]] = "exact"
         description = release.description

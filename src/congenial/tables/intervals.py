@@ -15,13 +15,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from congenial.data.about import DEFAULT, ReliabilityLimits
 from congenial.data.workload import Ints
 from congenial.errors import StructureError
 from congenial.figures.limits import FAR, SumRanges
 from congenial.tables.noise_variance import Family
 
 Rests = Literal["bound", "approximation"]
-GOOD, CAUTION = 0.165, 0.333  # relative errors up to which a number is good, and of some use
 COUNTS = SumRanges(np.zeros((), np.int64), np.array(FAR))  # at least 0, and nothing else is known
 
 
@@ -82,26 +82,28 @@ def interval_names(level: float) -> tuple[str, str]:
     return f"low_{100 * level:.4g}", f"high_{100 * level:.4g}"
 
 
-def reliable_from(deviation: float) -> tuple[int, int]:
+def reliable_from(deviation: float, limits: ReliabilityLimits = DEFAULT) -> tuple[int, int]:
     """The least whole numbers that `reliability` calls "caution" and "good".
 
     >>> reliable_from(10), reliability(np.array([30, 31, 60, 61]), np.full(4, 10)).tolist()
     ((31, 61), ['poor', 'caution', 'caution', 'good'])
     """
-    return ceil(deviation / CAUTION), ceil(deviation / GOOD)
+    return ceil(deviation / limits.caution), ceil(deviation / limits.good)
 
 
-def reliability(values: Any, deviations: Any) -> Any:
+def reliability(values: Any, deviations: Any, limits: ReliabilityLimits = DEFAULT) -> Any:
     """How far each number can be relied on: "exact", "good", "caution" or "poor".
 
-    By its standard deviation relative to it: good up to 16.5 %, caution up to 33.3 %, poor above,
-    as in Statistics Canada's rules for releasing estimates of surveys (acceptable, marginal,
-    unacceptable coefficients of variation). A margin of error at 90 % is 1.645 times as wide, so
-    the limits are margins of 27 % and 55 % of the number. It is about the noise alone.
+    By its standard deviation relative to it. Without other `limits`: good up to 16.5 %, caution up
+    to 33.3 %, poor above, as in Statistics Canada's rules for releasing estimates of surveys
+    (acceptable, marginal, unacceptable coefficients of variation). A margin of error at 90 % is
+    1.645 times as wide, so the limits are margins of 27 % and 55 % of the number. It is about the
+    noise alone.
 
     >>> reliability(np.array([100, 100, 100, 0, 7]), np.array([10, 20, 50, 1, 0])).tolist()
     ['good', 'caution', 'poor', 'poor', 'exact']
     """
     values, deviations = np.abs(values), np.asarray(deviations)
-    within = [deviations == 0, deviations <= GOOD * values, deviations <= CAUTION * values]
+    shares = (limits.good, limits.caution)
+    within = [deviations == 0, *(deviations <= share * values for share in shares)]
     return np.select(within, ["exact", "good", "caution"], "poor")
