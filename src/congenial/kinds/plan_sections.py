@@ -197,7 +197,7 @@ class AboutSection(Section):
     date: str = ""
     contact: str = ""
     quote: str = ""
-    reliability: list[Decimal] | None = Field(None, min_length=2, max_length=2)
+    reliability: list[Decimal] | None = Field(default=None, min_length=2, max_length=2)
     map: MapEntry | None = None
 
     @field_validator("date", mode="before")
