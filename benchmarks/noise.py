@@ -90,10 +90,17 @@ def rate_rows(randomness: Randomness) -> list[dict[str, Any]]:
             for what, rate in rates.items()
             if rate is not None
         ]
-    for name, law in BEYOND.items():  # by rejection, without a table
-        law.draw(randomness, 1000)
+    for name, law in BEYOND.items():  # in blocks, since a table would be too wide
+        law.draw(randomness, BEYOND_DRAWS)
         rate = BEYOND_DRAWS / seconds(lambda law=law: law.draw(randomness, BEYOND_DRAWS))
-        rows.append({"part": name, "what": "exact draw", "per_second": rate, "ratio": 1.0})
+        deviation, numpy = float(law.sigma2) ** 0.5, np.random.default_rng()
+        normal = BEYOND_DRAWS / seconds(
+            lambda: np.rint(numpy.normal(0, deviation, BEYOND_DRAWS)).astype(np.int64)  # noqa: B023
+        )
+        rows += [
+            {"part": name, "what": what, "per_second": each, "ratio": rate / each}
+            for what, each in (("exact draw", rate), ("numpy normal, rounded (inexact)", normal))
+        ]
     return rows
 
 

@@ -73,6 +73,7 @@ DRAWN = {
     "crossing groups": lambda source: _crossing().draw_many(source, 40),
     "Klein": lambda source: CrossingGaussian.of_table((4, 6), Fraction(5, 2)).draw_many(source, 60),
     "inversion": lambda source: DiscreteGaussian(Fraction(1000)).draw(source, 5000),
+    "wide noise": lambda source: DiscreteGaussian(Fraction(10**9)).draw(source, 500),
     "whole counts": lambda source: [whole_fit(children(seed)) for seed in range(8)],
 }
 

@@ -17,6 +17,7 @@ from congenial.sampling import (
     RecordedRandomness,
     SeededRandomness,
     bernoulli_exp,
+    discrete,
     exact_decisions,
     inversion,
     uniform_below,
@@ -125,9 +126,40 @@ def test_wide_laws_are_drawn_without_a_table(law, fits):
     assert fits(inside, np.diff(np.concatenate([[0], law.cdf(edges), [1]])))
 
 
+def test_gaussian_noise_in_blocks_has_the_law(fits, monkeypatch):
+    """A few blocks of 8 numbers: the acceptance matters, and draws without it are noticed."""
+    law = DiscreteGaussian(Fraction(41, 2))
+    monkeypatch.setattr(discrete, "BLOCKS", 1)
+    draws = law._draw_in_blocks(SeededRandomness(SEED), 20_000)
+    assert fits(*counts_and_probs(law, draws))
+    wide = DiscreteGaussian(law.sigma2 * Fraction(36, 25))
+    assert not fits(*counts_and_probs(law, wide._draw_in_blocks(SeededRandomness(SEED), 20_000)))
+    real = discrete.place_in_blocks
+
+    def every(*a):
+        real(*a)
+        a[-1][:] = 1
+
+    monkeypatch.setattr(discrete, "place_in_blocks", every)
+    assert not fits(*counts_and_probs(law, law._draw_in_blocks(SeededRandomness(SEED), 20_000)))
+
+
+@pytest.mark.parametrize("sigma2", [Fraction(41, 2), Fraction(10**9), Fraction(10**26)])
+def test_gaussian_noise_in_blocks_by_doubles_and_by_balls_is_the_same(sigma2, monkeypatch):
+    law, opened = DiscreteGaussian(sigma2), []
+    fast = law._draw_in_blocks(SeededRandomness(SEED), 2000)
+    real = DiscreteGaussian._is_kept
+    monkeypatch.setattr(DiscreteGaussian, "_is_kept", lambda *a: opened.append(1) or real(*a))
+    monkeypatch.setattr(discrete, "SLACK", 0.5)
+    assert np.array_equal(fast, law._draw_in_blocks(SeededRandomness(SEED), 2000))
+    assert len(opened) > 500
+
+
 def test_huge_and_tiny_parameters():
     assert not DoubleGeometric(Fraction(1000)).draw(SeededRandomness(SEED), 1000).any()
     assert not DiscreteGaussian(Fraction(1, 1000)).draw(SeededRandomness(SEED), 1000).any()
+    with pytest.raises(GuaranteeError, match="64 bits"):
+        DiscreteGaussian(Fraction(10**30)).draw(SeededRandomness(SEED), 1)
     with pytest.raises(GuaranteeError, match="64 bits"):
         DoubleGeometric(Fraction(1, 10**30)).draw(SeededRandomness(SEED), 1)
 

@@ -13,6 +13,7 @@ import gzip
 import hashlib
 import io
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -101,7 +102,7 @@ def _listed(values: Any) -> list[Any]:
     """Numbers as JSON has them: none that is not finite, floats with two decimals."""
     if not np.issubdtype(values.dtype, np.floating):
         return list(values.tolist())
-    return [round(value, 2) if np.isfinite(value) else None for value in values.tolist()]
+    return [round(value, 2) if math.isfinite(value) else None for value in values.tolist()]
 
 
 def marks(flags: Any) -> str:

@@ -1,6 +1,13 @@
 """The two noise laws: double geometric (discrete Laplace) and discrete Gaussian, drawn exactly.
 
 How a draw is made is in `inversion`; here are the weights, and densities and moments for inference.
+
+**Wide Gaussian noise** is drawn in blocks of B = 2^b numbers. A block k >= 0 of law ~ exp(-k^2 B^2
+/ (2 sigma2)), which has a table, a uniform place o in it and a sign give x = k B + o or -1 - (k B +
+o): every whole number once. As |x| >= k B it is accepted with exp(-(x^2 - k^2 B^2) / (2 sigma2)) <=
+1, which leaves exp(-x^2 / (2 sigma2)). With a standard deviation of 64 blocks or more 99 % are. One
+word gives sign, place and the start of the uniform for the acceptance; doubles decide what they can
+decide with certainty, ball arithmetic the rest.
 """
 
 from __future__ import annotations
@@ -14,12 +21,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from congenial.errors import StructureError
-from congenial.sampling.exact_decisions import ball, exp_ball, positive_rational, working_precision
-from congenial.sampling.inversion import ExactLaw, Ints
+from congenial.data.loops import loop
+from congenial.errors import GuaranteeError, StructureError
+from congenial.sampling.exact_decisions import (
+    ball,
+    below,
+    exp_ball,
+    positive_rational,
+    working_precision,
+)
+from congenial.sampling.inversion import _CHUNK, ExactLaw, Ints, _checked, _fits_a_table
 from congenial.sampling.inversion import Floats as Floats  # densities name it from here
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
+
+BLOCKS = 1 << 14  # largest variance of a block's number
+LARGEST = 46  # bits of the widest standard deviation: draws are far below 2^62
+SLACK = 2.0**-46  # error allowed to doubles in an acceptance; they make less than 2^-49
 
 
 @dataclass(frozen=True)
@@ -96,6 +114,42 @@ class DiscreteGaussian(ExactLaw):
         at = x.astype(np.float64)
         return at * at * -float(1 / (2 * self.sigma2))
 
+    def draw(self, randomness: Randomness, n: int) -> Ints:
+        """n independent exact draws: from a table, or in blocks if it would be too wide."""
+        if self.lowest is not None or _fits_a_table(self):
+            return super().draw(randomness, n)
+        return self._draw_in_blocks(randomness, n)
+
+    def _draw_in_blocks(self, randomness: Randomness, n: int) -> Ints:
+        """Words, for up to 2^16 outstanding draws at a time: their blocks; a word each; and further
+        words, in order, for acceptances that these do not decide.
+        """
+        shift = max(0, math.ceil(math.log2(self.sigma2 / BLOCKS) / 2))
+        if shift + math.log2(BLOCKS) / 2 > LARGEST:
+            raise GuaranteeError(
+                "the noise asked for is so wide that it may not fit 64 bits.",
+                remedy="Ask for a larger epsilon (a smaller variance).",
+            )
+        law, accepted, missing = HalfGaussian(self.sigma2 / 4**shift), [np.empty(0, np.int64)], n
+        while missing > 0:
+            size = min(missing + missing // 32 + 8, _CHUNK)
+            blocks, words = law.draw(randomness, size), randomness.words(size)
+            _checked(int(blocks.max()) + 1 << shift)
+            x, kept = np.empty(size, np.int64), np.empty(size, np.int8)
+            place_in_blocks(blocks, words, shift, float(1 / (2 * self.sigma2)), SLACK, x, kept)
+            for i in np.flatnonzero(kept < 0).tolist():
+                kept[i] = self._is_kept(
+                    int(x[i]), int(blocks[i]) << shift, words[i], shift, randomness
+                )
+            accepted.append(x[kept == 1])
+            missing -= accepted[-1].size
+        return np.concatenate(accepted)[:n]
+
+    def _is_kept(self, x: int, start: int, word: Any, shift: int, randomness: Randomness) -> bool:
+        """Whether an open proposal x in the block that begins at `start` is accepted."""
+        log_p = Fraction(start * start - x * x) / (2 * self.sigma2)
+        return below(int(word) >> (1 + shift), 63 - shift, lambda: ball(log_p), randomness)
+
     @cached_property
     def _moments(self) -> tuple[float, float]:
         """(log normaliser, variance): direct sums for sigma2 < 1, else their Poisson-summed
@@ -142,6 +196,43 @@ class DiscreteGaussian(ExactLaw):
         f1, f3 = -t * f, (3 * t / s - t**3) * f  # first and third derivatives
         integral = math.sqrt(math.pi * s / 2) * erfc(start / math.sqrt(2 * s))
         return np.asarray((integral + f / 2 - f1 / 12 + f3 / 720) * math.exp(-self._moments[0]))
+
+
+class HalfGaussian(DiscreteGaussian):
+    """p(k) ~ exp(-k^2 / (2 sigma2)) on k >= 0: the number of a block, to be drawn and no more."""
+
+    lowest = 0
+
+
+@loop
+def place_in_blocks(
+    blocks: Any, words: Any, shift: int, inverse: float, slack: float, x: Any, kept: Any
+) -> None:
+    """The number that each block and word propose, and whether it is kept: 1, 0, or -1 where
+    doubles do not tell. inverse: 1 / (2 sigma2).
+    """
+    mask = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
+    unit = 2.0 ** (shift - 63)
+    for i in range(words.size):
+        word = words[i]
+        start = blocks[i] << shift
+        negative = np.int64(word & np.uint64(1))
+        beyond = np.int64((word >> np.uint64(1)) & mask) + negative
+        size = start + beyond
+        x[i] = -size if negative else size
+        loss = float(beyond) * (2.0 * float(start) + float(beyond)) * inverse
+        low = float(word >> np.uint64(1 + shift)) * unit
+        high = low + unit
+        if high <= 1.0 - loss - slack:  # exp(-loss) is larger
+            kept[i] = 1
+        else:
+            p = math.exp(-loss)
+            if high <= p - slack:
+                kept[i] = 1
+            elif low >= p + slack:
+                kept[i] = 0
+            else:
+                kept[i] = -1
 
 
 CellLaw = DoubleGeometric | DiscreteGaussian  # what a cell of a table may get on its own

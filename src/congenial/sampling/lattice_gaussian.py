@@ -64,7 +64,7 @@ from flint import arb, ctx, fmpz_mat
 from congenial.errors import RandomnessError, StructureError
 from congenial.figures.blocks import margins
 from congenial.figures.integers import kernel
-from congenial.sampling.discrete import DiscreteGaussian
+from congenial.sampling.discrete import HalfGaussian
 from congenial.sampling.exact_decisions import ball, below, positive_rational
 from congenial.sampling.grouped_noise import Groups, checked_labels
 from congenial.sampling.inversion import Floats, Ints
@@ -78,12 +78,6 @@ _MOST_WORK = 2e13  # of the elimination of a Gram matrix: some ten seconds
 _BATCH = 1 << 18  # coordinates drawn at a time
 _UNIT = 2.0**-52
 _ERR = 2.0**-12  # largest error of a centre that blocks allow for
-
-
-class KleinBlock(DiscreteGaussian):
-    """p(k) ~ exp(-k^2 / (2 sigma2)) on k >= 0."""
-
-    lowest = 0
 
 
 class Row(NamedTuple):
@@ -380,7 +374,7 @@ class Klein:
         return max(0, (1 << 64) - math.ceil(Fraction(bound) * (1 << 64)) - 1) if bound < 1 else 0
 
     @cached_property
-    def _blocks(self) -> tuple[KleinBlock, Ints]:
+    def _blocks(self) -> tuple[HalfGaussian, Ints]:
         """The law of block numbers, of variance S^2 / B^2, and log2 B of each coordinate.
 
         S^2 is a power of 4 times that of the narrowest, so that one law serves all; it is at most
@@ -393,7 +387,7 @@ class Klein:
         b = 0
         while widest >= 16 << (2 * (b + 1)):
             b += 1
-        law = KleinBlock(widest / (1 << (2 * b)))
+        law = HalfGaussian(widest / (1 << (2 * b)))
         levels = float(law.sigma2 / self.sigma2) * 4.0 ** np.arange(b + 1)
         return law, np.minimum(np.searchsorted(levels, needed), b).astype(np.int64)
 

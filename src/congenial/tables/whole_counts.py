@@ -110,6 +110,8 @@ class _Fit:
 
     def solve(self, aim: Floats) -> Floats:
         """The nearest nonnegative cells; `aim` has every figure."""
+        if aim.min(initial=0.0) >= 0:
+            return aim
         inverse, every = self._inverse(), self.margins[-1]
         cells, dual = np.maximum(aim, 0.0), np.zeros_like(aim)
         for step in range(1, STEPS + 1):
