@@ -25,6 +25,15 @@ def refused(path: Path, command: str = "check", code: int = 2, extra: tuple[Any,
     return result.stderr
 
 
+def verified(path: Path, name: str) -> Path:
+    """The bundle of a release whose plan is published and released; it verifies."""
+    run("publish", path)
+    run("release", path)
+    bundle = path.parent / "bundles" / name
+    assert "All checks passed" in run("verify", bundle)
+    return bundle
+
+
 def write_plan(folder: Path, text: str, *changes: tuple[str, str]) -> Path:
     """plan.toml with some texts replaced by others."""
     for old, new in changes:

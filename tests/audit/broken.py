@@ -22,9 +22,9 @@ from congenial.privacy import Guarantee, Pure, joint_loss
 from congenial.sampling.exact_decisions import ball
 from congenial.sampling.lattice_gaussian import CrossingGaussian
 from tests.pairs.brute import table_of
-from tests.pairs.universes import levels
 from tests.sampling.conftest import p_value
 from tests.sampling.test_lattice_gaussian import SMALL, enumerated, tally
+from tests.worlds import levels
 
 ALPHA = 1e-6  # false-alarm rate of every statistical check
 SEED = 20_261_116

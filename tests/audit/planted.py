@@ -34,9 +34,9 @@ from tests.audit.broken import (
     stand_ins,
     stopped_chain,
 )
-from tests.pairs.universes import levels
 from tests.papers.test_real_knorm import radius_misses_its_law
 from tests.synthesis.test_certificate import loss_over_promise, min_max, own_record_only
+from tests.worlds import levels
 
 DRAWS = {"pure": 40_000, "gaussian-draw": 160_000, "gaussian": 40_000}  # per pair
 EPSILON = Fraction(4)

@@ -18,7 +18,7 @@ from congenial.figures import Figures, count, margin, publish, total
 from congenial.privacy import Guarantee, Pure
 from tests.audit.every_mechanism import table_cases
 from tests.audit.planted import neighbours
-from tests.pairs.universes import levels
+from tests.worlds import levels
 
 ALPHA = 1e-6
 SEED = 20_261_117

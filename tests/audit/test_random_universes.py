@@ -13,7 +13,7 @@ from congenial.audit import SmallUniverse, exact_audit
 from congenial.errors import StructureError
 from tests.audit.every_mechanism import AuditRow, table_cases
 from tests.pairs.random_figures import condition, figures
-from tests.pairs.universes import levels
+from tests.worlds import levels
 
 SEED = 71
 SCHEMAS = (levels(a=2, b=3), levels(a=2, b=2, c=2), levels(x=5), levels(a=3, b=2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import re
 import shutil
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import congenial
 from congenial.cli import output
 from congenial.cli.output import clean
 from congenial.publication.check_document import words
@@ -266,3 +268,122 @@ def test_demo_ends_with_bundle_report_and_promise(run: Callable[..., Any], tmp_p
     again = run("demo", "--out", folder)
     assert again.code == 6
     assert "already exists" in again.err
+
+
+# ---- reassess, infer, reproduce and check --suppose, as a user runs them -------------------------
+
+
+@pytest.fixture
+def released(run: Callable[..., Any], plan: Path) -> Path:
+    assert run("publish", plan).code == 0
+    assert run("release", plan, "--name", "detail").code == 0
+    return plan
+
+
+def test_reassess_says_what_old_promises_are_worth_now(
+    run: Callable[..., Any], plan: Path, released: Path
+) -> None:
+    told = run("reassess", plan, "--rho", "2.56", "--delta", "1e-10", "--json").document
+    robust = {row["reading"]: row for row in told["rows"]}
+    assert robust["advertised"]["promise"].startswith("rho = 2.56 ")
+    assert robust["robust"]["records"] == 2
+    assert robust["robust"]["promise"].startswith("rho = 10.24 ")
+    assert robust["existential"]["promise"].startswith("rho = 2.56 ")
+    own = run("reassess", plan, "--json").document["rows"]
+    assert {row["release"] for row in own} == {"detail"}
+    assert run("reassess", plan, "--rho", "x").code != 0
+    shown = run("reassess", plan, "--bundle", released.parent / "bundles" / "detail")
+    assert "existential" in shown.out
+
+
+def test_suppose_treats_side_information_as_one_more_figure(
+    run: Callable[..., Any], plan: Path
+) -> None:
+    told = run("check", plan, "--suppose", "sex = 'f'", "--json").document["supposed"]
+    assert told["known"] == ["sex = 'f'"]
+    assert told["records"] > 2
+    assert all(one["supposed"] for one in told["releases"])
+
+
+def test_infer_from_a_bundle_alone(run: Callable[..., Any], plan: Path, tmp_path: Path) -> None:
+    assert run("publish", plan).code == 0
+    # Few draws must be enough for this very table.
+    assert run("release", plan, "--name", "detail", "--seed", "1").code == 0
+    bundle = plan.parent / "bundles" / "detail"
+    ran = run(
+        *("infer", bundle, "--model", "poisson", "--set", "draws=400", "--set", "seed=1"),
+        *("--naive", "--simulations", "3", "--out", tmp_path / "found", "--json"),
+    )
+    assert ran.code == 0, ran.err
+    told = ran.document
+    assert told["summary"][0]["low"] < told["summary"][0]["mean"] < told["summary"][0]["high"]
+    assert len(told["naive"]) == len(told["summary"])
+    assert (tmp_path / "found" / "draws.parquet").is_file()
+    assert run("infer", bundle, "--model", "nonsense").code != 0
+    assert run("infer", bundle, "--model", "poisson", "--set", "draws").code != 0
+
+
+def test_reproduce_lists_runs_and_writes(run: Callable[..., Any], tmp_path: Path) -> None:
+    listed = run("reproduce", "--list", "--json").document["items"]
+    assert {row["paper"] for row in listed} >= {"congenial-dp", "semi-dp"}
+    ran = run("reproduce", "congenial-dp", "stopped-chain", "--out", tmp_path, "--json")
+    (result,) = ran.document["results"]
+    losses = {row[0]: row[2] for row in result["rows"] if row[1] == "stopped chain"}
+    assert losses[1] == pytest.approx(4.84, abs=0.01)
+    assert (tmp_path / "congenial-dp-stopped-chain.csv").is_file()
+    assert run("reproduce", "congenial-dp", "nothing").code != 0
+    assert run("reproduce").code != 0
+
+
+# ---- `congenial estimate`, from words on the command line to numbers -----------------------------
+
+
+def test_estimates_and_tests(run: Callable[..., Any], finished: Path, tmp_path: Path) -> None:
+    bundle, out = finished.parent / "bundles" / "detail", tmp_path / "out.csv"
+    asked = "share(sex = 'f' | age >= 65) by county"
+    ran = run("estimate", bundle, "--of", asked, "--of", "count()", "--out", out, "--json")
+    assert ran.code == 0
+    rows = ran.document["estimates"]
+    release = congenial.read(bundle)
+    assert rows == release.estimate([asked, "count()"]).to_dicts()
+    with out.open(newline="") as file:
+        written = list(csv.DictReader(file))
+    assert [row["county"] for row in written] == ["A", "B", "C", ""]
+    tests = run("estimate", bundle, "--test", "independent(sex, age)", "--json").document["tests"]
+    assert 0 < tests[0]["p_value"] <= 1
+
+
+def test_two_bundles_of_one_population_make_one_better_estimate(
+    run: Callable[..., Any], finished: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(finished.parent, tmp_path / "copy")
+    plan = tmp_path / "copy" / "plan.toml"
+    assert run("release", plan, "--name", "summary", "--seed", 2).code == 0
+    asked = "count(age >= 65) by state"
+    detail, summary = (tmp_path / "copy" / "bundles" / name for name in ("detail", "summary"))
+    found = [
+        run("estimate", *bundles, "--of", asked, "--json").document["estimates"]
+        for bundles in ((detail,), (summary,), (detail, summary))
+    ]
+    for first, second, both in zip(*found, strict=True):
+        assert 0 < both["sd"] < min(first["sd"], second["sd"])
+        assert both["low"] < both["high"]
+    releases = [congenial.read(detail), congenial.read(summary)]
+    assert found[2] == congenial.estimate(releases, asked).to_dicts()
+
+
+def test_estimate_refuses(run: Callable[..., Any], finished: Path, tmp_path: Path) -> None:
+    bundle = finished.parent / "bundles" / "detail"
+    for asked, message in (
+        ((), "there is no question"),
+        (("--of", "count(age >= 20)"), "cuts the class"),
+        (("--of", "count()", "--level", "2"), "not between 0 and 1"),
+        (("--of", "count()", "--out", tmp_path / "no" / "out.csv"), "cannot write"),
+        (("--of", "growth(count())"), "two bundles"),
+        (("--test", "equal(age)"), "two conditions"),
+    ):
+        ran = run("estimate", bundle, *asked)
+        assert ran.code == 2, message
+        assert message in ran.err
+    assert "the same release" in run("estimate", bundle, bundle, "--of", "count()").err
+    assert gc.isenabled()  # whoever calls the command goes on as before

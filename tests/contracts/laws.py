@@ -35,16 +35,11 @@ from congenial.sampling.proposed_noise import ProposedNoise
 from congenial.sampling.tree_of_sums import BoundedSum, NestedSums, NoisyCells, TreeOfSums
 from congenial.sampling.two_way_noise import TwoWayNoise
 from tests.sampling.levels import noise_at_levels
+from tests.worlds import one_way_margins, zero_margins
 
 EPS, SIGMA2 = Fraction(3, 2), Fraction(1)
 CELL, GAUSS = DoubleGeometric(EPS), DiscreteGaussian(SIGMA2)
 MARGINS = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0]])  # of a 2 x 2 table of groups
-
-
-def one_way_margins(*shape: int) -> Any:
-    """The one-way margins of a table, one row each."""
-    axes = zip(np.indices(shape).reshape(len(shape), -1), shape, strict=True)
-    return np.array([axis == k for axis, levels in axes for k in range(levels)], dtype=np.int64)
 
 
 FOUR_PLACES = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -108,13 +103,6 @@ def _case(
 def _given(u: Values, rows: Values) -> Values:
     """Those of which the sums in `rows` are zero."""
     return u[~np.any(u.reshape(len(u), -1) @ np.array(rows).T, axis=1)]
-
-
-def _two_way(rows: int, columns: int, reach: int) -> Values:
-    """All tables with zero margins whose free entries are within reach."""
-    free = _box(reach, (rows - 1) * (columns - 1)).reshape(-1, rows - 1, columns - 1)
-    free = np.concatenate([free, -free.sum(axis=1, keepdims=True)], axis=1)
-    return np.concatenate([free, -free.sum(axis=2, keepdims=True)], axis=2)
 
 
 def _one_way(reach: int) -> Values:
@@ -219,7 +207,7 @@ def _margins_of_groups() -> Values:
 
 
 def _by_norm() -> Values:
-    return _two_way(2, 3, 20).reshape(-1, 6)
+    return zero_margins((2, 3), 20).reshape(-1, 6)
 
 
 def _six() -> Values:
@@ -235,9 +223,9 @@ def law_cases() -> list[LawCase]:
         _case("three Gaussian cells", IndependentCells, (GAUSS, 3), three, _l2),
         _case("two groups", GroupedNoise, (labels, EPS), _two_groups, _l1),
         _case("two groups", GroupedGaussian, (labels, SIGMA2), _two_groups, _l2),
-        _case("2 x 4", TwoWayNoise, ((2, 4), EPS), lambda: _two_way(2, 4, 5), _l1),
+        _case("2 x 4", TwoWayNoise, ((2, 4), EPS), lambda: zero_margins((2, 4), 5), _l1),
         LawCase("3 x 2", CrossingGaussian, partial(CrossingGaussian.of_table, (3, 2), SIGMA2),
-                lambda: _two_way(3, 2, 6).reshape(-1, 6), _l2),
+                lambda: zero_margins((3, 2), 6).reshape(-1, 6), _l2),
         _case("groups under both margins", CrossingGaussian,
               ([0, 0, 1, 2, 2, 3], MARGINS, SIGMA2, FOUR_PLACES), _margins_of_groups, _l2),
         _case("a weighted sum of groups", CrossingGaussian, ([0, 1, 1, 2, 2], [[2, -1, 1]], SIGMA2),
@@ -252,9 +240,9 @@ def law_cases() -> list[LawCase]:
               lambda: _one_way(7), _l1),
         _case("3 x 4, one equation left to chance", ProposedNoise,
               (np.arange(12), one_way_margins(3, 4), EPS),
-              lambda: _two_way(3, 4, 3).reshape(-1, 12), _l1),
+              lambda: zero_margins((3, 4), 3).reshape(-1, 12), _l1),
         _case("chain", LatticeChain, (CELL, np.arange(4), MARGINS), _crossed, _l1),
-        _case("2 x 3", KNormNoise, ((2, 3), EPS), lambda: _two_way(2, 3, 25), _gauge),
+        _case("2 x 3", KNormNoise, ((2, 3), EPS), lambda: zero_margins((2, 3), 25), _gauge),
         LawCase("2 x 3 in the l2 norm", NormGivenSums, partial(_norm_law, "l2", EPS**2), _by_norm,
                 lambda u: -float(EPS) * np.sqrt((u**2).sum(axis=1))),
         LawCase("2 x 3, largest entry", NormGivenSums, partial(_norm_law, "linf", EPS), _by_norm,

@@ -15,7 +15,7 @@ from congenial.figures.lattice import kinds
 from congenial.figures.support import support
 from congenial.sampling.sums import Pmf
 from tests.figures.one_by_one import areas, reduced, tied
-from tests.pairs.universes import levels
+from tests.worlds import levels
 
 SEEDS = range(40)
 

@@ -12,7 +12,7 @@ from congenial.figures.blocks import blocks, margins
 from congenial.figures.lattice import partitions
 from congenial.figures.support import support
 from tests.figures.test_support import rank
-from tests.pairs.universes import levels
+from tests.worlds import levels
 
 SHAPES = ((2, 2), (2, 3), (3, 2), (3, 4), (2, 2, 2), (2, 2, 3))
 

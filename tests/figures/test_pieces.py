@@ -17,7 +17,8 @@ from congenial.pairs.a_star import graver, hardest_cover
 from congenial.pairs.universe import Universe
 from tests.figures.one_by_one import Lattice
 from tests.pairs.brute import table_of
-from tests.pairs.universes import TWO, levels
+from tests.pairs.universes import TWO
+from tests.worlds import levels
 
 
 def margins(shape, sets):

@@ -12,7 +12,7 @@ from congenial.figures.limits import FAR, cell_ranges, conforming_tables, sum_ra
 from congenial.figures.statements import margin, total
 from congenial.figures.support import support
 from tests.figures.test_support import universes
-from tests.pairs.universes import levels
+from tests.worlds import levels
 
 SCHEMA = levels(a=2, b=3)
 TABLE = Table(SCHEMA, ("a", "b"), np.array([[3, 0, 2], [1, 4, 0]]))

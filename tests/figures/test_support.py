@@ -19,7 +19,7 @@ from congenial.figures.limits import conforming_tables
 from congenial.figures.support import FROZEN, LOOSE, support
 from congenial.pairs.universe import Universe
 from tests.pairs.random_figures import figures
-from tests.pairs.universes import levels
+from tests.worlds import levels
 
 SEED = 61
 SCHEMAS = (levels(a=2, b=3), levels(a=3, b=3), levels(a=2, b=2, c=2), levels(x=5, b=2))

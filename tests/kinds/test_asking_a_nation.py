@@ -16,7 +16,7 @@ from congenial.errors import BundleError, InferenceError, PredicateError, Unansw
 from congenial.inference.estimates.combined_estimates import cell_estimates
 from congenial.mechanisms.parted_release import PartedRelease
 from congenial.mechanisms.tables_release import TablesRelease, by_table, joint_estimator
-from tests.commands import run
+from tests.commands import run, verified
 from tests.kinds.nation_plan import SECTION, written
 from tests.mechanisms.nations import CELLS
 
@@ -31,9 +31,7 @@ LEVEL = 0.8
 
 def released(folder: Path, section: str) -> Path:
     plan = written(folder, section)
-    run("publish", plan)
-    run("release", plan)
-    return folder / "bundles" / "nation"
+    return verified(plan, "nation")
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from congenial.kinds import tables_verification
 from congenial.mechanisms import MeasuredTables, calibrate_tables
 from congenial.mechanisms.released import EXACT_LAW
 from congenial.privacy import joint_loss
-from tests.commands import refused, run, write_plan
+from tests.commands import refused, run, verified, write_plan
 from tests.kinds.several_tables_plan import failed, forged
 from tests.publication.reading import cells_of
 
@@ -69,10 +69,7 @@ def test_from_a_plan_to_a_verified_bundle(tmp_path):
     shown = run("check", path)
     assert "sums of cost" in shown
     assert "of the largest number" in shown
-    run("publish", path)
-    run("release", path)
-    bundle = tmp_path / "bundles" / "cost"
-    assert "All checks passed" in run("verify", bundle)
+    bundle = verified(path, "cost")
     release = congenial.read(bundle)
     frames = [release.to_pandas(*names) for names in release.tables[:2]]
     assert list(frames[1].columns) == [
@@ -106,9 +103,7 @@ def test_from_a_plan_to_a_verified_bundle(tmp_path):
 )
 def test_other_forms_of_the_release(tmp_path, changes):
     path = hospital(tmp_path, *changes)
-    run("publish", path)
-    run("release", path)
-    assert "All checks passed" in run("verify", tmp_path / "bundles" / "cost")
+    verified(path, "cost")
     assert run("check", path, "--full")
 
 
@@ -117,9 +112,7 @@ def bundle(tmp_path_factory):
     """A released bundle, and its frame by ward."""
     folder = tmp_path_factory.mktemp("hospital")
     path = hospital(folder)
-    run("publish", path)
-    run("release", path)
-    return folder / "bundles" / "cost"
+    return verified(path, "cost")
 
 
 def asked(bundle, question):
@@ -193,9 +186,7 @@ def test_words_and_files_for_others_are_in_units_of_the_number(bundle, tmp_path)
 def test_what_is_changed_in_a_bundle_is_noticed(tmp_path):
     """Digests included: wider bounds than the noise is for, and a sum that was not drawn."""
     path = hospital(tmp_path)
-    run("publish", path)
-    run("release", path)
-    release = congenial.read(tmp_path / "bundles" / "cost")
+    release = congenial.read(verified(path, "cost"))
     wide = Magnitude.of("cost", [0, 50000], 10)
     laws = tuple(replace(one, magnitude=wide) for one in release.description.measured)
     changed = replace(release.description, measured=laws)
@@ -327,9 +318,7 @@ def test_numbers_that_cannot_be_summed(tmp_path, cell, words):
 def test_everybody_beyond_the_bounds(tmp_path):
     """All numbers are cut: the release is drawn, and nothing says so."""
     path = hospital(tmp_path, ("between = [0, 5000]", "between = [0, 100]"))
-    run("publish", path)
-    run("release", path)
-    release = congenial.read(tmp_path / "bundles" / "cost")
+    release = congenial.read(verified(path, "cost"))
     found = release.interval("ward in ('surgery', 'medicine', 'maternity')", 0.9)
     assert abs(found.estimate - 600 * 100) < 6 * release.deviation("")
 
@@ -387,10 +376,7 @@ def test_counts_and_several_sums_under_one_promise(tmp_path, changes):
     """From the plan to a verified bundle; means over measured counts, ratios of two sums."""
     path = with_days(hospital(tmp_path, *changes))
     assert "counts and sums of cost and days" in run("check", path)
-    run("publish", path)
-    run("release", path)
-    bundle = tmp_path / "bundles" / "cost"
-    assert "All checks passed" in run("verify", bundle)
+    bundle = verified(path, "cost")
     release = congenial.read(bundle)
     assert [one.description.of for one in release.measures] == ["people", "cost", "days"]
     assert list(release.to_pandas("ward"))[:2] == ["ward", "count"]
@@ -422,9 +408,7 @@ def test_counts_and_several_sums_under_one_promise(tmp_path, changes):
 def test_a_measure_with_less_noise_than_promised_is_noticed(tmp_path):
     """The noise of what is measured beside the counts is in the promise, and so is its cut."""
     path = with_days(hospital(tmp_path, *SEVERAL))
-    run("publish", path)
-    run("release", path)
-    release = congenial.read(tmp_path / "bundles" / "cost")
+    release = congenial.read(verified(path, "cost"))
     cost, days = release.description.beside
     quiet = replace(cost, measured=tuple(replace(o, scale=o.scale * 2) for o in cost.measured))
     wide = Magnitude.of("days", [-50, 30])
@@ -475,9 +459,7 @@ def test_intervals_of_means_over_measured_counts_cover():
 def test_sums_beside_counts_are_measured_from_the_middle_of_their_bounds(tmp_path):
     """Printed sums, estimates and questions are about the number itself; errors are smaller."""
     path = hospital(tmp_path, *SEVERAL[1:2], ("step = 10", "step = 10\ncounts = true"))
-    run("publish", path)
-    run("release", path)
-    release = congenial.read(tmp_path / "bundles" / "cost")
+    release = congenial.read(verified(path, "cost"))
     cost = release.measure("cost")
     assert cost.description.magnitude.shift == 2500
     assert (
@@ -535,10 +517,7 @@ def with_patients(path: Path, most: int) -> Path:
 def test_stays_of_patients_are_summed_row_by_row(tmp_path):
     path = with_patients(hospital(tmp_path, *ROWS), 3)
     assert "of the largest number" in run("check", path)
-    run("publish", path)
-    run("release", path)
-    bundle = tmp_path / "bundles" / "cost"
-    assert "All checks passed" in run("verify", bundle)
+    bundle = verified(path, "cost")
     release = congenial.read(bundle)
     assert "each row's cost is cut to 0 to 5000" in release.guarantee.explain()
     slots = release.guarantee.adjacency.slots
@@ -589,10 +568,7 @@ def test_bounds_by_class_are_far_better_for_small_classes(tmp_path):
     )
     path = write_plan(tmp_path, PLAN, *changes, ("between = [0, 5000]", bounds))
     assert "sums of cost by size" in run("check", path)
-    run("publish", path)
-    run("release", path)
-    bundle = tmp_path / "bundles" / "cost"
-    assert "All checks passed" in run("verify", bundle)
+    bundle = verified(path, "cost")
     release = congenial.read(bundle)
     small = release.measure("cost (size = small)")
     one = calibrate_tables(

@@ -17,7 +17,7 @@ from congenial.kinds.tables_section import automatic
 from congenial.kinds.tables_verification import AIM, FITTED
 from congenial.kinds.tables_verification import verify as checked
 from congenial.mechanisms.measured_tables import MeasuredTables
-from tests.commands import refused, run
+from tests.commands import refused, run, verified
 from tests.kinds.several_tables_plan import AGES, BUDGET, SECTION, failed, forged, written
 from tests.tables.brute import all_types
 from tests.tables.settings import dense
@@ -30,9 +30,7 @@ WRITTEN = "the data files have the expected form"
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plan = written(tmp_path_factory.mktemp("several"))
-    run("publish", plan)
-    run("release", plan)
-    return plan.parent / "bundles" / "people"
+    return verified(plan, "people")
 
 
 def test_from_a_plan_to_a_verified_bundle(bundle: Path) -> None:
@@ -139,12 +137,9 @@ def test_one_table_has_a_short_form(tmp_path: Path) -> None:
 def test_what_is_printed_of_one_table(tmp_path: Path, key: str, columns: tuple[str, ...]) -> None:
     section = SECTION.replace(TABLES, 'table = ["county", "age"]').replace("rho = 0.5", key)
     plan = written(tmp_path, section, "[budget]\nepsilon = 9\ndelta = 1e-6\n")
-    run("publish", plan)
-    run("release", plan)
-    bundle = tmp_path / "bundles" / "people"
+    bundle = verified(plan, "people")
     head = (bundle / "table.csv").read_text().splitlines()[0]
     assert head == ",".join(f'"{name}"' for name in ("county", "age", *columns))
-    assert run("verify", bundle, "--json")["holds"]
 
 
 AREAS = {
@@ -267,9 +262,7 @@ def test_other_promises_and_aims(tmp_path: Path, key: str, words: str) -> None:
     told = run("check", plan, "--json")["releases"][0]
     assert told["per_person"].startswith(words)
     assert ("search" in told["design"]) == (words == "epsilon = 1.5")
-    run("publish", plan)
-    run("release", plan)
-    assert run("verify", plan.parent / "bundles" / "people", "--json")["holds"]
+    verified(plan, "people")
 
 
 def test_accuracies_find_the_least_rho(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from congenial.mechanisms.tables_calibration import calibrate_tables
 from congenial.mechanisms.tables_release import TablesRelease
 from congenial.publication.verification import verify
 from congenial.sampling.randomness import SeededRandomness
-from tests.commands import refused, run
+from tests.commands import refused, run, verified
 from tests.kinds.several_tables_plan import SECTION, failed, forged, written
 
 
@@ -188,9 +188,7 @@ def test_units_with_several_rows_and_exact_figures(tmp_path: Path) -> None:
     told = run("check", plan, "--json")
     assert told["releases"][0]["types"]["footing"] == "upper bound"
     assert max(max(row) for row in told["releases"][0]["types"]["maximal"]) >= 2 * 4**2
-    run("publish", plan)
-    run("release", plan)
-    assert run("verify", plan.parent / "bundles" / "people", "--json")["holds"]
+    verified(plan, "people")
 
 
 def test_figures_of_areas_that_no_table_shows(tmp_path: Path) -> None:

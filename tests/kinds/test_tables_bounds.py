@@ -24,8 +24,8 @@ from congenial.publication.published_document import published_words
 from congenial.tables import Workload, difference_types, general_fit, joint_epsilon, joint_rho
 from tests.commands import refused, run
 from tests.kinds.several_tables_plan import written
-from tests.pairs.test_difference_types import schema_of
 from tests.tables.brute import by_figures, cells_of, figures_of, maximal_types
+from tests.worlds import schema_of
 
 BOUNDS = """
 [publish.old]

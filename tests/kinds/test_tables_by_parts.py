@@ -31,7 +31,7 @@ from congenial.publication import drawing_by_parts, workflow
 from congenial.report.page_data import rows_of
 from congenial.tables import transport_fit
 from tests.children import FORK, start
-from tests.commands import run
+from tests.commands import run, verified
 from tests.data.test_map_shapes import collection, feature, moved
 from tests.kinds.nation_plan import SECTION, spent, written
 from tests.mechanisms.nations import nation
@@ -42,9 +42,7 @@ FINEST = "table-1-block-sex-age"
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plan = written(tmp_path_factory.mktemp("nation"))
-    run("publish", plan)
-    run("release", plan)
-    return plan.parent / "bundles" / "nation"
+    return verified(plan, "nation")
 
 
 # ---- the bundle --------------------------------------------------------------------------------
@@ -446,9 +444,7 @@ def test_labels_and_maps_in_the_report(tmp_path: Path) -> None:
     states = sorted({one.split(",")[2] for one in areas})
     shapes = [feature(name, [moved(2 * at, 0)]) for at, name in enumerate(states)]
     (tmp_path / "states.geojson").write_text(json.dumps(collection(*shapes)))
-    run("publish", plan)
-    run("release", plan)
-    bundle = tmp_path / "bundles" / "nation"
+    bundle = verified(plan, "nation")
     page = (bundle / "report.html").read_text()
     assert "<h3>state × Sex &amp; gender × age</h3>" in page
     assert sorted(rows_of(page)["map"]["paths"]) == states

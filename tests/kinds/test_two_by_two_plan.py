@@ -16,10 +16,9 @@ from congenial.errors import BudgetError, BundleError, GuaranteeError, Inference
 from congenial.inference import OddsRatioRelease
 from congenial.kinds.kind import PRODUCED
 from congenial.kinds.two_by_two import KIND
-from congenial.publication import bundle
 from congenial.report.page import PageTable
 from congenial.report.words import blocks
-from tests.commands import refused, run, write_plan
+from tests.commands import refused, run, verified, write_plan
 from tests.fuzz.bundles import forge
 
 PLAN = """
@@ -111,9 +110,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("good")
     write_people(folder)
     path = write_plan(folder, PLAN)
-    run("publish", path)
-    run("release", path)
-    return folder / "bundles" / "smoking"
+    return verified(path, "smoking")
 
 
 CHANGES: dict[str, Any] = {
@@ -163,20 +160,6 @@ def test_a_better_promise_is_noticed(good: Path, tmp_path: Path, half: str) -> N
     better = index.replace(half, half[:-2] + {"4": "8", "1": "2"}[half[-2]] + '"')
     forge(good, tmp_path / "bad", {"release.json": better.encode()})
     run("verify", tmp_path / "bad", code=1)
-
-
-def test_a_drawn_test_without_a_bundle_is_finished(
-    plan: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object) -> None:
-        raise BundleError("the disk is full.")
-
-    run("publish", plan)
-    monkeypatch.setattr(bundle, "write", broken)
-    refused(plan, "release", BundleError.exit_code)
-    monkeypatch.undo()
-    run("ledger", "finish", plan)
-    run("verify", plan.parent / "bundles" / "smoking")
 
 
 def test_publishing_more_prices_it_again(plan: Path) -> None:

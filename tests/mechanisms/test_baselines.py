@@ -23,20 +23,9 @@ from congenial.papers.post_processing import (
 from congenial.papers.post_processing.methods import METHODS
 from congenial.tables.conforming_tables import FAR
 from congenial.tables.water_levels import WaterLevels
+from tests.worlds import one_way_margins
 
 ALPHA = 1e-6
-
-
-def margins(*shape: int) -> np.ndarray:
-    """All one-way margins of a table."""
-    index = np.indices(shape)
-    return np.array(
-        [
-            (index[axis] == level).ravel()
-            for axis in range(len(shape))
-            for level in range(shape[axis])
-        ]
-    ).astype(int)
 
 
 def two_way_of_three() -> np.ndarray:
@@ -55,7 +44,7 @@ MATRICES = {  # name: (rows, whether two nested families)
     "partition": (np.array([[1, 1, 0, 0, 0], [0, 0, 1, 1, 0]]), True),
     "nested": (np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]]), True),
     "crossing": (np.array([[1] * 6, [1, 1, 1, 0, 0, 0], [0, 1, 1, 0, 1, 1]]), True),
-    "two-way 2 x 3": (margins(2, 3), True),
+    "two-way 2 x 3": (one_way_margins(2, 3), True),
     "weights": (np.array([[4, 3, 1, 1]]), False),
     "odd cycle": (np.array([[1, 1, 0, 1], [0, 1, 1, 1], [1, 0, 1, 1]]), False),
     "two-way of 2 x 2 x 2": (two_way_of_three(), False),
@@ -166,7 +155,9 @@ def test_levels_fill_any_total_within_bounds():
         levels.fill(np.array([14, 0]), SeededRandomness(1))
 
 
-@pytest.mark.parametrize("rows", [np.ones((1, 4), int), margins(2, 2)], ids=["group", "2 x 2"])
+@pytest.mark.parametrize(
+    "rows", [np.ones((1, 4), int), one_way_margins(2, 2)], ids=["group", "2 x 2"]
+)
 def test_ties_favour_no_cell(rows):
     """alpha = 1e-6: all nearest tables that symmetry makes equal are equally often chosen."""
     y = np.full(4, len(rows) == 1, dtype=int)
@@ -184,8 +175,8 @@ def test_ties_favour_no_cell(rows):
     [
         ([[1, 1]], [-1], None),
         ([[2, 2]], [3], None),
-        (margins(2, 2), [1, 1, 2, 1], None),
-        (margins(2, 2), [3, 0, 2, 1], 1),
+        (one_way_margins(2, 2), [1, 1, 2, 1], None),
+        (one_way_margins(2, 2), [3, 0, 2, 1], 1),
         ([[4, 6]], [9], None),
     ],
 )
@@ -265,7 +256,7 @@ def test_projecting_plain_noise_is_biased_towards_zero_cells():
 def test_topdown_scales_with_large_counts():
     """Millions of people, fractional least squares: sums are kept exactly."""
     rng = np.random.default_rng(1)
-    rows, s = margins(3, 4), rng.integers(0, 4_000_000, 12)
+    rows, s = one_way_margins(3, 4), rng.integers(0, 4_000_000, 12)
     y = s + rng.integers(-9, 10, 12)
     conforming = ConformingTables.of(rows, rows @ s)
     for m in (topdown(y, conforming, SeededRandomness(1)), nearest_in(y, conforming)):

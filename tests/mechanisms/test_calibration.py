@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from congenial import Guarantee, ReplaceOne, Schema, SemiAdjacent, Table, calibrate, margin, publish
 from congenial.audit.universes import UNIVERSES
 from congenial.mechanisms.calibrate import PREFERRED, REGISTRY
+from congenial.mechanisms.congenial import IntegerNoise
+from congenial.mechanisms.families import DISCRETE_GAUSSIAN, DOUBLE_GEOMETRIC, NoiseFamily
 from congenial.privacy import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated, tradeoff
 from tests.audit.every_mechanism import QUICK, TARGETS, Case, table_cases
 
@@ -68,3 +72,21 @@ def test_auto_does_not_hang_on_the_order_of_registration(
 def test_auto_prefers_what_is_proved_and_has_one_law_of_error() -> None:
     chosen = [REGISTRY[name] for name in PREFERRED]
     assert all(one.basis == "theorem" and one.additive for one in chosen)
+
+
+# ---- noise with and without figures is one class: the same numbers where there are no figures ----
+
+PEOPLE = next(one for one in UNIVERSES if one.label == "no mandates")
+PURE, RHO = (
+    Guarantee.pure(1, PEOPLE.adjacency),
+    Guarantee.zero_concentrated(Fraction(1, 2), PEOPLE.adjacency),
+)
+
+
+def test_every_mechanism_has_a_row():
+    for mechanism in REGISTRY.values():
+        row = mechanism.noise_family
+        assert isinstance(row, NoiseFamily)
+        assert (mechanism.family, mechanism.targets) == (row.name, row.targets)
+    rows = [m.noise_family for m in REGISTRY.values() if issubclass(m, IntegerNoise)]
+    assert set(rows) == {DOUBLE_GEOMETRIC, DISCRETE_GAUSSIAN}

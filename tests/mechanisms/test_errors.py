@@ -7,7 +7,13 @@ import pytest
 
 from congenial import Figures, Guarantee, Schema, SeededRandomness, SemiAdjacent, calibrate, margin
 from congenial.errors import StructureError
-from congenial.mechanisms.error_laws import CHAIN_DRAWS, CHAIN_STEPS, DRAWS, SimulatedLaw
+from congenial.mechanisms.error_laws import (
+    CHAIN_DRAWS,
+    CHAIN_STEPS,
+    DRAWS,
+    SimulatedLaw,
+    sums_alike,
+)
 from congenial.mechanisms.measured_tables import MeasuredTables
 
 SEED = 20_261_116
@@ -137,3 +143,21 @@ def test_cells_between_two_margins_share_one_law():
     pairs[0, :2], pairs[3:, 3] = 0, 1
     laws, _ = mechanism.different_error_laws(pairs, 2)
     assert len(laws) == 2
+
+
+# ---- sums of cells that share a law of error are found together ----------------------------------
+
+
+def test_sums_that_meet_groups_in_the_same_way_are_alike() -> None:
+    chance = np.random.default_rng(SEED)
+    for sums in (1, 5, 60):
+        parts = chance.integers(0, 4, size=sums)
+        start = np.r_[0, np.cumsum(parts)]
+        met = chance.integers(1, 3, size=(start[-1], 2))
+        loose = chance.integers(0, 2, size=sums)
+        expected: dict[object, list[int]] = {}
+        for i in range(sums):
+            key = (tuple(sorted(map(tuple, met[start[i] : start[i + 1]].tolist()))), int(loose[i]))
+            expected.setdefault(key, []).append(i)
+        found = [one.tolist() for one in sums_alike(start, met, loose)]
+        assert sorted(found) == sorted(expected.values())

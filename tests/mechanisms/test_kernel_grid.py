@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from congenial import Guarantee, Schema, SeededRandomness, SemiAdjacent, Table
+from congenial import Guarantee, SeededRandomness, SemiAdjacent, Table
 from congenial.errors import StructureError
 from congenial.figures import count, linear, margin, publish, total
 from congenial.figures.integers import kernel
@@ -13,14 +13,10 @@ from congenial.figures.support import FROZEN, support
 from congenial.mechanisms import KernelGaussian, kernel_gaussian
 from congenial.mechanisms.kernel_gaussian import KernelGrid, KernelProjection, short_basis
 from tests.contracts.cases import UNIVERSES
+from tests.worlds import levels
 
 SEED = 77_113
 STEP = 2.0**-11
-
-
-def levels(**sizes):
-    columns = {name: {"levels": [str(i) for i in range(n)]} for name, n in sizes.items()}
-    return Schema.from_dict(columns)
 
 
 def published(schema, *statements):

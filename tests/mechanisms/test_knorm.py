@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
 
-from congenial import Guarantee, Schema, SeededRandomness, SemiAdjacent, Table, release_table
+from congenial import Guarantee, SeededRandomness, SemiAdjacent, Table, release_table
 from congenial.errors import GuaranteeError, StructureError
 from congenial.figures import Figures, count, margin, publish, total
 from congenial.inference.odds_ratio import odds_ratio_test
@@ -20,20 +19,14 @@ from congenial.papers.semi_dp.real_knorm import KNormReal
 from congenial.privacy.composition import largest_gauge, moves
 from congenial.privacy.tradeoff import Pure
 from congenial.sampling.knorm_noise import Gauge
+from tests.worlds import schema_of, zero_margins
 
 SEED = 51_005
 
 
-def schema(r, c, more=None):
-    levels = {"a": r, "b": c} | (more or {})
-    return Schema.from_dict(
-        {k: {"levels": [f"{k}{i}" for i in range(n)]} for k, n in levels.items()}
-    )
-
-
 def two_way(counts):
     counts = np.array(counts)
-    made = schema(*counts.shape)
+    made = schema_of(**dict(zip("ab", counts.shape, strict=True)))
     return Table(made, made.names, counts)
 
 
@@ -47,21 +40,13 @@ def calibrated(table, epsilon=2, reading="robust"):
 
 def conforming(table):
     """Every table of counts with the margins of this one."""
-    near = [table.counts + u for u in kernel(table.counts.shape, 3)]
+    near = [table.counts + u for u in zero_margins(table.counts.shape, 3)]
     return [Table(table.schema, table.names, s) for s in near if s.min() >= 0]
-
-
-def kernel(shape, reach):
-    r, c = shape
-    inner = np.array(list(product(range(-reach, reach + 1), repeat=(r - 1) * (c - 1))))
-    z = inner.reshape(-1, r - 1, c - 1)
-    u = np.concatenate([z, -z.sum(axis=1, keepdims=True)], axis=1)
-    return np.concatenate([u, -u.sum(axis=2, keepdims=True)], axis=2)
 
 
 def worst_ratio(mechanism, tables, records, reach=2):
     """Largest log p(y|x) - log p(y|x') over pairs `records` apart and all y near them."""
-    ys = tables[0].counts + kernel(mechanism.shape, reach)
+    ys = tables[0].counts + zero_margins(mechanism.shape, reach)
     logs = [mechanism.log_density(ys, table) for table in tables]
     worst = 0.0
     for i, left in enumerate(tables):
@@ -98,7 +83,7 @@ def test_planted_the_printed_set_under_A_3_is_caught():
 @pytest.mark.parametrize("reading", ["robust", "literal"])
 def test_the_hull_is_that_of_the_sensitivity_set(reading):
     """What the adjacency lists (no values published: every t) and what the sampler builds on."""
-    figures = Figures(schema(3, 4), (margin("a"), margin("b")))
+    figures = Figures(schema_of(a=3, b=4), (margin("a"), margin("b")))
     adjacency = SemiAdjacent(figures, reading)
     listed = sensitivity(adjacency, ("a", "b"))
     made = Gauge((3, 4), adjacency.records)
@@ -127,7 +112,7 @@ def test_largest_gauge_over_more_records(hull, records):
             left -= m
         assert np.abs(u).sum() <= 2 * records
         worst = max(worst, float(gauge.exact(u)))
-    figures = Figures(schema(5, 5), (margin("a"), margin("b")))
+    figures = Figures(schema_of(a=5, b=5), (margin("a"), margin("b")))
     adjacency = SemiAdjacent(figures, "literal", within=records)
     bound = largest_gauge(adjacency, adjacency.schema.names, hull)
     assert worst <= bound.value
@@ -162,7 +147,7 @@ def test_empty_rows_stay_empty():
 
 
 def test_tables_by_county_are_independent():
-    made = schema(2, 3, {"county": 2})
+    made = schema_of(a=2, b=3, county=2)
     counts = np.array([[[1, 2], [0, 1], [2, 0]], [[0, 1], [1, 1], [1, 2]]])
     table = Table(made, made.names, counts)
     adjacency = SemiAdjacent(publish(table, margin("county", "a"), margin("county", "b")))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from congenial.publication.check_document import examine
 from congenial.sampling import norm_given_sums
 from congenial.sampling.norm_given_sums import log_sum_of_largest, log_sum_of_lengths
 from tests.commands import run
+from tests.worlds import zero_margins
 
 BOTH = (CongenialLength, CongenialLargest)
 HEXAGON = next(one for one in FURTHER if one.label == "hexagon")
@@ -61,9 +61,7 @@ def test_two_releases_lose_what_they_lose_apart():
 def test_normalisers_equal_the_sum_over_all_tables(norm, scale):
     """3 x 3 tables with zero margins, every one whose four free entries are within 8."""
     mechanism = made(CongenialLength)
-    free = np.array(list(product(range(-8, 9), repeat=4))).reshape(-1, 2, 2)
-    rows = np.concatenate([free, -free.sum(axis=1, keepdims=True)], axis=1)
-    u = np.concatenate([rows, -rows.sum(axis=2, keepdims=True)], axis=2).reshape(-1, 9)
+    u = zero_margins((3, 3), 8).reshape(-1, 9)
     if norm == "l2":
         weights = np.exp(-np.sqrt(float(scale) * (u**2).sum(axis=1)))
         found = log_sum_of_lengths(scale, mechanism.support)

@@ -13,7 +13,6 @@ from congenial.kinds.tables_accuracy import try_printed
 from congenial.mechanisms.measured_tables import MeasuredTables
 from congenial.mechanisms.one_table import TableSums, nearest_counts
 from congenial.pairs import ReplaceOne, SemiAdjacent
-from congenial.report.tables_report import render
 
 DISTRICTS, COUNTIES, RACES = 240, 6, 5
 SCHEMA = Schema.from_dict(
@@ -292,9 +291,3 @@ def test_what_to_expect_is_said_before_the_draw_and_without_the_data():
     free = MeasuredTables.of_one(noise(()))
     deviation = np.sqrt(np.mean(free.estimator.deviations(NAMES).values ** 2))
     assert 0 < try_printed(free).errors[0] < deviation
-
-
-def test_the_report_tells_one_story():
-    page = render(released(FIGURES["county totals"]), "promise")
-    assert "fitted from coarse to fine" in page
-    assert "race × age, then county × race × age, then district × race × age" in page

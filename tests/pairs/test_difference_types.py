@@ -17,18 +17,7 @@ from congenial.pairs.set_types import list_types
 from congenial.pairs.several_rows import SeveralRows
 from tests.pairs.random_figures import figures as random_figures
 from tests.tables.brute import all_types, by_figures, cells_of, maximal_types
-
-
-def schema_of(**sizes) -> Schema:
-    """Attributes with so many levels; a list gives the blocks of a coarser name `<name>_wide`."""
-    mapping = {}
-    for name, size in sizes.items():
-        blocks = size if isinstance(size, list) else None
-        levels = [f"{name}{i}" for i in range(len(blocks) if blocks else size)]
-        mapping[name] = {"levels": levels}
-        if blocks:
-            mapping[name]["within"] = {f"{name}_wide": [f"w{b}" for b in blocks]}
-    return Schema.from_dict(mapping)
+from tests.worlds import schema_of
 
 
 def listed(schema, statements, tables, a):

@@ -11,7 +11,7 @@ from congenial import Figures, Schema, SemiAdjacent, Table, count, publish, tota
 from congenial.figures.people import People
 from congenial.pairs.adjacency import Moves
 from congenial.pairs.pairs import Weighted
-from tests.pairs.universes import levels
+from tests.worlds import levels
 
 SEED = 20_261_116
 SCHEMA = Schema.from_dict(

@@ -14,7 +14,8 @@ from congenial.pairs.a_star import reach
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.searched_distances import ListedDistances
 from tests.pairs import brute
-from tests.pairs.universes import CUBE, ONE, TWO, TWO_WAY, UNIVERSES, levels, universes
+from tests.pairs.universes import CUBE, ONE, TWO, TWO_WAY, UNIVERSES, universes
+from tests.worlds import levels
 
 
 def truths(schema, databases):

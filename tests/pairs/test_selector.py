@@ -11,7 +11,8 @@ from congenial import Figures, Guarantee, SemiAdjacent, count, margin, structura
 from congenial.errors import GuaranteeError, StructureError
 from congenial.pairs.universe import RULE, Universe, selected
 from tests.pairs.brute import table_of
-from tests.pairs.universes import TWO, levels
+from tests.pairs.universes import TWO
+from tests.worlds import levels
 
 CASES = {
     "totals": (levels(g=2, x=3), (total(by="g"),), (0, 1, 1, 4)),

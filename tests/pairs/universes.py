@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from congenial.data.schema import Schema
 from congenial.figures.figures import Figures
 from congenial.figures.statements import (
     at_least,
@@ -14,13 +13,7 @@ from congenial.figures.statements import (
     total,
 )
 from tests.pairs.brute import conforming, table_of
-
-
-def levels(**sizes: int) -> Schema:
-    return Schema.from_dict(
-        {name: {"levels": [str(i) for i in range(size)]} for name, size in sizes.items()}
-    )
-
+from tests.worlds import levels
 
 CUBE, WIDE, SQUARE = levels(x=2, y=2, z=2), levels(x=2, y=3), levels(x=3, y=3)
 ONE, TWO = levels(w=4), levels(x=2, y=2)

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 from scipy.stats import chi2, norm
 
-from congenial.errors import DataError, StructureError
+from congenial.errors import StructureError
 from congenial.papers.congenial_dp import ITEMS, congenial_statements, counties
 from congenial.papers.congenial_dp.congenial_statements import StoppedChain
 from congenial.papers.congenial_dp.congenial_tables import index_sets
@@ -295,14 +295,6 @@ def test_rejection_item_counts_what_it_predicts():
     assert rows[1][2] == pytest.approx(1510, rel=0.01)
     least, most = stats.gamma.ppf([ALPHA / 2, 1 - ALPHA / 2], 20) / 20  # 20 waiting times
     assert least < rows[1][3] / rows[1][2] < most
-
-
-def test_every_item_states_its_files():
-    for name, item in ITEMS.items():
-        assert bool(item.files) == name.startswith("counties")
-        if item.files:
-            with pytest.raises(DataError, match="--data DIR"):
-                item.run(QUICK)
 
 
 def test_county_studies(shared):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from congenial.errors import DataError, GuaranteeError
+from congenial.errors import GuaranteeError
 from congenial.papers import catalogue
 from congenial.papers.item import Study
 from congenial.papers.pseudo_posterior import ITEMS, expenditure, simulation
@@ -130,12 +130,6 @@ def test_items_run_without_data(name):
     found = catalogue.run(PAPER, name, Study(quick=True, seed=1))
     json.dumps(found, allow_nan=False)
     assert LABEL in found["notes"]
-
-
-@pytest.mark.parametrize("name", REAL)
-def test_items_on_real_data_ask_for_it(name):
-    with pytest.raises(DataError, match="--data DIR"):
-        catalogue.run(PAPER, name, Study(quick=True))
 
 
 @pytest.mark.parametrize("name", REAL)

@@ -38,15 +38,6 @@ def test_distances_count_steps_and_conforming_ones_do_not():
     assert walked.tolist() == [[0, examples.UNREACHED], [examples.UNREACHED, 0]]
 
 
-def test_the_printed_swap_keeps_both_margins():
-    v = semi_figures.swap((6, 7), 2, 2, 5, 6)
-    assert np.argwhere(v == 1).tolist() == [[1, 1], [4, 5]]
-    assert np.argwhere(v == -1).tolist() == [[1, 5], [4, 1]]
-    assert not v.sum(axis=0).any()
-    assert not v.sum(axis=1).any()
-    assert len(run("figure-1")["rows"]) == 42
-
-
 def test_semi_first_is_never_weaker_and_ties_for_gaussians():
     rows = run("proposition-21")["rows"]
     assert all(row[-1] >= -1e-12 for row in rows)

@@ -16,7 +16,8 @@ from congenial.pairs.adjacency import AddRemove, ReplaceOne, SemiAdjacent
 from congenial.papers import Hull, sensitivity, side_by_side
 from congenial.papers.sensitivity_spaces import _bounded, _farthest
 from tests.pairs import brute
-from tests.pairs.universes import CUBE, TWO, TWO_WAY, UNIVERSES, levels, universes
+from tests.pairs.universes import CUBE, TWO, TWO_WAY, UNIVERSES, universes
+from tests.worlds import levels
 
 
 def tables_of(schema):

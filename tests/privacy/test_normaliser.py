@@ -12,19 +12,13 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import gammaln
 
-from congenial import Figures, Schema, Table, linear, margin, publish, total
+from congenial import Figures, Table, linear, margin, publish, total
 from congenial.figures.limits import FAR, Limits, no_limits
 from congenial.figures.support import support
 from congenial.privacy.normaliser import Conditions, largest_eps_cell, normaliser_price
+from tests.worlds import schema_of
 
 EPS = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2))
-
-
-def schema(*shape: int) -> Schema:
-    names = "abc"[: len(shape)]
-    return Schema.from_dict(
-        {n: {"levels": [f"{n}{i}" for i in range(k)]} for n, k in zip(names, shape, strict=True)}
-    )
 
 
 def given(known, distance: int, replaced: bool = True) -> Conditions:
@@ -51,16 +45,16 @@ def worst_by_distance(tables, eps: Fraction) -> dict[int, float]:
 
 
 CASES = {
-    "one total": (schema(4), (total(),), [[1, 1, 1, 1]], 4, 5),
+    "one total": (schema_of(a=4), (total(),), [[1, 1, 1, 1]], 4, 5),
     "weighted": (
-        schema(4),
+        schema_of(a=4),
         (total(), linear({"a = 'a0'": 1, "a = 'a1'": 2, "a = 'a2'": 4})),
         [[1, 1, 1, 1], [1, 2, 4, 0]],
         4,
         6,
     ),
     "2 x 3 margins": (
-        schema(2, 3),
+        schema_of(a=2, b=3),
         (margin("a"), margin("b")),
         [
             [1, 1, 1, 0, 0, 0],
@@ -94,7 +88,7 @@ def test_one_move_inside_a_group_is_sharp(eps):
     """All people in one cell, many empty ones: .3318, .4899, .6231, .6839 are approached."""
     n, a = 1500, exp(-float(eps))
     k = int(30 / a**2)
-    known = support(Figures(schema(k + 2), (total(),)), ("a",))
+    known = support(Figures(schema_of(a=k + 2), (total(),)), ("a",))
     price = float(normaliser_price(eps, given(known, 2)).value)
     assert price == pytest.approx(log(2 - exp(-2 * float(eps))), abs=1e-11)
     # s = (n, 0, ..., 0) against s' = (n - 1, 1, 0, ..., 0) with k more empty cells, by generating
@@ -111,7 +105,7 @@ def test_one_move_inside_a_group_is_sharp(eps):
 
 
 def test_cells_in_no_sum_cost_only_where_they_gain():
-    known = support(Figures(schema(3)), ("a",))
+    known = support(Figures(schema_of(a=3)), ("a",))
     for eps in EPS:
         a = exp(-float(eps))
         z = [sum(a ** abs(m - s) for m in range(400)) for s in range(6)]
@@ -124,7 +118,7 @@ def test_cells_in_no_sum_cost_only_where_they_gain():
 
 
 def test_the_price_is_never_above_the_factor_two_and_the_scale_meets_the_target():
-    made = schema(3, 3)
+    made = schema_of(a=3, b=3)
     counts = Table(made, made.names, np.ones((3, 3), dtype=np.int64))
     known = support(publish(counts, margin("a"), margin("b")), made.names)
     for epsilon in (Fraction(1, 100), Fraction(1), Fraction(8)):
@@ -180,7 +174,7 @@ def test_boxes_beside_crossing_margins_cost_no_more_than_signs():
 
 
 def test_cells_in_no_sum_with_upper_bounds_cost_where_they_lose_too():
-    known = support(Figures(schema(3)), ("a",))
+    known = support(Figures(schema_of(a=3)), ("a",))
     limited = boxed(3, [0, 0, 0], [4, 4, 4])
     for eps in EPS:
         tables = np.arange(5)[:, None]
@@ -193,7 +187,7 @@ def test_cells_in_no_sum_with_upper_bounds_cost_where_they_lose_too():
 def test_a_bound_on_a_sum_needs_more_than_the_price_of_signs():
     """Why the factor 2 is charged: the price of signs alone is too little here."""
     eps = Fraction(1, 2)
-    known = support(Figures(schema(6), (total(),)), ("a",))
+    known = support(Figures(schema_of(a=6), (total(),)), ("a",))
     tables = np.array([m for m in product(range(8), repeat=6) if sum(m) == 7 and m[0] + m[1] >= 2])
     worst = worst_by_distance(tables, eps)[2]
     assert worst > 1.1 * float(normaliser_price(eps, given(known, 2)).value)

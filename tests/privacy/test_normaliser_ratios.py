@@ -10,10 +10,11 @@ from math import comb, log
 import numpy as np
 import pytest
 
-from congenial import Schema, Table, at_least, count, linear, margin, publish, total
+from congenial import Table, at_least, count, linear, margin, publish, total
 from congenial.privacy import Conditions, largest_eps_cell, normaliser_price
 from congenial.privacy import normaliser as ratios
 from congenial.privacy.normaliser import A_BOUND, IN_A_GROUP, ON_A_LINE, TWO_ROWS
+from tests.worlds import schema_of
 
 EPS = (Fraction(1, 100), Fraction(1, 4), Fraction(1), Fraction(3))
 ROUNDING = 1e-9
@@ -23,11 +24,7 @@ def conditions(counts, *statements, distance: int) -> Conditions:
     """Of counts over the whole schema, given the figures and signs."""
     counts = np.asarray(counts)
     names = "ab"[: counts.ndim]
-    levels = {
-        name: {"levels": [f"{name}{i}" for i in range(size)]}
-        for name, size in zip(names, counts.shape, strict=True)
-    }
-    table = Table(Schema.from_dict(levels), tuple(names), counts)
+    table = Table(schema_of(**dict(zip(names, counts.shape, strict=True))), tuple(names), counts)
     return Conditions.of(publish(table, *statements), tuple(names), distance)
 
 

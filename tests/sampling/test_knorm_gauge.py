@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from congenial.errors import StructureError
 from congenial.sampling import SeededRandomness, two_way_kernels
 from congenial.sampling.knorm_noise import Gauge, exact_gauge, hexagons, swaps
 from congenial.sampling.two_way_noise import TwoWayNoise
+from tests.worlds import zero_margins
 
 SEED = 51_001
 HEXAGON = np.array([[1, -1, 0], [0, 1, -1], [-1, 0, 1]])
@@ -29,10 +29,7 @@ def tables(shape, n, eps="1/5"):
 @pytest.mark.parametrize("records", [2, 3])
 def test_generators_are_all_differences_of_so_many_records(shape, records):
     """S(A_a) = { u integer : zero margins, ||u||_1 <= 2 a }, by listing small tables."""
-    r, c = shape
-    inner = np.array(list(product((-1, 0, 1), repeat=(r - 1) * (c - 1)))).reshape(-1, r - 1, c - 1)
-    u = np.concatenate([inner, -inner.sum(axis=1, keepdims=True)], axis=1)
-    u = np.concatenate([u, -u.sum(axis=2, keepdims=True)], axis=2)
+    u = zero_margins(shape, 1)
     norm = np.abs(u).sum(axis=(1, 2))
     wanted = {t.tobytes() for t in u[(norm > 0) & (norm <= 2 * records)]}
     gauge = Gauge(shape, records)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -13,19 +12,14 @@ from congenial.errors import GuaranteeError, StructureError
 from congenial.sampling import RecordedRandomness, SeededRandomness, two_way_kernels
 from congenial.sampling.knorm_noise import Gauge, KNormNoise, numerator
 from congenial.sampling.two_way_noise import TwoWayNoise
-from tests.sampling.test_two_way_noise import tally
+from tests.worlds import tally, zero_margins
 
 SEED = 51_002
 
 
 def enumerated(shape, eps, records, reach, weight=None):
     """Tables with zero margins and entries within reach, and their probabilities."""
-    r, c = shape
-    z = np.array(list(product(range(-reach, reach + 1), repeat=(r - 1) * (c - 1))))
-    inner = z.reshape(-1, r - 1, c - 1)
-    u = np.concatenate([inner, -inner.sum(axis=1, keepdims=True)], axis=1)
-    u = np.concatenate([u, -u.sum(axis=2, keepdims=True)], axis=2)
-    gauge = Gauge(shape, records)
+    u, gauge = zero_margins(shape, reach), Gauge(shape, records)
     size = gauge.value(u) if weight is None else weight(gauge, u)
     w = np.exp(-float(eps) * size)
     return u, w / w.sum()

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -29,7 +28,7 @@ from congenial.sampling.lattice_gaussian import (
     zero_sums,
 )
 from congenial.sampling.lattice_kernels import _one_minus_ratio, log_acceptance
-from tests.contracts.laws import one_way_margins
+from tests.worlds import one_way_margins, tally, zero_margins
 
 SEED = 60601
 ALPHA = 1e-6
@@ -53,13 +52,6 @@ def of_structure(name, sigma2):
     return CrossingGaussian(np.repeat(np.arange(len(sizes)), sizes), equations, sigma2, places)
 
 
-def table_noise(z):
-    """u = sum z_ij (e_i - e_{i+1}) (x) (e_j - e_{j+1}), for leading batch axes too."""
-    wide = np.pad(z, [(0, 0)] * (z.ndim - 2) + [(1, 1), (1, 1)])
-    across = wide[..., 1:] - wide[..., :-1]
-    return across[..., 1:, :] - across[..., :-1, :]
-
-
 def line_noise(z):
     """u = sum z_j (e_j - e_{j+1}) along the last axis."""
     return np.diff(np.pad(z, [(0, 0)] * (z.ndim - 1) + [(1, 1)]), axis=-1)
@@ -74,7 +66,7 @@ def box(shape, reach):
 
 def enumerated(shape, sigma2, reach):
     """(noise tables, probabilities) by enumeration."""
-    u = table_noise(box(shape, reach))
+    u = zero_margins(shape, reach)
     w = np.exp(-(u.astype(float) ** 2).sum(axis=(1, 2)) / (2 * float(sigma2)))
     return u, w
 
@@ -94,15 +86,6 @@ def conforming(name, reach):
     met = [(i, j) for j, t in enumerate(-right @ of_cell[half:]) for i in sums.get(t.tobytes(), ())]
     i, j = np.array(met).T
     return np.concatenate([left[i], right[j]], axis=1)
-
-
-def tally(draws, places, probs):
-    """Counts on the likely places, and everything else as one more."""
-    likely = probs > 1e-6
-    seen = Counter(map(bytes, draws.astype(np.int64).reshape(len(draws), -1)))
-    counts = [seen[bytes(u)] for u in places[likely].astype(np.int64)]
-    rest = len(draws) - sum(counts)
-    return [*counts, rest], [*probs[likely], max(0.0, 1 - probs[likely].sum())]
 
 
 # --- the algebra ----------------------------------------------------------------------------------

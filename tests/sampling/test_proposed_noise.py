@@ -18,7 +18,8 @@ from congenial.figures import margin, publish
 from congenial.sampling import SeededRandomness, proposed_noise
 from congenial.sampling.exact_decisions import working_precision
 from congenial.sampling.proposed_noise import ProposedNoise
-from tests.contracts.laws import CUBE, one_way_margins
+from tests.contracts.laws import CUBE
+from tests.worlds import one_way_margins
 
 ALPHA = 1e-6  # false-alarm rate of each statistical test
 SEED = 20_261_117

@@ -16,27 +16,14 @@ from congenial.sampling import RecordedRandomness, SeededRandomness, two_way_ker
 from congenial.sampling.exact_decisions import below, pick, pick_fast
 from congenial.sampling.grouped_noise import SharedTotal
 from congenial.sampling.two_way_noise import TwoWayNoise, profile_ball, turned
-from tests.sampling.test_lattice_gaussian import table_noise
+from tests.worlds import tally, zero_margins
 
 SEED = 424242
 EPS = Fraction(3, 2)
 
 
-def box(shape, reach):
-    cells = (shape[0] - 1) * (shape[1] - 1)
-    z = np.stack(np.meshgrid(*[np.arange(-reach, reach + 1)] * cells, indexing="ij"), -1)
-    return table_noise(z.reshape(-1, shape[0] - 1, shape[1] - 1))
-
-
-def tally(draws, places, probs):
-    likely = probs > 1e-6
-    seen = Counter(map(bytes, draws.astype(np.int64).reshape(len(draws), -1)))
-    counts = [seen[bytes(u)] for u in places[likely].astype(np.int64)]
-    return [*counts, len(draws) - sum(counts)], [*probs[likely], max(0, 1 - probs[likely].sum())]
-
-
 def enumerated(shape, eps, reach):
-    u = box(shape, reach)
+    u = zero_margins(shape, reach)
     w = np.exp(-float(eps) * np.abs(u).sum(axis=(1, 2)))
     return u, w / w.sum()
 

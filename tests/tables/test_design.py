@@ -26,7 +26,8 @@ from congenial.tables.design import (
 )
 from congenial.tables.information import Information
 from congenial.tables.optimise import DesignCertificate, Problem, certify, solve
-from tests.pairs.test_difference_types import COUNTY_FIGURES, COUNTY_TABLES, counties, schema_of
+from tests.pairs.test_difference_types import COUNTY_FIGURES, COUNTY_TABLES, counties
+from tests.worlds import schema_of
 
 HALF = Fraction(1, 2)
 

@@ -11,7 +11,8 @@ from congenial.errors import StructureError
 from congenial.figures.figures import Figures
 from congenial.figures.statements import count, margin, total
 from congenial.tables.information import Information
-from tests.pairs.test_difference_types import NOT_NESTED, schema_of
+from tests.pairs.test_difference_types import NOT_NESTED
+from tests.worlds import schema_of
 
 
 def dense(one):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from congenial import Schema, SeededRandomness, SemiAdjacent, Table
+from congenial import SeededRandomness, SemiAdjacent, Table
 from congenial.figures import Figures, count, linear, margin, publish, total
 from congenial.figures.support import support
 from congenial.sampling.choice import TablePart, choose
@@ -20,16 +20,11 @@ from congenial.tables.information import Information
 from congenial.tables.intervals import half_width
 from congenial.tables.noise_variance import mixing_mean, noise_variance
 from tests.tables.settings import SCHEMA, confidential
+from tests.worlds import schema_of
 
 ALPHA = 1e-6
 REACH = {1: 300, 2: 60, 3: 20}  # of coefficients, by the dimension of the lattice
 EPS = Fraction(1, 2)
-
-
-def schema_of(**levels):
-    return Schema.from_dict(
-        {k: {"levels": [f"{k}{i}" for i in range(n)]} for k, n in levels.items()}
-    )
 
 
 def people(schema, seed=1):

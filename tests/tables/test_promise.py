@@ -10,8 +10,9 @@ from congenial import AddRemove, Figures, ReplaceOne, SemiAdjacent, margin, tota
 from congenial.errors import GuaranteeError
 from congenial.tables import Workload, difference_types, joint_epsilon, joint_rho
 from congenial.tables.promise import Measured
-from tests.pairs.test_difference_types import SMALL, publish_from, schema_of
+from tests.pairs.test_difference_types import SMALL, publish_from
 from tests.tables.brute import by_figures, maximal_types
+from tests.worlds import schema_of
 
 WEIGHTS = (Fraction(1, 3), Fraction(2, 7), Fraction(5), Fraction(1, 11))
 

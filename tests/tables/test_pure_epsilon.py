@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from benchmarks.crossing_epsilon import cases, rows_of
 
 from congenial.errors import PlanError
 from congenial.figures.statements import count, margin, total
@@ -16,8 +17,9 @@ from congenial.tables.aims import PowerMean
 from congenial.tables.design import Even, Keep, Weighted, design, loss_of
 from congenial.tables.optimise import Problem, _local, _starts
 from congenial.tables.promise import law_and_promise
-from tests.pairs.test_difference_types import districts, schema_of
+from tests.pairs.test_difference_types import districts
 from tests.tables.test_design import HALF, world
+from tests.worlds import schema_of
 
 DISTRICT_TABLES = [
     ["district", "race", "adult"],
@@ -121,3 +123,18 @@ def test_epsilon_with_delta_is_the_largest_rho_that_meets_it():
 def test_a_promise_is_stated_in_one_way(stated, message):
     with pytest.raises(PlanError, match=message):
         law_and_promise(**stated)
+
+
+# ---- stated and true errors of several tables under pure epsilon and crossing figures ------------
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_stated_deviations_and_levels_are_true_ones(number: int) -> None:
+    """By draws with other seeds; the proved bounds and normal shapes of before must fail."""
+    rows = list(rows_of(list(cases())[number], "1/10", 500))
+    now, before = ([row for row in rows if row["as"] == label] for label in ("now", "before"))
+    for row in now:
+        assert row["sd ratio"] == pytest.approx(1, abs=0.07), row
+        assert 0.87 <= row["0.9"] <= 0.95, row
+        assert row["0.99"] >= 0.98, row
+    assert all(row["sd ratio"] > 1.3 and row["0.9"] > 0.95 for row in before)
