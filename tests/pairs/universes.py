@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from congenial.data.schema import Schema
 from congenial.figures.figures import Figures
 from congenial.figures.statements import (
     at_least,
