@@ -35,7 +35,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations_with_replacement
 from itertools import product as all_of
 from math import gcd
 from typing import Literal
@@ -407,10 +407,11 @@ def _occurring(
     ends: NumberEnds,
 ) -> frozenset[Vector]:
     """Maximal vectors that are known to be those of a people of one group who all do the same: one
-    replacement with their number kept, or another number in the same cell.
+    replacement, with their numbers kept or changed, or other numbers in the same cell.
 
-    If a table moves that has a 0 in a vector, the vector is not maximal; so it is enough that the
-    others move.
+    With numbers f before and l after, a table in which they move has a^2 (f^2 + l^2), another one
+    a^2 (f - l)^2, which is less unless f and l differ in sign: if it moves after all, the vector is
+    not maximal. Where they differ in sign the figures must settle the table.
     """
     if adjacency.figures.bounds or getattr(adjacency, "reading", "robust") == "existential":
         return frozenset()
@@ -420,20 +421,30 @@ def _occurring(
     def possible(moved: tuple[Margin, ...]) -> bool:
         return occurs(adjacency.figures, figures.names, moved, a)
 
+    same = [(row, row) for row in ends.rows]
+    changes = same if ends.by_class else [*combinations_with_replacement(ends.rows, 2)]
+    settled = [figures.settle(table) for table in tables]
     occurring = set()
     for power, vectors in ((2, maximal(norms.squares)), (1, maximal(norms.absolutes))):
-        for vector in vectors:
-            moved = tuple(table for table, norm in zip(tables, vector, strict=True) if norm)
-            for row in ends.rows:
-                top = [2 * (a * abs(value)) ** power for value in row]
-                same = all(norm in (0, most) for norm, most in zip(vector, top, strict=True))
-                if same and (not moved or possible(moved)):
-                    occurring.add(vector)
-            for first, last in () if ends.by_class else combinations(ends.rows, 2):
-                pairs = zip(first, last, strict=True)
-                other = tuple((a * abs(low - two)) ** power for low, two in pairs)
-                if other == vector and possible(()):
-                    occurring.add(vector)
+        for vector, (before, after) in all_of(vectors, changes):
+            numbers = [*zip(before, after, strict=True)]
+            stay = [(a * abs(first - last)) ** power for first, last in numbers]
+            move = [
+                a**power * (abs(first) ** power + abs(last) ** power) for first, last in numbers
+            ]
+            free = [
+                norm == most and (fixed or first * last >= 0)
+                for norm, most, fixed, (first, last) in zip(
+                    vector, stay, settled, numbers, strict=True
+                )
+            ]
+            moved = tuple(table for table, kept in zip(tables, free, strict=True) if not kept)
+            fits = all(
+                kept or norm == most for kept, norm, most in zip(free, vector, move, strict=True)
+            )
+            nobody = before == after and not moved
+            if nobody or (fits and possible(moved)) or (stay == [*vector] and possible(())):
+                occurring.add(vector)
     return frozenset(occurring)
 
 
