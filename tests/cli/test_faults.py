@@ -48,24 +48,15 @@ def leftovers(plan: Path) -> list[str]:
     ("old", "new", "told"),
     [
         ("[data]", "[data", "not valid TOML"),
-        ('unit = "id"', 'unit = "id"\nunti = 3', "unknown key"),
-        ('source = "people.csv"', "", "data.source: missing"),
         ("epsilon = 1.0", "epsilon = -1.0", "must be positive"),
-        ("epsilon = 1.0", "epsilon = nan", "must be finite"),
-        ("epsilon = 1.0", "epsilon = 0", "must be positive"),
-        ("epsilon = 1.0", 'epsilon = "one"', "must be a number"),
-        ("epsilon = 1.0", "", "exactly one of epsilon, rho, mu"),
-        ("epsilon = 2.0", "epsilon = -2.0", "must be positive"),
-        ('"age"]', '"wage"]', "wage"),
         ('"age >= 18"', '"age >= 19"', "cuts the class"),
-        ('levels = ["f", "m"]', 'levels = ["f", "f"]', "'f'"),
-        ("[0, 18, 30, 65]", "[0, 30, 18, 65]", "age"),
     ],
 )
 def test_a_malformed_plan_is_refused(
     run: Callable[..., Any], plan: Path, old: str, new: str, told: str
 ) -> None:
     change(plan, old, new)
+    """By every command; what else is wrong with a plan is in tests/golden/errors.txt."""
     for command in ("check", "publish", "release", "explain"):
         ran = run(command, plan)
         assert ran.code == 2, command
@@ -83,12 +74,6 @@ def test_nothing_left_to_protect(run: Callable[..., Any], plan: Path) -> None:
     ran = run("check", plan)
     assert ran.code == 2
     assert "nothing is left to protect" in ran.err
-
-
-def test_an_unknown_release_is_named(run: Callable[..., Any], plan: Path) -> None:
-    ran = run("release", plan, "--name", "deatil")
-    assert ran.code == 2
-    assert "detail" in ran.err
 
 
 # ---- the data ------------------------------------------------------------------------------------
@@ -113,13 +98,6 @@ def test_missing_and_empty_data(run: Callable[..., Any], plan: Path) -> None:
     assert leftovers(plan) == []
 
 
-def test_a_person_with_two_rows(run: Callable[..., Any], plan: Path) -> None:
-    write_people(plan.parent / "people.csv", lambda row: row.update(id=min(row["id"], 9)))
-    ran = run("publish", plan)
-    assert ran.code == 3
-    assert "'id'" in ran.err
-
-
 def test_mandates_that_the_data_contradict(run: Callable[..., Any], plan: Path) -> None:
     zero = '[publish]\n"Nobody" = { structural_zeros = "sex = \'m\' and age >= 65" }\n'
     change(plan, "[publish]\n", zero)
@@ -142,13 +120,6 @@ def test_data_that_changed_since_they_were_published(run: Callable[..., Any], pl
         assert ran.code == 2, command
         assert ran.err.startswith("error: ")
     assert run("ledger", "export", plan).out == before  # nothing was spent
-
-
-def test_release_before_publish(run: Callable[..., Any], plan: Path) -> None:
-    ran = run("release", plan)
-    assert ran.code == 2
-    assert "congenial publish" in ran.err
-    assert run("check", plan, "--json").document["budget"]["spent"] == "epsilon = 0"
 
 
 # ---- folders, bundles, budget, ledger ------------------------------------------------------------
