@@ -120,6 +120,7 @@ def render(release: TablesRelease | PartedRelease, promise: str) -> str:
         tables=_on_paper(release.schema, tables),
         named=named,
         downloads=_downloads(release),
+        uncertain=_too_uncertain(tables),
         measured=_measured(release) if several else None,
         level=COVER,
         records=_records_words(release),
@@ -139,6 +140,16 @@ def _tables_of(release: TablesRelease) -> tuple[list[TableNumbers], list[Documen
         if at not in within
     ]
     return [TableNumbers.from_release(*tables[at]) for at in sorted(within)], named
+
+
+def _too_uncertain(tables: Sequence[TableNumbers]) -> list[Document]:
+    """Tables with numbers that are marked too uncertain to quote, and how many these are."""
+    many = [(table, int(np.count_nonzero(table.flags == "poor"))) for table in tables]
+    return [
+        {"words": table.words, "many": count, "cells": table.flags.size}
+        for table, count in many
+        if count
+    ]
 
 
 def _on_paper(schema: Schema, shown: Sequence[TableNumbers]) -> list[Document]:
