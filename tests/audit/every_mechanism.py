@@ -17,6 +17,7 @@ import numpy as np
 
 from congenial.audit.exact_audit import MOST_OUTPUTS, ExactAudit, Verdict, audit_laws, exact_audit
 from congenial.audit.universes import FURTHER, UNIVERSES, SmallUniverse
+from congenial.data.arrays import Floats, Ints
 from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistic, Statistics
 from congenial.errors import StructureError
@@ -36,7 +37,6 @@ from congenial.pairs.secrets import SecretPairs
 from congenial.pairs.stated_laws import DiscreteLaw, GaussianLaw, StatedBinomial
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff, ZeroConcentrated
-from congenial.sampling.inversion import Floats, Ints
 from congenial.synthesis.column_kernels import kernel_of
 from congenial.synthesis.models import NormalColumn, PoissonColumn
 from congenial.synthesis.record_model import Grid

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from congenial import Congenial, Guarantee, ReplaceOne, Schema, SemiAdjacent, Table, calibrate
+from congenial.data.arrays import Floats
 from congenial.figures import Figures, Statement, count, margin, publish, structural_zeros, total
 
 Database = tuple[int, ...]
-Floats = NDArray[np.float64]
 
 EPSILON = 1.0
 AREA_AND_ILL = {"area": {"levels": ["A", "B"]}, "ill": {"levels": ["no", "yes"]}}

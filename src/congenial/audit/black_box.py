@@ -35,6 +35,7 @@ from congenial.data.arguments import (
     optional,
     takes,
 )
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.privacy.tradeoff import (
@@ -44,7 +45,6 @@ from congenial.privacy.tradeoff import (
     Tradeoff,
     ZeroConcentrated,
 )
-from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.randomness import Randomness, SystemRandomness
 
 # ---- Event scores ----

@@ -30,7 +30,7 @@ from congenial.data.arguments import (
     either,
     takes,
 )
-from congenial.sampling.inversion import Floats, Ints
+from congenial.data.arrays import Floats, Ints
 
 Aim = Literal["epsilon", "mu", "rho"]
 

@@ -28,11 +28,11 @@ from congenial.data.arguments import (
     paired,
     takes,
 )
+from congenial.data.arrays import Floats, Ints
 from congenial.data.table import Table
 from congenial.mechanisms.mechanism import Mechanism
 from congenial.privacy.composition import joint_loss
 from congenial.privacy.tradeoff import Approximate, Gaussian, Tradeoff, ZeroConcentrated
-from congenial.sampling.inversion import Floats, Ints
 
 EPSILONS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)  # where delta(epsilon) is compared
 ALPHAS = tuple(round(0.05 * k, 2) for k in range(21))  # where the trade-off function is

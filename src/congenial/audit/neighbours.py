@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.data.arguments import NAMES, SEVERAL, takes
+from congenial.data.arrays import Floats, Ints
 from congenial.data.table import Table
 from congenial.errors import StructureError
 from congenial.figures.cells import Cells
@@ -27,7 +28,6 @@ from congenial.figures.statements import total
 from congenial.pairs.pairs import Adjacency
 from congenial.pairs.several_rows import SeveralRows
 from congenial.pairs.universe import selected
-from congenial.sampling.inversion import Floats, Ints
 
 LARGEST_DOMAIN = 50_000  # cells that figures and release mention
 LARGEST_BLOCK = 150  # cells among which people move at once

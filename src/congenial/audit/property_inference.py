@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from congenial.data.arguments import SEVERAL, Rule, listed, optional, takes
+from congenial.data.arrays import Floats
 from congenial.data.vector_statistics import Records
 from congenial.errors import DataError
 from congenial.mechanisms.distribution.distribution_mechanism import DistributionMechanism
@@ -25,8 +25,6 @@ from congenial.pairs.properties import Scenario
 from congenial.privacy.numbers import percent
 from congenial.privacy.tradeoff import Tradeoff
 from congenial.sampling.randomness import Randomness, SystemRandomness
-
-Floats = NDArray[np.float64]
 
 LEVEL = 0.95
 RIDGE = 1.0  # on standardised statistics, the intercept left alone

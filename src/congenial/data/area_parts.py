@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Ints
 from congenial.data.attribute import REFUSE, Attribute, Axis
 from congenial.data.schema import Schema, near
 from congenial.data.sql import tabulation
 from congenial.data.tabulate import Microdata, no_records, refuse
-from congenial.data.workload import Ints
 from congenial.errors import DataError, SchemaError
 
 

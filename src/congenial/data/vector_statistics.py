@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from congenial.data.arrays import Floats
 from congenial.data.attribute import REFUSE, Attribute, axis_of, check_name, refuse_repeats
 from congenial.data.predicate import Predicate, parse
 from congenial.data.rational import Number, exact, written
@@ -30,7 +31,6 @@ from congenial.data.tabulate import NO_NUMBER, Microdata, no_records, refuse
 from congenial.errors import DataError, SchemaError
 
 Kind = Literal["mean", "count", "proportion", "quantile", "custom"]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

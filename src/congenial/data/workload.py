@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.data.arguments import COUNT, NAMES, Rule, check_arguments, listed
+from congenial.data.arrays import Ints
 from congenial.data.schema import Schema
 from congenial.errors import SchemaError
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

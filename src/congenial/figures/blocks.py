@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arrays import Ints
 from congenial.figures import lattice
-from congenial.figures.integers import Ints, echelon, rational_kernel
+from congenial.figures.integers import echelon, rational_kernel
 from congenial.figures.lattice import PartKind, kinds
 
 MOST_ATOMS = 12  # of a block whose rows are tried in other words: all their sets are listed

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arrays import Ints
 from congenial.data.predicate import parse
 from congenial.data.schema import Schema
 from congenial.errors import StructureError
-from congenial.figures.lattice import Ints
 from congenial.figures.statements import Statement
 
 LARGEST_DOMAIN = 50_000_000  # cells of the attributes that the statements mention

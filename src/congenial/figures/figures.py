@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.data.arguments import expect
+from congenial.data.arrays import Ints
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.errors import FigureError, some_of
@@ -25,7 +26,6 @@ from congenial.figures import lattice
 from congenial.figures.blocks import BlockKind
 from congenial.figures.blocks import blocks as find_blocks
 from congenial.figures.cells import Cells, first_places
-from congenial.figures.lattice import Ints
 from congenial.figures.statements import Statement, empty_cells, without_repeats
 
 Structure = Literal["none", "laminar", "two-way", "one-way", "general"]

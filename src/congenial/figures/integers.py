@@ -13,12 +13,11 @@ from math import lcm
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from congenial.data.arrays import Ints
 from congenial.errors import StructureError
 
-Ints = npt.NDArray[np.int64]
 Row = dict[int, Fraction]
 
 LARGEST_ELIMINATION = 20_000_000  # entries touched by exact sparse elimination

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from congenial.figures.integers import Ints as Ints  # named from here by those who read figures
+from congenial.data.arrays import Ints
 from congenial.figures.integers import echelon, rational_kernel, rational_solution
 
 # ---- connected ----------------------------------------------------------------------------------

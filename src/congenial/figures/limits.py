@@ -15,10 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.data.arguments import PLAIN_NAMES, takes
+from congenial.data.arrays import Ints
 from congenial.data.table import cell_index, select
 from congenial.errors import BundleError, FigureError, PredicateError, SchemaError
 from congenial.figures.figures import Figures
-from congenial.figures.lattice import Ints
 from congenial.figures.people import LARGEST_LIST, list_tables
 from congenial.figures.statements import Statement
 from congenial.figures.support import FROZEN, LOOSE, Support, TieKind, support

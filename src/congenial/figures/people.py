@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arrays import Ints
 from congenial.errors import FigureError
 from congenial.figures import lattice
 from congenial.figures.blocks import BlockKind
 from congenial.figures.cells import first_places
 from congenial.figures.figures import Figures
-from congenial.figures.lattice import Ints
 
 LARGEST_LIST = 20_000  # partly filled tables kept while whole ones are listed
 

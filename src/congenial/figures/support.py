@@ -19,11 +19,11 @@ from typing import Any, overload
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arrays import Ints
 from congenial.figures import lattice
 from congenial.figures.blocks import BlockKind, blocks, margins
 from congenial.figures.cells import first_places
 from congenial.figures.figures import Figures
-from congenial.figures.integers import Ints
 from congenial.figures.lattice import connected
 
 # ---- ties ---------------------------------------------------------------------------------------

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arrays import Ints
 from congenial.errors import FigureError
 from congenial.figures import lattice
 from congenial.figures.cells import Cells
 from congenial.figures.figures import Figures, limits_of
-from congenial.figures.lattice import Ints
 from congenial.figures.statements import Statement
 
 LARGEST = 200_000  # cells that the figures tell apart, up to which the programme is solved

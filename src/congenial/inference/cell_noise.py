@@ -21,8 +21,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from congenial.data.arrays import Floats, Ints
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index
 from congenial.errors import InferenceError
@@ -31,8 +31,6 @@ from congenial.privacy.description import Family
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.sums import iid_sum_law
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Kind = Literal["l1", "l2", "table"]
 
 _CODES: dict[Kind, int] = {"l1": 0, "l2": 1, "table": 2}  # as in _kernels

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from congenial.data.arguments import CALL, COUNT, FLAG, SEVERAL, WHOLE, check_fields, expect
+from congenial.data.arrays import Floats
 from congenial.errors import InferenceError
-from congenial.inference.cell_noise import Floats
 from congenial.inference.models.counts import Counts
 from congenial.inference.models.model import Bindable, BoundModel
 from congenial.inference.models.regressions import LogisticBound, Normal

@@ -28,9 +28,9 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import InferenceError
 from congenial.figures.support import FROZEN, LOOSE, Pattern, Support, Tie
-from congenial.inference.cell_noise import Floats, Ints
 
 FIXED = FROZEN
 FREE = LOOSE

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from congenial.data.arguments import COUNT, SEVERAL, SHARE, numbers, one_of, takes
+from congenial.data.arrays import Floats
 from congenial.errors import InferenceError
-from congenial.inference.cell_noise import Floats
 from congenial.inference.inference import DEFAULT_CHAIN, Chain, bind, infer
 from congenial.inference.latent_tables import FIXED, FREE, LatentTables
 from congenial.inference.models.model import Bindable, BoundModel

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from congenial.data.arguments import expect, texts
+from congenial.data.arrays import Floats, Ints
 from congenial.data.attribute import Axis
 from congenial.data.schema import Schema
 from congenial.data.table import Table, cell_index
@@ -31,7 +32,7 @@ from congenial.errors import CongenialError, InferenceError
 from congenial.figures.figures import Figures
 from congenial.figures.limits import conforming_tables
 from congenial.figures.support import FROZEN, LOOSE, support
-from congenial.inference.cell_noise import Floats, Ints, LevelNoise, Noise
+from congenial.inference.cell_noise import LevelNoise, Noise
 from congenial.inference.feasibility import outlook, outlook_of_tables, outlook_of_values
 from congenial.inference.latent_tables import LatentTables
 from congenial.inference.samplers.log_normaliser import Normaliser, listed_law, log_signed

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from congenial.data.arguments import NUMBER, WHOLE, expect, numbers, optional, takes
+from congenial.data.arrays import Floats, Ints
 from congenial.data.rational import LARGEST, fraction
 from congenial.errors import FigureError, GuaranteeError, StructureError
 from congenial.figures.support import support
@@ -34,7 +35,6 @@ from congenial.mechanisms.tables_release import TablesRelease
 from congenial.privacy.tradeoff import Tradeoff
 from congenial.sampling.canonical import CanonicalNoise, CanonicalNormal, Tulap, uniform_doubles
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
-from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.randomness import Randomness, SystemRandomness, uniform_below
 
 Alternative = Literal["greater", "less", "two-sided"]

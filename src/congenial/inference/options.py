@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from congenial.data.arguments import expect
+from congenial.data.arrays import Floats
 from congenial.data.attribute import Axis
 from congenial.data.schema import near
 from congenial.data.text_files import read_rows
 from congenial.errors import InferenceError
-from congenial.inference.cell_noise import Floats
 from congenial.inference.inference import DEFAULT_CHAIN, METHODS, Chain, infer
 from congenial.inference.models.counts import Binomial, NegativeBinomial, Poisson
 from congenial.inference.models.model import Bindable

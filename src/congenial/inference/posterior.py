@@ -11,8 +11,8 @@ import numpy as np
 
 from congenial._notebook import Picture, Row, grid
 from congenial.data.arguments import NUMBER, expect, numbers
+from congenial.data.arrays import Floats
 from congenial.errors import InferenceError, some_of
-from congenial.inference.cell_noise import Floats
 from congenial.inference.models.model import Dims
 from congenial.mechanisms.released import LEVEL
 from congenial.sampling.convergence import effective, r_hat, standard_error

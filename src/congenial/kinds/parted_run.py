@@ -37,12 +37,12 @@ import numpy as np
 from congenial import errors
 from congenial.data.advance import Advance, watching
 from congenial.data.area_parts import count_parts
+from congenial.data.arrays import Ints
 from congenial.data.durable_files import sync_tree, write_whole
 from congenial.data.engines.checked_parquet import as_parquet
 from congenial.data.source import SPARK_SCHEME, guarded, on_spark
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
-from congenial.data.workload import Ints
 from congenial.errors import DataError
 from congenial.kinds.kind import Document, Secret, Tell
 from congenial.kinds.planned_data import PlannedData

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from congenial.data.advance import Advance
+from congenial.data.arrays import Ints
 from congenial.data.rational import fraction
-from congenial.data.workload import Ints, Workload
+from congenial.data.workload import Workload
 from congenial.errors import BundleError, PlanError
 from congenial.figures.limits import limits
 from congenial.figures.support import support

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Ints
 from congenial.errors import StructureError
-from congenial.figures.lattice import Ints
 from congenial.figures.limits import conforming_tables
 from congenial.mechanisms.congenial import CongenialCounts
 from congenial.sampling.randomness import SeededRandomness

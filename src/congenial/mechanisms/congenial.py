@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Ints
 from congenial.data.table import Table
 from congenial.errors import StructureError
-from congenial.figures.lattice import Ints
 from congenial.figures.limits import Limits, conforming_tables, limits
 from congenial.figures.support import LOOSE, Support, support
 from congenial.mechanisms.error_laws import WIDE, TiedErrors, WideSum, sums_alike

@@ -17,17 +17,17 @@ import numpy as np
 import scipy.sparse as sp
 from flint import fmpz_mat
 
+from congenial.data.arrays import Floats, Ints
 from congenial.data.table import Table
 from congenial.errors import StructureError
 from congenial.figures.integers import kernel
-from congenial.figures.lattice import Ints, is_grid
+from congenial.figures.lattice import is_grid
 from congenial.figures.support import LOOSE, Pattern, Support
 from congenial.mechanisms.congenial import Conditioned
 from congenial.mechanisms.error_laws import NormalSum
 from congenial.mechanisms.families import GAUSSIAN
 from congenial.mechanisms.mechanism import ErrorLaw, register
 from congenial.sampling.canonical import uniform_doubles
-from congenial.sampling.inversion import Floats
 from congenial.sampling.randomness import Randomness
 
 # ---- Kernel grid ----

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from congenial.data.arrays import Ints
 from congenial.data.table import Table
 from congenial.errors import StructureError
 from congenial.mechanisms.congenial import Conditioned
@@ -23,7 +24,6 @@ from congenial.mechanisms.mechanism import ErrorLaw, register
 from congenial.privacy.composition import moves
 from congenial.privacy.description import HULLS, Family
 from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.inversion import Ints
 from congenial.sampling.knorm_noise import KNormNoise
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness, SeededRandomness

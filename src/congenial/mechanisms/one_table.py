@@ -29,8 +29,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arrays import Floats, Ints
 from congenial.data.table import cell_index
-from congenial.data.workload import Ints, Workload
+from congenial.data.workload import Workload
 from congenial.errors import FigureError, StructureError
 from congenial.figures import lattice
 from congenial.figures.figures import Figures
@@ -43,7 +44,7 @@ from congenial.tables.conforming_tables import ConformingTables
 from congenial.tables.covariance import Deviations
 from congenial.tables.general_fit import nearest_in
 from congenial.tables.joint_estimator import NOT_YET, Answer
-from congenial.tables.measurements import Floats, Measurements
+from congenial.tables.measurements import Measurements
 from congenial.tables.node_order import NodeOrder
 from congenial.tables.sparse_tables import sparse_cells, sparse_tables
 from congenial.tables.whole_counts import (

@@ -18,6 +18,7 @@ import numpy as np
 
 from congenial._exports import public
 from congenial.data.area_parts import AreaParts
+from congenial.data.arrays import Floats
 from congenial.data.schema import near
 from congenial.data.table import cell_index
 from congenial.data.workload import Workload
@@ -35,7 +36,6 @@ from congenial.privacy.descriptions import TablesDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.tables.covariance import Deviations
 from congenial.tables.joint_estimator import BASES, JointEstimator
-from congenial.tables.measurements import Floats
 
 Names = tuple[str, ...]
 Columns = Mapping[str, Any]  # of one table, by the name of the column

@@ -28,10 +28,11 @@ from congenial.data.arguments import (
     optional,
     takes,
 )
+from congenial.data.arrays import Ints
 from congenial.data.attribute import Attribute
 from congenial.data.schema import Schema
 from congenial.data.table import Table
-from congenial.data.workload import Ints, Workload
+from congenial.data.workload import Workload
 from congenial.errors import FigureError, StructureError
 from congenial.figures.figures import Figures
 from congenial.figures.limits import table_ranges

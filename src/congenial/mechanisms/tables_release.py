@@ -23,8 +23,9 @@ import numpy as np
 
 from congenial._exports import public
 from congenial._notebook import MOST_ROWS, Picture, intervals_picture
+from congenial.data.arrays import Floats, Ints
 from congenial.data.table import cell_index, select
-from congenial.data.workload import Ints, Workload
+from congenial.data.workload import Workload
 from congenial.errors import (
     InferenceError,
     PredicateError,
@@ -58,7 +59,6 @@ from congenial.tables.joint_estimator import (
     JointEstimator,
     ShiftedEstimator,
 )
-from congenial.tables.measurements import Floats
 from congenial.tables.sparse_tables import WORDS
 
 ERRORS = ("sd", *ENDS)  # columns that say how far an estimate may be off

@@ -28,12 +28,12 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arrays import Ints
 from congenial.errors import StructureError
 from congenial.figures import lattice
 from congenial.figures.blocks import BlockKind, blocks
 from congenial.figures.figures import Figures
 from congenial.figures.integers import kernel
-from congenial.figures.lattice import Ints
 from congenial.figures.people import Crossing, Merged, People, people_under
 from congenial.pairs import searched_distances
 from congenial.pairs.pairs import Supremum

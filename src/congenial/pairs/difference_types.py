@@ -43,6 +43,7 @@ from typing import Literal
 import numpy as np
 
 from congenial.data.arguments import takes
+from congenial.data.arrays import Ints
 from congenial.data.magnitude import Magnitude
 from congenial.data.rational import Number
 from congenial.data.workload import Margin, Partition, Workload
@@ -51,7 +52,7 @@ from congenial.figures.statements import total
 from congenial.pairs.differences import LARGEST_DOMAIN, Differences, product
 from congenial.pairs.figure_margins import FigureMargins, figure_margins
 from congenial.pairs.pairs import Adjacency, Supremum
-from congenial.pairs.set_types import Ints, TypeNorms, list_types, occurs
+from congenial.pairs.set_types import TypeNorms, list_types, occurs
 
 Method = Literal["set partitions", "listing", "bound"]
 Vector = tuple[int, ...]  # one norm per table

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Ints
 from congenial.errors import StructureError
 from congenial.figures.cells import Cells
 from congenial.figures.figures import Figures
-from congenial.figures.lattice import Ints
 from congenial.figures.people import Merged, people_under
 from congenial.figures.statements import Statement
 from congenial.pairs.searched_distances import ListedDistances

@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from congenial.data.arguments import (
     INTEGER,
@@ -30,6 +29,7 @@ from congenial.data.arguments import (
     pairs_of,
     takes,
 )
+from congenial.data.arrays import Floats
 from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistics
 from congenial.errors import BundleError, StructureError
@@ -37,7 +37,6 @@ from congenial.figures.figures import Figures
 from congenial.pairs.pairs import Pairs
 from congenial.pairs.stated_laws import DiscreteLaw, GaussianLaw, VectorLaw
 
-Floats = NDArray[np.float64]
 LAWS = listed(one_of(GaussianLaw, DiscreteLaw))
 SINGULAR = 1e-10  # least eigenvalue of a correlation matrix, relative to its greatest
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arrays import Ints
 from congenial.figures.integers import Missing, hermite, kernel, missing
-from congenial.figures.lattice import Ints
 from congenial.figures.people import Merged
 
 LARGEST_WORK = 20_000_000  # comparisons of two tables, atom by atom

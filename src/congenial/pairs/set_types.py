@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.arrays import Ints
 from congenial.data.workload import Margin, Partition
 from congenial.figures.cells import stretches
 from congenial.figures.figures import Figures
@@ -49,7 +50,6 @@ MOST_STATES = 1_000_000  # configurations held at once
 MOST_NORMS = 4_000_000  # configurations x assignments of ends x tables
 
 Masks = NDArray[np.uint64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

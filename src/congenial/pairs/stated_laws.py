@@ -41,11 +41,10 @@ from congenial.data.arguments import (
     one_of,
     optional,
 )
+from congenial.data.arrays import Floats
 from congenial.data.attribute import check_name
 from congenial.data.rational import LARGEST, as_written, exact
 from congenial.errors import GuaranteeError, StructureError
-
-Floats = npt.NDArray[np.float64]
 
 LARGEST_INT64 = 1 << 62  # masses below this are kept as machine integers
 FLOAT_ERROR = 2.0**-40  # relative error allowed for masses that were computed in floats

@@ -20,8 +20,8 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 from congenial.data.arguments import COUNT, SEVERAL, one_of, takes
+from congenial.data.arrays import Floats
 from congenial.errors import InferenceError
-from congenial.inference.cell_noise import Floats
 from congenial.inference.models.priors import Beta, Dirichlet, Gamma
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.sums import iid_sum_law

@@ -24,12 +24,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.data.arguments import expect
+from congenial.data.arrays import Ints
 from congenial.errors import StructureError
 from congenial.figures import lattice
 from congenial.figures.cells import Cells
 from congenial.figures.figures import Figures
 from congenial.figures.integers import hermite
-from congenial.figures.lattice import Ints
 from congenial.figures.statements import Statement, total
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.pairs.differences import product

@@ -58,10 +58,10 @@ from congenial.data.arguments import (
     optional,
     takes,
 )
+from congenial.data.arrays import Ints
 from congenial.errors import GuaranteeError
 from congenial.figures.figures import Figures
 from congenial.figures.integers import rational_kernel
-from congenial.figures.lattice import Ints
 from congenial.figures.limits import FAR, Limits, conforming_tables, limits
 from congenial.figures.support import LOOSE, Support, Tie, support
 

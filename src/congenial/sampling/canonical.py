@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from congenial.data.arguments import takes
+from congenial.data.arrays import Floats
 from congenial.errors import GuaranteeError
 from congenial.privacy.tradeoff import (
     Approximate,
@@ -34,7 +35,6 @@ from congenial.privacy.tradeoff import (
     ZeroConcentrated,
 )
 from congenial.sampling.discrete import DoubleGeometric
-from congenial.sampling.inversion import Floats
 from congenial.sampling.randomness import Randomness, open_uniform
 
 _BISECTIONS = 200

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Ints
 from congenial.errors import StructureError
 from congenial.figures.support import LOOSE
 from congenial.sampling.counts_given_total import CountsGivenTotal
 from congenial.sampling.discrete import CellLaw, DoubleGeometric, IndependentCells
 from congenial.sampling.elimination import CrossingGroups
 from congenial.sampling.grouped_noise import GroupedNoise
-from congenial.sampling.inversion import Ints
 from congenial.sampling.knorm_noise import KNormNoise
 from congenial.sampling.lattice_chain import LatticeChain
 from congenial.sampling.lattice_gaussian import CrossingGaussian, GroupedGaussian

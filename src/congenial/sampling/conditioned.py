@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from congenial.data.arrays import Ints
 from congenial.errors import StructureError
 from congenial.figures.lattice import connected, equal_lines
 from congenial.figures.limits import FAR, Limits, no_limits
@@ -29,7 +30,6 @@ from congenial.figures.support import LOOSE, Support, Tie
 from congenial.sampling.choice import ChosenLaw, TablePart, choose, reason
 from congenial.sampling.discrete import CellLaw
 from congenial.sampling.elimination import CrossingGroups
-from congenial.sampling.inversion import Ints
 from congenial.sampling.lattice_chain import LatticeChain
 from congenial.sampling.lattice_gaussian import CrossingGaussian
 from congenial.sampling.law import IntegerLaw

@@ -8,9 +8,8 @@ localization. Arrays are (chains, draws, parameters) throughout.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from congenial.data.arrays import Floats
 
 
 def r_hat(draws: Floats) -> Floats:

@@ -41,6 +41,7 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import FigureError, StructureError
 from congenial.sampling.exact_decisions import (
     all_below,
@@ -49,7 +50,6 @@ from congenial.sampling.exact_decisions import (
     positive_rational,
     working_precision,
 )
-from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness, Words, uniform_below
 from congenial.sampling.tree_messages import Forest, Node

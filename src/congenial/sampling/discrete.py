@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.arrays import Floats, Ints
 from congenial.data.loops import loop
 from congenial.errors import GuaranteeError, StructureError
 from congenial.sampling.exact_decisions import (
@@ -30,8 +31,7 @@ from congenial.sampling.exact_decisions import (
     positive_rational,
     working_precision,
 )
-from congenial.sampling.inversion import _CHUNK, ExactLaw, Ints, _checked, _fits_a_table
-from congenial.sampling.inversion import Floats as Floats  # densities name it from here
+from congenial.sampling.inversion import _CHUNK, ExactLaw, _checked, _fits_a_table
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
 

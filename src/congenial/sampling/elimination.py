@@ -25,11 +25,12 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import StructureError
-from congenial.sampling.discrete import CellLaw, Floats
+from congenial.sampling.discrete import CellLaw
 from congenial.sampling.exact_decisions import below, happens
 from congenial.sampling.grouped_noise import checked_labels
-from congenial.sampling.inversion import Ints, _Geometric
+from congenial.sampling.inversion import _Geometric
 from congenial.sampling.joining_order import Component, Step, components, surely_drawn
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness, uniform_below

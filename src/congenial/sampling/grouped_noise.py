@@ -36,9 +36,10 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import StructureError
 from congenial.sampling.exact_decisions import ball, exp_ball, positive_rational, working_precision
-from congenial.sampling.inversion import ExactLaw, Floats, Ints
+from congenial.sampling.inversion import ExactLaw
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
 

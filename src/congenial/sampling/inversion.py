@@ -39,6 +39,7 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb
 
+from congenial.data.arrays import Floats, Ints
 from congenial.data.loops import loop
 from congenial.errors import GuaranteeError, RandomnessError
 from congenial.sampling.exact_decisions import all_below, ball, exp_ball, working_precision
@@ -222,9 +223,6 @@ def word_bounds(law: ExactLaw, bits: int = 64) -> WordBounds:
         array.flags.writeable = False
     return WordBounds(law.mode - left.size, lows, highs, guide)
 
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _CHUNK = 1 << 16  # draws made at a time
 _ENOUGH = 1 << 14  # draws at a time that pay for a table of all 65,536 answers

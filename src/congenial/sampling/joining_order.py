@@ -18,11 +18,11 @@ import numpy as np
 import scipy.sparse as sp
 from flint import fmpz_mat
 
+from congenial.data.arrays import Ints
 from congenial.errors import StructureError
 from congenial.figures.integers import Row, echelon, row_reduced
 from congenial.figures.lattice import connected
 from congenial.sampling.discrete import CellLaw
-from congenial.sampling.inversion import Ints
 from congenial.sampling.tree_messages import WIDEST, Leaf
 
 Rows = list[list[Fraction]]

@@ -46,9 +46,9 @@ import numpy as np
 import numpy.typing as npt
 from flint import fmpq, fmpq_mat, fmpz_mat
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import StructureError
 from congenial.sampling.exact_decisions import ball, below, first_kept, positive_rational
-from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.lattice_gaussian import checked_shape, checked_tables, zero_margins
 from congenial.sampling.law import WeightedLaw
 from congenial.sampling.randomness import Randomness

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Floats, Ints
 from congenial.figures.integers import kernel
 from congenial.sampling.discrete import CellLaw, DoubleGeometric
-from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness, open_uniform
 

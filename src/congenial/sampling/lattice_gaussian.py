@@ -61,13 +61,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from flint import arb, ctx, fmpz_mat
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import RandomnessError, StructureError
 from congenial.figures.blocks import margins
 from congenial.figures.integers import kernel
 from congenial.sampling.discrete import HalfGaussian
 from congenial.sampling.exact_decisions import ball, below, positive_rational
 from congenial.sampling.grouped_noise import Groups, checked_labels
-from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.law import WeightedLaw
 from congenial.sampling.randomness import Randomness
 

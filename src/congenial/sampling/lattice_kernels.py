@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Floats, Ints
 from congenial.data.loops import loop
-from congenial.sampling.inversion import Floats, Ints
 
 DONE, MORE, OPEN, ACCEPT, WIDE = range(5)  # why the loop stopped
 

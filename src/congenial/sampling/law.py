@@ -10,8 +10,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from congenial.data.arrays import Ints
 from congenial.errors import StructureError
-from congenial.sampling.inversion import Ints
 from congenial.sampling.randomness import Randomness
 
 

@@ -37,12 +37,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import StructureError
 from congenial.figures.support import Support
 from congenial.sampling.conditioned import ConditionedNoise
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
 from congenial.sampling.exact_decisions import all_below, ball, first_kept, positive_rational
-from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.law import WeightedLaw
 from congenial.sampling.randomness import Randomness, SeededRandomness
 

@@ -40,6 +40,7 @@ from typing import Any
 import numpy as np
 from flint import arb
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import StructureError
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.exact_decisions import (
@@ -51,7 +52,7 @@ from congenial.sampling.exact_decisions import (
     positive_rational,
 )
 from congenial.sampling.grouped_noise import GroupedNoise, log_normaliser
-from congenial.sampling.inversion import Floats, Ints, _Geometric
+from congenial.sampling.inversion import _Geometric
 from congenial.sampling.law import WeightedLaw
 from congenial.sampling.randomness import Randomness, uniform_below
 

@@ -39,9 +39,9 @@ from math import gcd, prod
 
 import numpy as np
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import StructureError
-from congenial.figures.lattice import Ints
-from congenial.sampling.discrete import CellLaw, DiscreteGaussian, DoubleGeometric, Floats
+from congenial.sampling.discrete import CellLaw, DiscreteGaussian, DoubleGeometric
 from congenial.sampling.exact_decisions import ball, positive_rational, working_precision
 from congenial.sampling.grouped_noise import legendre
 

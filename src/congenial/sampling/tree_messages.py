@@ -35,8 +35,9 @@ from typing import Any, Protocol
 import numpy as np
 from flint import arb
 
+from congenial.data.arrays import Floats
 from congenial.errors import StructureError
-from congenial.sampling.discrete import CellLaw, DiscreteGaussian, DoubleGeometric, Floats
+from congenial.sampling.discrete import CellLaw, DiscreteGaussian, DoubleGeometric
 from congenial.sampling.exact_decisions import ball
 
 WHOLE = 62  # a row of integer weights fills at most 2^62

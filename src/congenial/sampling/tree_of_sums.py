@@ -27,12 +27,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import FigureError, StructureError
 from congenial.figures.limits import FAR, Limits
 from congenial.figures.support import Support
-from congenial.sampling.discrete import CellLaw, DoubleGeometric, Floats
+from congenial.sampling.discrete import CellLaw, DoubleGeometric
 from congenial.sampling.grouped_noise import checked_labels
-from congenial.sampling.inversion import Ints
 from congenial.sampling.law import IntegerLaw
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.tree_messages import Forest, Leaf

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import StructureError
-from congenial.sampling.discrete import Floats
 from congenial.sampling.exact_decisions import ball, below, happens
-from congenial.sampling.inversion import Ints, _Geometric
+from congenial.sampling.inversion import _Geometric
 from congenial.sampling.randomness import Randomness, Words
 from congenial.sampling.tree_messages import DONE, FACTOR, RARE, WHOLE, Forest, Node, lumps_of
 

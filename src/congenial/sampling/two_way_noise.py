@@ -35,6 +35,7 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb, ctx
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import StructureError
 from congenial.sampling.exact_decisions import (
     ball,
@@ -45,7 +46,6 @@ from congenial.sampling.exact_decisions import (
     working_precision,
 )
 from congenial.sampling.grouped_noise import GroupedNoise, SharedTotal, log_normaliser
-from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.lattice_gaussian import checked_shape, checked_tables, zero_margins
 from congenial.sampling.law import WeightedLaw
 from congenial.sampling.randomness import Randomness

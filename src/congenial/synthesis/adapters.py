@@ -22,8 +22,9 @@ from congenial.data.arguments import (
     optional,
     takes,
 )
+from congenial.data.arrays import Floats
 from congenial.errors import DataError, GuaranteeError, some_of
-from congenial.synthesis.record_model import Floats, refuse_unconverged
+from congenial.synthesis.record_model import refuse_unconverged
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,6 +32,7 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 
 from congenial.data.arguments import EXACT, NUMBER, VECTOR, WHOLE, expect, takes, texts
+from congenial.data.arrays import Floats, Ints
 from congenial.data.engines.checked_parquet import as_parquet
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
@@ -68,7 +69,7 @@ from congenial.synthesis.record_files import (
     expected_copy,
     records_table,
 )
-from congenial.synthesis.record_model import Floats, Ints, LevelModel, generator_of
+from congenial.synthesis.record_model import LevelModel, generator_of
 from congenial.synthesis.record_scores import FULL, record_totals
 from congenial.synthesis.weighted_posterior import Finite
 

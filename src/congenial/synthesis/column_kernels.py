@@ -20,10 +20,11 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import logsumexp
 
+from congenial.data.arrays import Floats, Ints
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError
 from congenial.synthesis.models.category_columns import MultinomialColumn, lattice_score
-from congenial.synthesis.record_model import Bools, Floats, Ints, LevelModel
+from congenial.synthesis.record_model import Bools, LevelModel
 from congenial.synthesis.record_scores import (
     FULL,
     MOST_RECORDS,

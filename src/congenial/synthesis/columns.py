@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.arguments import expect, texts
+from congenial.data.arrays import Floats, Ints
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
 from congenial.errors import FigureError, GuaranteeError, StructureError
@@ -22,7 +23,7 @@ from congenial.figures.figures import Figures
 from congenial.synthesis.column_kernels import ColumnKernel, SettledKernel, Weighting, kernel_of
 from congenial.synthesis.models import MultinomialColumn, read_model
 from congenial.synthesis.models.level_columns import numbers
-from congenial.synthesis.record_model import Bools, Floats, Ints, LevelModel
+from congenial.synthesis.record_model import Bools, LevelModel
 
 LARGEST_CONTEXTS = 200_000
 

@@ -25,9 +25,9 @@ from typing import Any, Literal
 import numpy as np
 
 from congenial.data.arguments import expect, numbers
+from congenial.data.arrays import Floats
 from congenial.errors import BundleError, InferenceError
 from congenial.mechanisms.released import LEVEL
-from congenial.synthesis.record_model import Floats
 
 Rule = Literal["partial", "full"]
 

@@ -35,6 +35,7 @@ from congenial.data.arguments import (
     optional,
     takes,
 )
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import DataError, GuaranteeError
 from congenial.pairs.pairs import Adjacency
 from congenial.privacy.guarantee import Guarantee
@@ -42,7 +43,7 @@ from congenial.privacy.tradeoff import Pure
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.synthesis.column_kernels import ColumnKernel, GridKernel, SettledKernel
 from congenial.synthesis.models.category_columns import MultinomialColumn
-from congenial.synthesis.record_model import Bools, Floats, Ints, RecordModel, generator_of
+from congenial.synthesis.record_model import Bools, RecordModel, generator_of
 
 GROUPS = optional(either(NAMES, VECTOR))
 LABEL = "local estimate, not a guarantee"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.arguments import WHOLE, expect
+from congenial.data.arrays import Floats, Ints
 from congenial.data.attribute import Attribute
 from congenial.data.engines.checked_parquet import Expected
 from congenial.data.rational import written
@@ -26,7 +27,6 @@ from congenial.figures.statements import Statement
 from congenial.mechanisms.released import RecordRelease
 from congenial.synthesis.columns import shown
 from congenial.synthesis.models.level_columns import values_within
-from congenial.synthesis.record_model import Floats, Ints
 
 DICTIONARY = "dictionary.csv"
 DICTIONARY_TITLES = ("column", "type", "level", "from", "below", "written")  # on a page

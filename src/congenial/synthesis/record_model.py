@@ -18,13 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from congenial.data.arguments import NUMBER, WHOLE, expect
+from congenial.data.arrays import Floats
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError
 from congenial.sampling.convergence import effective_draws, split_r_hat
 from congenial.sampling.randomness import Randomness
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 LARGEST_GRID = 2_000_000  # points of Theta

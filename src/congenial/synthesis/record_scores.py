@@ -38,8 +38,9 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import logsumexp
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import GuaranteeError
-from congenial.synthesis.record_model import Bools, Floats, Ints
+from congenial.synthesis.record_model import Bools
 
 BITS = 30
 FULL = 1 << BITS  # the score that stands for M

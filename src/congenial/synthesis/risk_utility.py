@@ -34,6 +34,7 @@ from congenial.data.arguments import (
     optional,
     takes,
 )
+from congenial.data.arrays import Floats, Ints
 from congenial.data.attribute import Attribute
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata
@@ -44,7 +45,7 @@ from congenial.synthesis.column_kernels import Weighting
 from congenial.synthesis.columns import Codes
 from congenial.synthesis.local import LABEL, draw_locally
 from congenial.synthesis.models.level_columns import ends
-from congenial.synthesis.record_model import Floats, Ints, generator_of
+from congenial.synthesis.record_model import generator_of
 from congenial.synthesis.utility_report import NOTE, total_variation
 
 DRAWS = 1000  # posterior draws that a local point reads its epsilon off

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.advance import one_by_one
+from congenial.data.arrays import Ints
 from congenial.data.rational import written
 from congenial.data.tabulate import Microdata
 from congenial.data.vector_statistics import fetch
@@ -33,7 +34,7 @@ from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRa
 from congenial.synthesis.certified import Synthesizer
 from congenial.synthesis.columns import Column
 from congenial.synthesis.combine import combine
-from congenial.synthesis.from_tables.junction_tree import Axes, Ints, Reals
+from congenial.synthesis.from_tables.junction_tree import Axes, Reals
 from congenial.synthesis.from_tables.measuring_budget import GRID
 from congenial.synthesis.from_tables.records_run import Confidential, CountedRecords, TableRecords
 from congenial.synthesis.local import LABEL, local_column

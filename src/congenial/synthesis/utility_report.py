@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from congenial.data.arguments import NAMES, TEXT, Rule, either, optional, takes
+from congenial.data.arrays import Floats, Ints
 from congenial.data.attribute import Attribute
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata
 from congenial.data.vector_statistics import codes, fetch
 from congenial.errors import DataError
-from congenial.synthesis.record_model import Floats, Ints
 
 NOTES = (
     "CONFIDENTIAL, for the curator only: these numbers are computed from the confidential records. "

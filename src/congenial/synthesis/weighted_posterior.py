@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import GuaranteeError
 from congenial.sampling.exact_decisions import ball, happens
 from congenial.sampling.randomness import Randomness, uniform_below
-from congenial.synthesis.record_model import Floats, Ints
 
 _ROOM = 1 + 2.0**-20  # covers every rounding error of a proposal weight, see `_check_size`
 _LARGEST_LOG = 2.0**26  # log weights in doubles are then within 2^-25 of the exact ones

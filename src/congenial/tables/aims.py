@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from congenial.tables.information import Floats
+from congenial.data.arrays import Floats
 
 
 class Objective(Protocol):

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from congenial.data.arrays import Ints
 from congenial.errors import FigureError, StructureError
 from congenial.figures import lattice
-from congenial.figures.lattice import Ints, connected
+from congenial.figures.lattice import connected
 from congenial.figures.limits import FAR as FAR  # sums of a few counts and FAR still fit 64 bits
 from congenial.figures.support import FROZEN, Support
 

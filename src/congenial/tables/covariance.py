@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Floats
 from congenial.data.workload import Margin, Workload
 from congenial.errors import StructureError
 from congenial.figures.figures import Figures
@@ -23,7 +24,7 @@ from congenial.figures.support import support
 from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.inverse import Inverse
 from congenial.tables.linear_estimates import choose_inverse, in_order
-from congenial.tables.measurements import Floats, Measurements
+from congenial.tables.measurements import Measurements
 from congenial.tables.noise_variance import Basis, Family, variance_basis
 
 SOLVED = 4_000_000  # entries of all solutions, where variances are solved for cell by cell

@@ -49,13 +49,14 @@ from congenial.data.arguments import (
     optional,
     takes,
 )
+from congenial.data.arrays import Floats
 from congenial.data.workload import Workload
 from congenial.errors import PlanError, StructureError
 from congenial.figures.figures import Figures
 from congenial.figures.support import support
 from congenial.pairs.difference_types import DifferenceTypes
 from congenial.tables.aims import LargestRatio, Objective, PowerMean
-from congenial.tables.information import Floats, Information, VarianceModel
+from congenial.tables.information import Information, VarianceModel
 from congenial.tables.joint_estimator import JointEstimator
 from congenial.tables.measurements import Measurements
 from congenial.tables.noise_variance import Family, noise_variance

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Floats
 from congenial.data.magnitude import Magnitude
 from congenial.data.rational import fraction
 from congenial.data.schema import Schema
@@ -25,7 +26,7 @@ from congenial.pairs.pairs import Adjacency
 from congenial.privacy.descriptions import TablesDescription
 from congenial.tables.aims import LargestRatio, Objective, PowerMean
 from congenial.tables.design import NO_CERTIFICATE, Design
-from congenial.tables.information import Floats, Information
+from congenial.tables.information import Information
 from congenial.tables.optimise import DesignCertificate
 from congenial.tables.promise import Law
 

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.workload import Ints, Margin, Partition
+from congenial.data.arrays import Floats, Ints
+from congenial.data.workload import Margin, Partition
 from congenial.tables.inverse import Terms
 from congenial.tables.linear_estimates import Estimates, in_order, measured_values
-from congenial.tables.measurements import Floats, Measurements
+from congenial.tables.measurements import Measurements
 from congenial.tables.node_order import NodeOrder, order_along, with_bounds
 from congenial.tables.structure import Separation, separate_along
 from congenial.tables.tree_inverse import ContrastPasses, Contrasts, TreeInverse, TreeSolution

@@ -37,15 +37,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from congenial.data.arrays import Floats, Ints
 from congenial.data.workload import Margin
 from congenial.errors import FigureError, StructureError
-from congenial.figures.integers import Ints
 from congenial.figures.statements import Statement
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.tables.conforming_tables import FAR, ConformingTables
 from congenial.tables.gradient_inverse import figure_matrix, indicators
 from congenial.tables.linear_estimates import Estimates, finest
-from congenial.tables.measurements import Floats, Measurements
+from congenial.tables.measurements import Measurements
 from congenial.tables.transport_fit import TIES, without_ties
 from congenial.tables.water_levels import WaterLevels
 

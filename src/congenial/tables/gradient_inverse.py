@@ -27,10 +27,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arrays import Floats
 from congenial.data.workload import Margin
 from congenial.errors import StructureError
 from congenial.tables.inverse import Terms, not_determined
-from congenial.tables.measurements import FigureRows, Floats, Measurements
+from congenial.tables.measurements import FigureRows, Measurements
 from congenial.tables.row_space import RowSpace
 
 LARGEST = 100_000_000  # cells

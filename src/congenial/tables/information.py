@@ -30,12 +30,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.arrays import Floats
 from congenial.data.workload import Margin, Partition, Workload
 from congenial.errors import StructureError
 from congenial.figures.figures import Figures
 from congenial.pairs.figure_margins import figure_margins
-
-Floats = NDArray[np.float64]
 
 
 class VarianceModel(Protocol):

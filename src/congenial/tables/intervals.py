@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from congenial.data.about import DEFAULT, ReliabilityLimits
-from congenial.data.workload import Ints
+from congenial.data.arrays import Ints
 from congenial.errors import StructureError
 from congenial.figures.limits import FAR, SumRanges
 from congenial.tables.noise_variance import Family

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from congenial.data.arrays import Floats
 from congenial.data.workload import Margin
 from congenial.errors import StructureError
-from congenial.tables.measurements import Floats
 
 Terms = Sequence[tuple[Margin, Floats]]
 

@@ -15,7 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from congenial.data.workload import Ints, Workload
+from congenial.data.arrays import Floats, Ints
+from congenial.data.workload import Workload
 from congenial.errors import StructureError
 from congenial.figures.figures import Figures
 from congenial.figures.support import support
@@ -23,7 +24,7 @@ from congenial.tables.covariance import Covariance, Deviations
 from congenial.tables.general_fit import as_near_tables
 from congenial.tables.intervals import half_width
 from congenial.tables.linear_estimates import Estimates, estimate, finest, in_order
-from congenial.tables.measurements import Floats, Measurements
+from congenial.tables.measurements import Measurements
 from congenial.tables.node_order import NodeOrder
 from congenial.tables.noise_variance import Family, noise_variance
 from congenial.tables.simulated_errors import Noise, SimulatedErrors

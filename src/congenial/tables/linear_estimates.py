@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Floats
 from congenial.data.workload import Margin, Partition
 from congenial.errors import DataError, StructureError
 from congenial.tables.gradient_inverse import GradientInverse, GradientSolution
 from congenial.tables.inverse import Inverse, Solution
-from congenial.tables.measurements import Floats, Measurements
+from congenial.tables.measurements import Measurements
 from congenial.tables.structure import separate
 from congenial.tables.tree_inverse import TreeInverse
 from congenial.tables.tree_passes import Undetermined

@@ -16,17 +16,15 @@ from math import prod
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from congenial.data.arguments import NUMBERS, check_fields
+from congenial.data.arrays import Floats, Ints
 from congenial.data.predicate import parse
-from congenial.data.workload import Ints, Margin, Partition, Workload
+from congenial.data.workload import Margin, Partition, Workload
 from congenial.errors import FigureError, PlanError, StructureError
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.tables.row_space import RowSpace
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.workload import Ints, Margin, Partition
+from congenial.data.arrays import Floats, Ints
+from congenial.data.workload import Margin, Partition
 from congenial.errors import FigureError, StructureError
-from congenial.tables.measurements import Floats, Measurements, common_refinement, relative
+from congenial.tables.measurements import Measurements, common_refinement, relative
 from congenial.tables.structure import figure_rows
 
 CONCERNS = "a figure or a structural zero concerns"

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from congenial.data.arrays import Floats
 from congenial.tables.aims import LargestRatio, Objective, PowerMean
-from congenial.tables.information import Floats, VarianceModel
+from congenial.tables.information import VarianceModel
 
 STEPS = 20_000
 TOLERANCE = 1e-5

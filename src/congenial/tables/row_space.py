@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from congenial.data.arrays import Floats
 
 RIDGE = 1e-7  # relative to the largest diagonal entry of A A'
 ROUNDS = 4  # each multiplies the ridge's error by RIDGE / (least positive eigenvalue)

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Floats
 from congenial.data.workload import Margin
 from congenial.sampling.randomness import Randomness, SeededRandomness
 from congenial.tables.inverse import Inverse
-from congenial.tables.measurements import Floats, Measurements
+from congenial.tables.measurements import Measurements
 
 Noise = Callable[[Randomness, int], Any]
 DRAWS = 10_000  # of the noise

@@ -27,8 +27,9 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arrays import Floats
 from congenial.tables.gradient_inverse import indicators
-from congenial.tables.measurements import Floats, Measurements
+from congenial.tables.measurements import Measurements
 
 LARGEST = 10_000  # cells of all tables together
 FEWEST = 48  # noisy cells from which a law of counts can be learned

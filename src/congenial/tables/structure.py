@@ -16,9 +16,10 @@ from math import prod
 
 import numpy as np
 
+from congenial.data.arrays import Floats
 from congenial.data.workload import Margin, Partition
 from congenial.errors import StructureError
-from congenial.tables.measurements import FigureRows, Floats, Measurements
+from congenial.tables.measurements import FigureRows, Measurements
 from congenial.tables.row_space import orthonormal
 
 LARGEST_CORE = 256  # cells of the core attributes: matrices of this size at the nodes

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from congenial.data.workload import Ints
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import StructureError
-from congenial.tables.measurements import Floats
 
 STEPS = 300
 GOAL = 1e-6  # largest violation of a sum at which the real fit stops

@@ -15,9 +15,10 @@ from math import prod
 
 import numpy as np
 
+from congenial.data.arrays import Floats
 from congenial.data.workload import Margin, Partition
 from congenial.tables.inverse import Terms, not_determined
-from congenial.tables.measurements import Floats, Measurements, relative
+from congenial.tables.measurements import Measurements, relative
 from congenial.tables.structure import Separation
 from congenial.tables.tree_passes import TreePasses
 

@@ -28,8 +28,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from congenial.data.workload import Ints, Margin, Partition
-from congenial.tables.measurements import Floats
+from congenial.data.arrays import Floats, Ints
+from congenial.data.workload import Margin, Partition
 from congenial.tables.row_space import complement, orthonormal
 
 GATHERED = 4_000_000  # entries of matrices copied at a time

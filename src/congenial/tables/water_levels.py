@@ -13,14 +13,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import FigureError
-from congenial.figures.lattice import Ints
 from congenial.sampling.randomness import Randomness
 from congenial.tables.conforming_tables import FAR
-
-Floats = npt.NDArray[np.float64]
 
 
 class WaterLevels:

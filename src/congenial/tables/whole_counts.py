@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.data.arguments import NAMES, takes
-from congenial.data.workload import Ints, Margin
+from congenial.data.arrays import Floats, Ints
+from congenial.data.workload import Margin
 from congenial.errors import StructureError
 from congenial.tables.general_fit import LARGEST, PublicProgramme, fit_tables
 from congenial.tables.gradient_inverse import GradientInverse
 from congenial.tables.inverse import Inverse
 from congenial.tables.linear_estimates import Estimates, choose_inverse, completed, finest, in_order
-from congenial.tables.measurements import Floats, Measurements
+from congenial.tables.measurements import Measurements
 from congenial.tables.node_order import Atoms, NodeOrder, node_order
 from congenial.tables.sparse_tables import Names, sparse_cells
 from congenial.tables.transport_fit import (

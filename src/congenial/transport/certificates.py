@@ -17,8 +17,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.arrays import Floats
 from congenial.errors import GuaranteeError
-from congenial.pairs.stated_laws import Floats, Law, StatedDiscrete
+from congenial.pairs.stated_laws import Law, StatedDiscrete
 from congenial.privacy.guarantee import Basis
 
 Norm = Literal["l1", "l2", "linf", "hamming"]

@@ -17,10 +17,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.arrays import Floats
 from congenial.errors import StructureError
 from congenial.pairs.stated_laws import (
     LARGEST_INT64,
-    Floats,
     StatedContinuous,
     StatedDiscrete,
     StatedLogDiscrete,

@@ -14,10 +14,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import GuaranteeError, StructureError
 from congenial.pairs.stated_laws import (
     LARGEST_INT64,
-    Floats,
     StatedDiscrete,
     StatedLogDiscrete,
 )
@@ -40,8 +40,6 @@ from congenial.transport.line import UNIT, LineCells, OneDimensional, least, who
 # coarse units first, each round in the graph of what the last one left over; the result is exact
 # for masses of any size.
 
-
-Ints = npt.NDArray[np.int64]
 
 _BITS = 30  # capacities below 2^30 are safe in scipy's flow; it does not notice larger ones
 

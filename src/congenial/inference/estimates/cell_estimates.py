@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.data.advance import one_by_one
+from congenial.data.arrays import Floats
 from congenial.data.magnitude import Magnitude
 from congenial.data.schema import Schema
 from congenial.errors import InferenceError
@@ -35,7 +36,6 @@ from congenial.mechanisms.plain import PlainContinuous
 from congenial.sampling.randomness import SeededRandomness
 from congenial.tables.simulated_errors import BLOCK, DRAWS, SEED
 
-Floats = NDArray[np.float64]
 Weights = Any  # scipy.sparse.csr_array
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arrays import Floats
 from congenial.data.schema import Schema
 from congenial.data.table import cell_index
 from congenial.data.workload import Margin, Workload
@@ -25,7 +26,6 @@ from congenial.figures.figures import Figures
 from congenial.figures.restricted_figures import summed_out
 from congenial.inference.estimates.cell_estimates import (
     CellEstimates,
-    Floats,
     IndependentTables,
     ScaledLaw,
     SingleTableEstimates,

@@ -19,6 +19,7 @@ import numpy as np
 
 from congenial.data.advance import one_by_one
 from congenial.data.arguments import PATH, expect
+from congenial.data.arrays import Floats
 from congenial.data.magnitude import Magnitude
 from congenial.data.schema import Schema
 from congenial.data.text_files import original
@@ -28,7 +29,6 @@ from congenial.figures.support import support
 from congenial.inference.estimates.answers import Estimate, EstimateTable
 from congenial.inference.estimates.cell_estimates import (
     CellEstimates,
-    Floats,
     SideBySide,
     refuse_sums,
     summed_number,

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arrays import Floats
 from congenial.errors import InferenceError
 from congenial.figures.limits import SumRanges
 from congenial.inference.estimates.cell_estimates import (
     CellEstimates,
-    Floats,
     Weights,
     possible_sums,
 )

@@ -17,8 +17,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from congenial.data.advance import one_by_one
+from congenial.data.arrays import Floats
 from congenial.data.attribute import Attribute
-from congenial.inference.estimates.cell_estimates import CellEstimates, Floats, Weights
+from congenial.inference.estimates.cell_estimates import CellEstimates, Weights
 from congenial.inference.estimates.quantities import Ends, IntervalCover, Quantity
 
 METHOD = "inversion of the simulated distribution of the cumulated count"

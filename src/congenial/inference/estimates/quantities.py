@@ -34,11 +34,11 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arrays import Floats
 from congenial.errors import InferenceError
 from congenial.figures.limits import SumRanges
 from congenial.inference.estimates.cell_estimates import (
     CellEstimates,
-    Floats,
     ScaledLaw,
     Weights,
     possible_sums,

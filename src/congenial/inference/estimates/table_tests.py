@@ -22,10 +22,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from congenial.data.arguments import TEXT, takes
+from congenial.data.arrays import Floats
 from congenial.errors import InferenceError
 from congenial.inference.estimates.cell_estimates import (
     CellEstimates,
-    Floats,
     Weights,
     refuse_sums,
 )

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, gammaln
 
+from congenial.data.arrays import Floats
 from congenial.errors import InferenceError
-from congenial.inference.cell_noise import Floats
 from congenial.inference.models.model import (
     BoundModel,
     Covariates,

@@ -17,10 +17,10 @@ import numpy as np
 
 from congenial.data.arguments import numbers as as_numbers
 from congenial.data.arguments import texts
+from congenial.data.arrays import Floats, Ints
 from congenial.data.attribute import Axis
 from congenial.data.table import cell_index
 from congenial.errors import InferenceError, some_of
-from congenial.inference.cell_noise import Floats, Ints
 from congenial.inference.observation import Observation
 
 Dims = tuple[tuple[str, tuple[str, ...]], ...]  # axes of a parameter: name and labels

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.special import gammaln
 
 from congenial.data.arguments import expect, numbers
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import InferenceError
-from congenial.inference.cell_noise import Floats, Ints
 from congenial.inference.latent_tables import FREE
 from congenial.inference.models.model import BoundModel, cell_parameters
 from congenial.inference.models.priors import Dirichlet

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 from congenial.data.arguments import NUMBER, expect
+from congenial.data.arrays import Floats
 from congenial.errors import InferenceError
-from congenial.inference.cell_noise import Floats
 
 LARGEST = 1e300
 

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import expit, log_ndtr
 
 from congenial.data.arguments import POSITIVE, SEVERAL, TEXT, check_fields, optional, takes
+from congenial.data.arrays import Floats
 from congenial.data.attribute import Axis
 from congenial.errors import InferenceError
-from congenial.inference.cell_noise import Floats
 from congenial.inference.latent_tables import LatentTables
 from congenial.inference.models.counts import CountRegression, linear_curvature
 from congenial.inference.models.model import BoundModel, Covariates, Model, design

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import InferenceError
-from congenial.inference.cell_noise import Floats, Ints, LevelNoise
+from congenial.inference.cell_noise import LevelNoise
 from congenial.inference.latent_tables import FIXED
 from congenial.inference.models.counts import log_weights
 from congenial.inference.models.model import BoundModel

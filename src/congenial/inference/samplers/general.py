@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.inference.cell_noise import Floats, Ints
+from congenial.data.arrays import Floats, Ints
 from congenial.inference.feasibility import LEAST_MOVES
 from congenial.inference.latent_tables import FREE, no_mass
 from congenial.inference.models.counts import log_weights

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.inference.cell_noise import Floats, Ints
+from congenial.data.arrays import Floats, Ints
 from congenial.inference.feasibility import MOST_WORK
 from congenial.inference.latent_tables import FREE, alternating
 from congenial.inference.models.model import BoundModel

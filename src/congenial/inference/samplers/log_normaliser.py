@@ -21,8 +21,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln, logsumexp
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import InferenceError
-from congenial.inference.cell_noise import Floats, Ints
 from congenial.inference.samplers import normaliser_kernels
 from congenial.mechanisms.wasserstein.base_measure import Base
 from congenial.mechanisms.wasserstein.table_law import TableLaw

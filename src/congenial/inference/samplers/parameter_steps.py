@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from congenial.inference.cell_noise import Floats
+from congenial.data.arrays import Floats
 from congenial.inference.models.model import BoundModel
 
 Target = Callable[[Floats], Floats]  # log density of each row, up to a constant

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from congenial.inference.cell_noise import Floats, Ints
+from congenial.data.arrays import Floats, Ints
 from congenial.inference.feasibility import MOST_WHOLE
 from congenial.inference.latent_tables import FIXED, alternating
 from congenial.inference.models.model import BoundModel

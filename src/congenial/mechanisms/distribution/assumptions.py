@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from congenial.data.arrays import Floats
 from congenial.mechanisms.distribution.fit import FittedLaws
 
-Floats = NDArray[np.float64]
 LEVEL = 0.05
 BINS = 30
 

@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from congenial.data.arguments import NOT_NEGATIVE, Rule, takes
+from congenial.data.arrays import Floats
 from congenial.data.vector_statistics import Vector
 from congenial.errors import DataError, StructureError
 from congenial.mechanisms.distribution.calibrated_noise import CalibratedNoise
@@ -31,8 +31,6 @@ from congenial.privacy.guarantee import IDEALISED, ROUNDED, Basis, Guarantee
 from congenial.privacy.numbers import small
 from congenial.privacy.tradeoff import Gaussian, Pure
 from congenial.sampling.randomness import Randomness, SystemRandomness
-
-Floats = NDArray[np.float64]
 
 APART = "modelling and released data have no record in common (not checked: no unit column)"
 IN_MODELLING = "the people in the modelling data, whose fitted distributions are published here"

@@ -10,13 +10,11 @@ classical constant. Here `kappa` is the largest Mahalanobis distance allowed.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from congenial.data.arrays import Floats
 from congenial.errors import StructureError
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.distributions import DistributionPairs
-
-Floats = NDArray[np.float64]
 
 UP = 1 + 2.0**-40  # norms and quotients of a few terms, rounded towards more noise
 _PARALLEL = 1e-12  # singular values below this share of the largest are rounding

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from congenial.data.arguments import WHOLE, expect
+from congenial.data.arrays import Floats
 from congenial.data.tabulate import Microdata
 from congenial.data.vector_statistics import Records, Statistics
 from congenial.errors import DataError, StructureError
@@ -26,7 +27,6 @@ from congenial.pairs.properties import Property, Scenario
 from congenial.pairs.stated_laws import DiscreteLaw, GaussianLaw
 from congenial.sampling.randomness import Randomness, SystemRandomness
 
-Floats = NDArray[np.float64]
 MOST_USED = 0.95  # share of a group in one subset; above it the spread seen is too little to go by
 MOST_REPLICATIONS = 10_000_000
 LEAST_PER_STATISTIC = 4  # replications; fewer give a singular or wild covariance

@@ -17,13 +17,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from congenial.data.arrays import Floats
 from congenial.errors import GuaranteeError
 from congenial.pairs.stated_laws import VectorLaw
 from congenial.privacy.conversions import gaussian_delta
 
-Floats = NDArray[np.float64]
 Pairing = Sequence[tuple[int, int]]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)

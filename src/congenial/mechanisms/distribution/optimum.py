@@ -19,13 +19,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from congenial.data.arrays import Floats
 from congenial.errors import StructureError
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.distributions import DistributionPairs
-
-Floats = NDArray[np.float64]
 
 _SMALL = 1e-7  # eigenvalues of the solver's answer below this share of the largest are noise
 _ULP = 2.0**-52

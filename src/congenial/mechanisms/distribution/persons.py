@@ -15,14 +15,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from congenial.data.arrays import Floats
 from congenial.errors import StructureError
 from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.privacy.conversions import gaussian_mu
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff
-
-Floats = NDArray[np.float64]
 
 MOST_CORNERS = 14  # statistics; 2^13 corners
 _UP = 1 + 2.0**-36

@@ -15,8 +15,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from congenial.data.arrays import Floats
 from congenial.errors import StructureError
 from congenial.mechanisms.distribution.expected_value import UP
 from congenial.mechanisms.distribution.gaussians import mahalanobis
@@ -24,8 +24,6 @@ from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.stated_laws import DiscreteLaw, VectorLaw, pmf, sample
 from congenial.privacy.numbers import smallest
-
-Floats = NDArray[np.float64]
 
 _SIGNS = 16  # dimensions for which all sign patterns are looked at
 

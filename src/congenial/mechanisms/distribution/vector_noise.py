@@ -15,11 +15,10 @@ from functools import cached_property
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from congenial.data.arrays import Floats
 from congenial.sampling.randomness import Randomness, open_uniform
 
-Floats = NDArray[np.float64]
 Family = Literal["gaussian", "laplace", "none"]
 
 _LOG_GRID = np.linspace(-75.0, 75.0, 601)  # of the integration variable of `expected_norm`

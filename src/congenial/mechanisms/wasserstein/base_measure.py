@@ -26,12 +26,12 @@ from congenial.data.arguments import (
     pairs_of,
     takes,
 )
+from congenial.data.arrays import Ints
 from congenial.data.rational import fraction
 from congenial.errors import StructureError
 from congenial.figures.figures import Figures
 from congenial.figures.support import FROZEN, Support, support
 from congenial.pairs.stated_laws import rational
-from congenial.sampling.inversion import Ints
 
 Kind = Literal["naive", "congenial", "prior-congenial"]
 MOST_CELLS = 2**22

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from congenial.data.arrays import Floats
 from congenial.errors import DataError, StructureError
-from congenial.sampling.inversion import Floats
 
 Norm = Literal["l1", "l2", "linf"]
 

@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from congenial.data.arguments import FINITE, RANGE, TEXT, Rule, check_fields, optional
+from congenial.data.arrays import Floats
 from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistic, Statistics
 from congenial.errors import GuaranteeError, SchemaError
@@ -32,7 +33,6 @@ from congenial.mechanisms.wasserstein.convex_statistics import (
     Quantile,
     Regression,
 )
-from congenial.sampling.inversion import Floats
 
 Bounds = tuple[float, float]
 What = Literal["mean", "sum", "quantile", "linear", "logistic"]

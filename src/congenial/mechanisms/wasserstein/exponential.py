@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from congenial.data.arguments import expect
+from congenial.data.arrays import Ints
 from congenial.data.rational import fraction
 from congenial.errors import GuaranteeError
 from congenial.mechanisms.wasserstein.base_measure import Base, sums_published
@@ -35,7 +36,6 @@ from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import number
 from congenial.privacy.tradeoff import Pure
-from congenial.sampling.inversion import Ints
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.transport.certificates import Distance, Norm
 from congenial.transport.delta_z import DistanceBound, delta_z, meaning

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.arrays import Ints
 from congenial.data.rational import fraction
 from congenial.data.table import select
 from congenial.data.text_files import rows_csv
@@ -27,7 +28,6 @@ from congenial.mechanisms.wasserstein.l2_chain import L2Chain
 from congenial.mechanisms.wasserstein.secret_promise import both_promises, person_promise
 from congenial.mechanisms.wasserstein.table_law import TableLaw
 from congenial.privacy.guarantee import Guarantee
-from congenial.sampling.inversion import Ints
 
 VALUES = "values.csv"
 

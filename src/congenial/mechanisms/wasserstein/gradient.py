@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from congenial.data.arguments import COUNT, check_fields
+from congenial.data.arrays import Floats
 from congenial.errors import GuaranteeError, StructureError
 from congenial.mechanisms.wasserstein.convex_statistics import ConvexStatistic, norm_of
 from congenial.mechanisms.wasserstein.given_public_release import ValuesRelease
@@ -31,7 +32,6 @@ from congenial.pairs.stated_laws import rational
 from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.sampling.exact_decisions import ball, below
-from congenial.sampling.inversion import Floats
 from congenial.sampling.randomness import Randomness, SystemRandomness
 from congenial.transport.delta_z import DistanceBound, delta_z
 

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from congenial.data.arguments import COUNT, EXACT, check_fields
+from congenial.data.arrays import Floats
 from congenial.data.rational import fraction
 from congenial.data.text_files import rows_csv
 from congenial.errors import BundleError, CongenialError, DataError, GuaranteeError
@@ -34,7 +35,6 @@ from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.semantics import neighbourhood
 from congenial.privacy.tradeoff import Pure
-from congenial.sampling.inversion import Floats
 from congenial.sampling.randomness import Randomness
 from congenial.transport.delta_z import DistanceBound
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.arrays import Ints
 from congenial.mechanisms.wasserstein.base_measure import Base
 from congenial.mechanisms.wasserstein.table_law import TableLaw
-from congenial.sampling.inversion import Ints
 from congenial.sampling.randomness import Randomness
 
 LABEL = "not certified: chain"

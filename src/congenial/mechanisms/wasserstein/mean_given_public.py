@@ -29,6 +29,7 @@ from functools import cached_property
 import numpy as np
 
 from congenial.data.arguments import COUNT, check_fields
+from congenial.data.arrays import Floats, Ints
 from congenial.data.attribute import REFUSE
 from congenial.errors import DataError, GuaranteeError
 from congenial.figures.support import support
@@ -49,7 +50,6 @@ from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.privacy.numbers import above
 from congenial.privacy.tradeoff import Pure
-from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.randomness import Randomness
 from congenial.transport.delta_z import DistanceBound, delta_z
 

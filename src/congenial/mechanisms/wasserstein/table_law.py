@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.arrays import Ints
 from congenial.errors import FigureError, StructureError
 from congenial.mechanisms.wasserstein.base_measure import Base
 from congenial.sampling.counts_given_total import CountCell, CountsGivenTotal, draw_below
 from congenial.sampling.discrete import DiscreteGaussian, DoubleGeometric
-from congenial.sampling.inversion import Ints
 from congenial.sampling.randomness import Randomness
 from congenial.sampling.tree_of_sums import TreeOfSums
 

@@ -34,13 +34,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from congenial.data.arrays import Floats, Ints
 from congenial.papers.congenial_dp.example import ATOMS, EPS_CELL, TABLE1
 from congenial.papers.congenial_dp.printed_chain import PrintedChain
 from congenial.papers.item import Study
 from congenial.privacy.semantics import belief
 from congenial.sampling.discrete import DoubleGeometric
 from congenial.sampling.elimination import CrossingGroups
-from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.randomness import SeededRandomness
 
 PEOPLE = 3

@@ -22,8 +22,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from congenial.data.arrays import Floats
 from congenial.errors import GuaranteeError
 from congenial.figures.figures import publish
 from congenial.figures.statements import Statement, count, total
@@ -268,7 +268,6 @@ def figure3(study: Study) -> dict[str, Any]:
     }
 
 
-Floats = npt.NDArray[np.float64]
 LogDensity = Callable[[Floats], Any]
 
 _POINTS = 4096  # grid points per doubling of the range

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Ints
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.figures.figures import publish
-from congenial.figures.lattice import Ints
 from congenial.figures.statements import count, total
 from congenial.figures.support import Support, support
 from congenial.sampling.conditioned import ConditionedCounts

@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 
 from congenial.data.arguments import COUNT, EXACT, FLAG, check_fields, listed
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import StructureError
-from congenial.figures.lattice import Ints
 from congenial.papers.congenial_dp import printed_chain_kernels as kernels
 from congenial.papers.congenial_dp.example import EPS_CELL, PROPOSAL, SOLVED, A
-from congenial.sampling.inversion import Floats
 from congenial.sampling.randomness import Randomness
 
 _WORDS = 1 << 20  # fetched at a time

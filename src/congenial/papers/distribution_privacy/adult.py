@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from congenial.data.arrays import Floats
 from congenial.data.schema import Schema
 from congenial.data.tabulate import Microdata
 from congenial.data.vector_statistics import Records, Statistic, Statistics
@@ -27,8 +27,6 @@ from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.properties import Property, share
 from congenial.papers.item import Study
 from congenial.sampling.randomness import SeededRandomness
-
-Floats = NDArray[np.float64]
 
 FILE = "adult/adult.parquet"
 RECORDS = 100

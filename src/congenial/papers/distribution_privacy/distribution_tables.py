@@ -18,8 +18,9 @@ from congenial.audit.property_inference import (
     draw_shadows,
     summary,
 )
+from congenial.data.arrays import Floats
 from congenial.mechanisms.distribution.assumptions import histograms
-from congenial.mechanisms.distribution.vector_noise import Floats, VectorNoise
+from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.stated_laws import pmf
 from congenial.papers.distribution_privacy.adult import (

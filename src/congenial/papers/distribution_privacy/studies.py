@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from congenial.audit.property_inference import Shadows, accuracies, summary
+from congenial.data.arrays import Floats
 from congenial.data.schema import Schema
 from congenial.data.vector_statistics import Statistic, Statistics
 from congenial.mechanisms.distribution.choose import KINDS, calibrate_distribution
-from congenial.mechanisms.distribution.vector_noise import Floats, VectorNoise
+from congenial.mechanisms.distribution.vector_noise import VectorNoise
 from congenial.pairs.distributions import DistributionPairs
 from congenial.pairs.properties import Scenario, share, together
 from congenial.pairs.stated_laws import GaussianLaw, pmf

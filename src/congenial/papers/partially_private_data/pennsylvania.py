@@ -31,13 +31,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import StructureError
 from congenial.mechanisms.distribution.fit import numpy_generator
 from congenial.mechanisms.wasserstein.base_measure import Base, congenial, naive, prior_congenial
 from congenial.mechanisms.wasserstein.table_law import TableLaw
 from congenial.papers.item import Study
 from congenial.sampling.convergence import effective_draws
-from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.randomness import Randomness, SeededRandomness
 
 FILE = "covid/pa_county_covid_monthly_2020-03_2022-02.csv.gz"

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Floats
 from congenial.data.schema import Schema
 from congenial.errors import GuaranteeError
 from congenial.mechanisms.wasserstein.convex_statistics import (
@@ -31,7 +32,6 @@ from congenial.mechanisms.wasserstein.gradient import WassersteinGradient
 from congenial.pairs.scenarios import ConditionalNormal, DependentCounts, IndependentRecords
 from congenial.pairs.secrets import SecretPairs
 from congenial.papers.item import Study
-from congenial.sampling.inversion import Floats
 from congenial.sampling.randomness import SeededRandomness
 from congenial.transport.delta_z import delta_z
 

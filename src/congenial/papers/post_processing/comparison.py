@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Ints
 from congenial.data.table import Table
 from congenial.errors import StructureError
 from congenial.figures.figures import Figures
-from congenial.figures.lattice import Ints
 from congenial.figures.support import Support, support
 from congenial.pairs.adjacency import SemiAdjacent
 from congenial.papers.post_processing.methods import METHODS, MethodSetting

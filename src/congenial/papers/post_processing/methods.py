@@ -31,8 +31,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import FigureError, StructureError
-from congenial.figures.lattice import Ints
 from congenial.figures.support import FROZEN, Support
 from congenial.sampling.conditioned import ConditionedCounts, ConditionedNoise
 from congenial.sampling.discrete import DoubleGeometric
@@ -46,7 +46,6 @@ from congenial.tables.general_fit import (
     nearest_in,
     search,
 )
-from congenial.tables.measurements import Floats
 from congenial.tables.water_levels import WaterLevels
 
 _SNAP = 1e-5  # a real cell this near to a whole number is that number

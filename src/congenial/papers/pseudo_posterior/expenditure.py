@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from congenial.data.arrays import Floats
 from congenial.data.schema import Schema
 from congenial.data.tabulate import tabulate
 from congenial.errors import DataError
@@ -50,7 +51,7 @@ from congenial.synthesis.columns import Column
 from congenial.synthesis.local import LABEL, LocalEstimate, isolation, min_max, risks, scalar
 from congenial.synthesis.mixture import MixturePrior, MixtureRegression, Run, indicators
 from congenial.synthesis.mixture.gibbs_chains import Diagnostics, diagnose
-from congenial.synthesis.record_model import Floats, generator_of
+from congenial.synthesis.record_model import generator_of
 
 UNIT = 1000.0  # dollars
 FILE = "ce/ce_2016q1_table1_like.csv.gz"

@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import gamma
 
+from congenial.data.arrays import Floats
 from congenial.papers.item import Study
 from congenial.sampling.randomness import SeededRandomness
 from congenial.synthesis.local import LABEL, estimate, min_max, probabilistic, risks, truncated
 from congenial.synthesis.models import PoissonColumn
-from congenial.synthesis.record_model import Floats, generator_of
+from congenial.synthesis.record_model import generator_of
 
 MEAN, M, S = 100.0, 3.5, 1000
 SIZES = (100, 400, 1600, 6400)

@@ -16,6 +16,7 @@ from scipy import integrate
 from scipy.optimize import linprog
 
 from congenial.data.arguments import COUNT, NAMES, listed, takes
+from congenial.data.arrays import Floats, Ints
 from congenial.data.schema import Schema
 from congenial.errors import GuaranteeError, StructureError
 from congenial.figures.figures import Figures
@@ -30,7 +31,6 @@ from congenial.papers.semi_dp.real_knorm import Norm, NormNoise
 from congenial.papers.sensitivity_spaces import sensitivity
 from congenial.privacy.accounting import tensor
 from congenial.privacy.tradeoff import Approximate, Gaussian, Pure, Tradeoff
-from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.knorm_noise import Gauge
 
 LARGEST_PROJECTION = 2_000  # cells

@@ -37,11 +37,11 @@ import numpy as np
 import numpy.typing as npt
 from flint import fmpz_mat
 
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import GuaranteeError, StructureError
 from congenial.privacy.tradeoff import Pure
 from congenial.sampling.canonical import uniform_doubles
 from congenial.sampling.exact_decisions import positive_rational
-from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.knorm_noise import Gauge
 from congenial.sampling.lattice_gaussian import checked_shape
 from congenial.sampling.randomness import Randomness

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Floats, Ints
 from congenial.data.schema import Schema
 from congenial.figures.figures import Figures
 from congenial.figures.statements import margin
@@ -24,7 +25,6 @@ from congenial.papers.item import Study
 from congenial.papers.semi_dp.propositions import coordinates
 from congenial.papers.semi_dp.real_knorm import Cones, KNormReal, NormNoise, table_cones
 from congenial.sampling.canonical import CanonicalNormal, uniform_doubles
-from congenial.sampling.inversion import Floats, Ints
 from congenial.sampling.knorm_noise import KNormNoise
 from congenial.sampling.randomness import Randomness, SeededRandomness
 from congenial.sampling.two_way_noise import TwoWayNoise

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Floats, Ints
 from congenial.data.attribute import Attribute
 from congenial.data.rational import Number, exact, written
 from congenial.data.schema import Schema
@@ -17,7 +18,6 @@ from congenial.figures.cells import Cells
 from congenial.figures.figures import Figures
 from congenial.synthesis.from_tables.private_quantiles import Cuts, QuantileBins
 from congenial.synthesis.models.level_columns import ends
-from congenial.synthesis.record_model import Floats, Ints
 
 # ---- Values in bins ----
 # Numbers inside bins: a density that follows the neighbours, and stated tails at open ends.

@@ -12,12 +12,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from congenial.data.arrays import Ints
 from congenial.errors import StructureError
 from congenial.figures.cells import Cells
 from congenial.figures.figures import Figures
 from congenial.figures.statements import Statement
 from congenial.synthesis.columns import shown
-from congenial.synthesis.from_tables.junction_tree import Axes, Ints, Reals
+from congenial.synthesis.from_tables.junction_tree import Axes, Reals
 from congenial.synthesis.from_tables.maximum_entropy import FitTarget, Fitted
 from congenial.synthesis.from_tables.whole_records import Strata
 

@@ -24,7 +24,6 @@ from scipy.special import logsumexp
 from congenial.errors import StructureError
 
 Reals = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Axes = tuple[str, ...]
 LARGEST_CLIQUE = 4_000_000  # cells
 

@@ -25,13 +25,13 @@ from typing import Any
 
 import numpy as np
 
+from congenial.data.arrays import Ints
 from congenial.data.attribute import Attribute
 from congenial.data.rational import Number, exact, written
 from congenial.data.schema import Schema
 from congenial.errors import SchemaError, StructureError
 from congenial.sampling.exact_decisions import bernoulli_exp
 from congenial.sampling.randomness import Randomness, uniform_below
-from congenial.synthesis.from_tables.junction_tree import Ints
 
 # ---- Table choice ----
 # Which table to measure next: the exponential mechanism on rational scores, drawn exactly.

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from congenial._exports import public
+from congenial.data.arrays import Ints
 from congenial.data.engines.checked_parquet import Expected, as_parquet
 from congenial.data.predicate import parse
 from congenial.data.rational import fraction
@@ -30,7 +31,7 @@ from congenial.synthesis.from_tables.column_rules import (
     MadeUpColumn,
     with_made_up,
 )
-from congenial.synthesis.from_tables.junction_tree import Axes, Ints
+from congenial.synthesis.from_tables.junction_tree import Axes
 from congenial.synthesis.from_tables.measuring_budget import FAMILY, SCALE, variance_of
 from congenial.synthesis.from_tables.private_quantiles import (
     Cuts,

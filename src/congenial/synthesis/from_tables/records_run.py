@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from congenial.data.arrays import Ints
 from congenial.data.schema import Schema
 from congenial.data.table import Table
 from congenial.data.tabulate import Microdata, refuse
 from congenial.data.vector_statistics import codes, fetch
 from congenial.sampling.randomness import Randomness, SeededRandomness, SystemRandomness
 from congenial.synthesis.from_tables.figure_targets import repair
-from congenial.synthesis.from_tables.junction_tree import Axes, Ints
+from congenial.synthesis.from_tables.junction_tree import Axes
 from congenial.synthesis.from_tables.maximum_entropy import STEPS, FitTarget, Fitted, fit
 from congenial.synthesis.from_tables.measuring_budget import FAMILY
 from congenial.synthesis.from_tables.private_quantiles import bin_of_level, choose

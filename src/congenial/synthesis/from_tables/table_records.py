@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from congenial.data.arrays import Ints
 from congenial.data.schema import Schema
 from congenial.errors import GuaranteeError, StructureError
 from congenial.figures.figures import Figures
@@ -38,7 +39,7 @@ from congenial.privacy.descriptions import RecordDescription
 from congenial.privacy.guarantee import Guarantee
 from congenial.synthesis.from_tables.column_rules import ColumnRules, values_by
 from congenial.synthesis.from_tables.figure_targets import KeptFigures
-from congenial.synthesis.from_tables.junction_tree import Axes, Ints
+from congenial.synthesis.from_tables.junction_tree import Axes
 from congenial.synthesis.from_tables.measuring_budget import (
     FAMILY,
     GRID,

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from congenial.data.arrays import Ints
 from congenial.errors import StructureError
-from congenial.synthesis.from_tables.junction_tree import Axes, Ints, JunctionTree, Reals
+from congenial.synthesis.from_tables.junction_tree import Axes, JunctionTree, Reals
 from congenial.synthesis.from_tables.maximum_entropy import Fitted
 
 

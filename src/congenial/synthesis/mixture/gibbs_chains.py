@@ -18,11 +18,12 @@ import numpy as np
 from scipy.special import ndtr
 
 from congenial.data.arguments import COUNT, REAL, SEVERAL, TEXT, check_fields
+from congenial.data.arrays import Floats, Ints
 from congenial.errors import GuaranteeError
 from congenial.sampling.convergence import effective_draws, normal_scores, split_r_hat
 from congenial.synthesis.mixture import gibbs_kernels
 from congenial.synthesis.mixture.parameters import MixturePrior, Parameters
-from congenial.synthesis.record_model import Floats, Ints, refuse_unconverged
+from congenial.synthesis.record_model import refuse_unconverged
 
 _POINTS = (0.05, 0.25, 0.5, 0.75, 0.95)  # quantiles of y at which the predictive law is watched
 PREDICTIVE = "P(y <= "  # how the names of those functionals begin

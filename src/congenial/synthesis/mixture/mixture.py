@@ -34,6 +34,7 @@ from congenial.data.arguments import (
     listed,
     takes,
 )
+from congenial.data.arrays import Floats
 from congenial.errors import DataError, GuaranteeError
 from congenial.synthesis.local import LocalEstimate, synthesize_locally
 from congenial.synthesis.mixture import gibbs_kernels
@@ -48,7 +49,6 @@ from congenial.synthesis.mixture.gibbs_chains import (
 )
 from congenial.synthesis.mixture.parameters import MixturePrior, Parameters, log_prior
 from congenial.synthesis.models.normal_columns import SCALES
-from congenial.synthesis.record_model import Floats
 
 LABELS = either(NAMES, VECTOR)
 

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.special import gammaln
 
 from congenial.data.arguments import REAL, check_fields
+from congenial.data.arrays import Floats
 from congenial.errors import GuaranteeError
-from congenial.synthesis.record_model import Floats
 
 _LOG_HALF_T = math.log(2) + gammaln(2.0) - gammaln(1.5) - 0.5 * math.log(3 * math.pi)
 

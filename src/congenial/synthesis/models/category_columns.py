@@ -14,9 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from congenial.data.arguments import NUMBER, TEXT, WHOLE, check_fields, expect
+from congenial.data.arrays import Floats, Ints
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError
-from congenial.synthesis.record_model import ContextModel, Floats, Grid, Ints, LevelModel
+from congenial.synthesis.record_model import ContextModel, Grid, LevelModel
 
 
 @dataclass(frozen=True)

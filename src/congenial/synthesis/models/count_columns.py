@@ -9,10 +9,11 @@ import numpy as np
 from scipy.special import bdtr, bdtrc, gammaln, pdtr, pdtrc, xlog1py, xlogy
 
 from congenial.data.arguments import WHOLE, expect
+from congenial.data.arrays import Floats
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError
 from congenial.synthesis.models.level_columns import whole_ends
-from congenial.synthesis.record_model import Bools, ContextModel, Floats, Grid
+from congenial.synthesis.record_model import Bools, ContextModel, Grid
 
 
 def needs_theta(grid: Grid | None, name: str) -> Grid:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import log_ndtr
 
+from congenial.data.arrays import Floats, Ints
 from congenial.data.attribute import Attribute
 from congenial.errors import SchemaError
-from congenial.synthesis.record_model import Floats, Ints
 
 
 def ends(attribute: Attribute) -> tuple[Floats, Floats]:

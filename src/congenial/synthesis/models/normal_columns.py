@@ -14,11 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from congenial.data.arguments import NOT_NEGATIVE, TEXT, check_fields, expect
+from congenial.data.arrays import Floats
 from congenial.data.attribute import Attribute
 from congenial.errors import GuaranteeError
 from congenial.synthesis.models.count_columns import needs_theta
 from congenial.synthesis.models.level_columns import ends, log_normal_mass
-from congenial.synthesis.record_model import ContextModel, Floats, Grid, LevelModel
+from congenial.synthesis.record_model import ContextModel, Grid, LevelModel
 
 Map = Callable[[Floats], Floats]
 
