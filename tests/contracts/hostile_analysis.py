@@ -39,11 +39,6 @@ def inference_calls() -> Iterator[tuple[str, Call]]:
     run = {"chains": 2, "warmup": 5, "check": True, "progress": lambda *_: None}
     yield "Chain", (inference.Chain, run)
     yield "cell_estimates", (inference.cell_estimates, {"release": DRAWN})
-    prior, spread = inference.GaussianPrior(0, 1), inference.HalfNormal(1)
-    known = {"people": 50, "sd": 1.0, "prior": prior}
-    yield "normal_mean", (inference.normal_mean, known)
-    both = {"people": 50, "prior": prior, "sd_prior": spread}
-    yield "normal_mean_variance", (inference.normal_mean_variance, both)
     gamma: Any = inference.Gamma(2, 1)
     yield "poisson_rate", (papers.poisson_rate, {"prior": gamma, "noise": NOISE})
     half = {"total": 4, "prior": inference.Beta(1, 1), "noise": NOISE}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.special import gammaln
 from scipy.stats import binom
 
+from congenial.data.arrays import Floats
 from congenial.inference import (
     Chain,
     GaussianPrior,
@@ -14,8 +17,6 @@ from congenial.inference import (
     Model,
     Observation,
     infer,
-    normal_mean,
-    normal_mean_variance,
 )
 from tests.inference.exact import ALPHA, agrees, z_test
 
@@ -100,6 +101,60 @@ GRID_LAW = np.arange(9, 0, -1) / 45  # a proposal that favours small shares
 
 
 # Example 2: a normal mean from a noisy sample mean, conjugate with Gaussian noise.
+
+
+def normal_mean(people: int, sd: float, prior: GaussianPrior) -> Model:
+    """The mean of normal data with known standard deviation, from a noisy sample mean."""
+    spread = sd / np.sqrt(people)
+
+    def log_density(x: Any, theta: Floats) -> Floats:
+        return np.asarray(-0.5 * ((x[:, 0] - theta[:, 0]) / spread) ** 2)
+
+    return Model(
+        ("mean",),
+        draw_prior=lambda rng, n: prior.draw(rng, (n, 1)),
+        draw_data=lambda rng, theta: rng.normal(theta, spread),
+        log_density=log_density,
+        log_prior=lambda theta: prior.log_density(theta[:, 0]),
+    )
+
+
+def normal_mean_variance(people: int, prior: GaussianPrior, sd_prior: HalfNormal) -> Model:
+    """Mean and standard deviation of normal data; the release is (sample mean, sample variance).
+
+    Given the parameters the two are independent: N(mean, sd^2 / people), and sd^2 / (people - 1)
+    times chi-square with people - 1 degrees of freedom.
+    """
+    freedom = people - 1
+
+    def draw_data(rng: np.random.Generator, theta: Floats) -> Any:
+        mean = rng.normal(theta[:, 0], theta[:, 1] / np.sqrt(people))
+        variance = theta[:, 1] ** 2 * rng.chisquare(freedom, len(theta)) / freedom
+        return np.column_stack([mean, variance])
+
+    def log_density(x: Any, theta: Floats) -> Floats:
+        mean, sd = theta[:, 0], theta[:, 1]
+        scaled = freedom * x[:, 1] / sd**2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = (
+                -0.5 * people * ((x[:, 0] - mean) / sd) ** 2
+                - np.log(sd)
+                + (freedom / 2 - 1) * np.log(scaled)
+                - scaled / 2
+                - 2 * np.log(sd)
+            )
+        return np.where((sd > 0) & (x[:, 1] > 0), logs, -np.inf)
+
+    def log_prior(theta: Floats) -> Floats:
+        return prior.log_density(theta[:, 0]) + sd_prior.log_density(theta[:, 1])
+
+    return Model(
+        ("mean", "sd"),
+        draw_prior=lambda rng, n: np.column_stack([prior.draw(rng, n), sd_prior.draw(rng, n)]),
+        draw_data=draw_data,
+        log_density=log_density,
+        log_prior=log_prior,
+    )
 
 
 def test_a_normal_mean_has_its_closed_form():

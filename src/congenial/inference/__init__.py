@@ -46,8 +46,6 @@ if TYPE_CHECKING:
         Linear,
         Logistic,
         Normal,
-        normal_mean,
-        normal_mean_variance,
     )
     from congenial.inference.naive import Coverage, coverage, naive
     from congenial.inference.observation import Observation, observe
@@ -109,8 +107,6 @@ __all__ = [
     "infer",
     "infer_from_options",
     "naive",
-    "normal_mean",
-    "normal_mean_variance",
     "observe",
     "odds_ratio_test",
     "one_sided",
