@@ -371,7 +371,7 @@ def printed_top(part: PublishedPart) -> Above:
     moved = (root - work.start_totals(top))[None]
     means, covariances = {}, {}
     for contrasts in inverse.parts:
-        here = inverse.contrast(top, moved, contrasts)
+        here = inverse.contrast(top, {(): moved}, contrasts)
         means[contrasts] = here[:, 0] * estimator.separation.summed(top, contrasts)
         covariances[contrasts] = np.zeros((here.shape[2], here.shape[2]))
     return Above(means, covariances, counts.reshape(-1).astype(np.int64))

@@ -566,7 +566,11 @@ class TablesRelease(Released):
     # ---- files -------------------------------------------------------------------------------
 
     def payload(self) -> dict[str, bytes]:
-        """The files of a bundle that hold the tables."""
+        """The files of a bundle that hold the tables; made once."""
+        return dict(self._payload)
+
+    @cached_property
+    def _payload(self) -> dict[str, bytes]:
         files: dict[str, bytes] = {}
         for measure in self.measures:
             for at in range(len(self.tables)):

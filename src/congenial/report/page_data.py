@@ -102,7 +102,15 @@ def _listed(values: Any) -> list[Any]:
     """Numbers as JSON has them: none that is not finite, floats with two decimals."""
     if not np.issubdtype(values.dtype, np.floating):
         return list(values.tolist())
-    return [round(value, 2) if math.isfinite(value) else None for value in values.tolist()]
+    with np.errstate(over="ignore", invalid="ignore"):
+        hundredths = values.astype(float) * 100
+        rounded = np.rint(hundredths)
+        sure = (np.abs(hundredths) < 1e9) & (np.abs(hundredths - rounded) < 0.499999)
+    listed: list[Any] = (rounded / 100).tolist()
+    for i in np.flatnonzero(~sure).tolist():  # halves, as `round` has them, and very large ones
+        value = float(values[i])
+        listed[i] = round(value, 2) if math.isfinite(value) else None
+    return listed
 
 
 def marks(flags: Any) -> str:

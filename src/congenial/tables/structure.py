@@ -72,7 +72,8 @@ class Separation:
 
     def shown(self, margin: Margin) -> tuple[int, ...]:
         """The flat attributes that a table shows."""
-        return tuple(at for at in self.flat if margin.shape[at] > 1)
+        shape = margin.shape
+        return tuple(at for at in self.flat if shape[at] > 1)
 
     def subsets(self, margin: Margin) -> Iterator[tuple[int, ...]]:
         """All sets of flat attributes that a table shows."""

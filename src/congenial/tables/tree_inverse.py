@@ -22,7 +22,9 @@ from congenial.tables.measurements import Measurements, relative
 from congenial.tables.structure import Separation
 from congenial.tables.tree_passes import TreePasses
 
+SHORT = 8  # numbers of a short sum
 Contrasts = tuple[int, ...]
+Sums = dict[Contrasts, Floats]  # of a vector over flat attributes
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,22 +129,28 @@ class TreeInverse:
     def _solution(self, terms: Terms, wanted: Sequence[Contrasts]) -> TreeSolution:
         batch = len(terms[0][1])
         means: dict[Contrasts, Floats] = {}
+        sums: list[Sums] = [{(): values} for _, values in terms]
         for contrasts in wanted:
-            term = self.given(contrasts, terms)
+            term = self.given(contrasts, terms, sums)
             if any(level is not None for level in term):
                 means[contrasts] = self.parts[contrasts].passes.solve(term)
         return TreeSolution(self, batch, means)
 
-    def given(self, contrasts: Contrasts, terms: Terms) -> list[Floats | None]:
-        """The information vectors on one set of contrasts, per level of its passes."""
+    def given(
+        self, contrasts: Contrasts, terms: Terms, sums: Sequence[Sums] | None = None
+    ) -> list[Floats | None]:
+        """The information vectors on one set of contrasts, per level of its passes. `sums`: of each
+        term over flat attributes, as far as another set of contrasts has needed them.
+        """
+        sums = [{(): values} for _, values in terms] if sums is None else sums
         part = self.parts[contrasts]
         by_level: list[Floats | None] = [None] * len(part.passes.levels)
-        for margin, values in terms:
+        for (margin, _), summed in zip(terms, sums, strict=True):
             if set(contrasts) <= set(self.separation.shown(margin)):
                 if self.settled(margin, contrasts):
                     continue
                 at = self.separation.level(margin) - part.leaf
-                here = self.contrast(margin, values, contrasts)
+                here = self.contrast(margin, summed, contrasts)
                 before = by_level[at]
                 by_level[at] = here if before is None else before + here
         return by_level
@@ -165,13 +173,12 @@ class TreeInverse:
             raise not_determined(self.measurements.names, margin)
         return True
 
-    def contrast(self, margin: Margin, values: Floats, contrasts: Contrasts) -> Floats:
+    def contrast(self, margin: Margin, sums: Sums, contrasts: Contrasts) -> Floats:
         """The information a table's vector holds on u_A: shaped (batch x A, nodes, core)."""
         separation = self.separation
-        others = [1 + at for at in separation.shown(margin) if at not in contrasts]
-        part = values.sum(axis=tuple(others), keepdims=True) if others else values
+        part = _summed(sums, tuple(at for at in separation.shown(margin) if at not in contrasts))
         for at in contrasts:
-            part = part - part.mean(axis=1 + at, keepdims=True)
+            part = part - _sum(part, 1 + at) / part.shape[1 + at]
         part = part / separation.summed(margin, contrasts)
         order = [0, *(1 + at for at in contrasts), 1 + separation.tree]
         order += [1 + at for at in separation.core]
@@ -247,6 +254,23 @@ class TreeSolution:
         moved = sums.transpose([0, *(1 + axis for axis in order)])
         padded = [margin.shape[at] if at in places else 1 for at in range(len(margin.shape))]
         return np.asarray(moved.reshape(self.batch, *padded))
+
+
+def _summed(sums: Sums, over: Contrasts) -> Floats:
+    """A vector's sums over some attributes, one after the other; `sums` keeps all on the way."""
+    if over not in sums:
+        sums[over] = _sum(_summed(sums, over[:-1]), 1 + over[-1])
+    return sums[over]
+
+
+def _sum(values: Floats, axis: int) -> Floats:
+    """The sum over one axis, which stays; short ones are added up slice by slice, since NumPy's
+    sums over two or three numbers each take ten times as long.
+    """
+    if values.shape[axis] > SHORT:
+        return np.asarray(values.sum(axis=axis, keepdims=True))
+    slices = np.split(values, values.shape[axis], axis)
+    return np.asarray(sum(slices[1:], slices[0]))
 
 
 def sums_of(finer: Margin, coarse: Margin) -> Margin:
