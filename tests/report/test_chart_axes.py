@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from congenial.report import charts
 from congenial.report.charts import chart
 
@@ -25,6 +27,7 @@ def test_a_legend_of_numbers_has_a_title_and_one_of_names_none():
     assert entitled["color"].to_dict()["legend"]["title"] == "n people"
 
 
+@pytest.mark.usefixtures("with_charts")
 def test_a_panel_of_a_number_is_named_by_its_column():
     rows = [[delta, x, x / 2] for delta in (0.001, 0.01) for x in (1.0, 2.0)]
     spec = {"kind": "points", "x": "gap", "y": "error", "facet": "delta"}

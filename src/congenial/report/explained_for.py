@@ -52,7 +52,7 @@ def _margins(release: Any) -> Facts | None:
 
     def margin(*by: str) -> float:
         reach = float(release.in_units(np.median(release.estimator.reach(by, LEVEL))))
-        return reach if reach > 1e-6 else 0.0  # sums that figures imply, but for rounding
+        return reach if reach > 1e-3 else 0.0  # sums that figures imply, but for rounding
 
     return {"cell": margin(*names), "totals": {name: margin(name) for name in names}}
 
