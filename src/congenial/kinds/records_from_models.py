@@ -42,9 +42,8 @@ from congenial.synthesis.columns import Column
 from congenial.synthesis.record_files import (
     DICTIONARY,
     DICTIONARY_TITLES,
-    agrees,
+    checks_of_records,
     dictionary_rows,
-    level_numbers,
     read_in_pandas,
     read_in_r,
     records_table,
@@ -242,18 +241,13 @@ class RecordsFromModels(Kind[ModelRecordsSection]):
         """The promise, and what records must be like."""
         law, copies = release.synthesizer, release.copies
         sizes = {law.records} if law.records else {copy.num_rows for copy in copies}
-        levels = [level_numbers(release.schema, copy) for copy in copies]
         return super().checks(release) | {
             "every copy has the expected columns and number of records": all(
                 tuple(copy.column_names) == law.names and {copy.num_rows} == sizes
                 for copy in copies
             ),
-            "every value is allowed by the schema": all(
-                (codes >= 0).all() for each in levels for codes in each.values()
-            ),
-            "the records agree with every exact figure and rule about their columns": all(
-                agrees(release.published, each, copy.num_rows, figures=law.records is None)
-                for each, copy in zip(levels, copies, strict=True)
+            **checks_of_records(
+                release.published, release.schema, copies, figures=law.records is None
             ),
         }
 

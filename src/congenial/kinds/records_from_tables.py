@@ -49,8 +49,7 @@ from congenial.synthesis.from_tables.table_records import RecordsProcedure, rows
 from congenial.synthesis.record_files import (
     DICTIONARY,
     DICTIONARY_TITLES,
-    agrees,
-    level_numbers,
+    checks_of_records,
     read_in_pandas,
     read_in_r,
 )
@@ -285,7 +284,6 @@ class RecordsFromTables(Kind[TableRecordsSection]):
         pairs = [table for table in measured if len(table.axes) == 2]
         singles = [(name,) for name in mechanism.names if mechanism.law((name,)) is not None]
         axes, family = [table.axes for table in measured], FAMILY[mechanism.budget.law]
-        levels = [level_numbers(release.schema, copy) for copy in copies]
         rows = {copy.num_rows for copy in copies}
         return super().checks(release) | {
             "every copy has the expected columns and number of records": (
@@ -307,12 +305,8 @@ class RecordsFromTables(Kind[TableRecordsSection]):
             "no more records were changed than there are": (
                 0 <= release.moved <= sum(copy.num_rows for copy in copies)
             ),
-            "every value is allowed by the schema": all(
-                (codes >= 0).all() for each in levels for codes in each.values()
-            ),
-            "the records agree with every exact figure and rule about their columns": all(
-                agrees(release.published, each, max(rows), figures=mechanism.records is None)
-                for each in levels
+            **checks_of_records(
+                release.published, release.schema, copies, figures=mechanism.records is None
             ),
         }
 

@@ -74,6 +74,22 @@ def level_numbers(schema: Schema, records: Any) -> dict[str, Ints]:
     return sums
 
 
+def checks_of_records(
+    published: Figures, schema: Schema, copies: Sequence[Any], *, figures: bool
+) -> dict[str, bool]:
+    """What records must be like, whatever they were drawn from; `figures` as in `agrees`."""
+    levels = [level_numbers(schema, copy) for copy in copies]
+    return {
+        "every value is allowed by the schema": all(
+            (codes >= 0).all() for each in levels for codes in each.values()
+        ),
+        "the records agree with every exact figure and rule about their columns": all(
+            agrees(published, each, copy.num_rows, figures=figures)
+            for each, copy in zip(levels, copies, strict=True)
+        ),
+    }
+
+
 def agrees(published: Figures, levels: Mapping[str, Ints], records: int, *, figures: bool) -> bool:
     """Whether records keep the rules, and the figures if they are of all people, that they show.
 
