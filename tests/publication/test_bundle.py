@@ -162,7 +162,7 @@ def _write_table(folder, table):
     pq.write_table(table, folder / "table.parquet")
     columns = [name for name in table.column_names if name not in SCHEMA.names]
     limits = SCHEMA.about.reliability
-    (folder / "table.csv").write_bytes(table_csv(with_reliability(rounded(table), columns, limits)))
+    (folder / "table.csv").write_bytes(table_csv(rounded(with_reliability(table, columns, limits))))
 
 
 def _forged_table(folder, table):

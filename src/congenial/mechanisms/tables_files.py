@@ -180,13 +180,10 @@ class TableFile:
         table = self.table(columns)
         labelled = with_words(table, self.schema, self.tables[self.at])
         shortened = ["estimate"] if self.only is None else []  # values as drawn have a density
+        marked = with_reliability(labelled, self.columns, self.schema.about.reliability)
         return {
             f"{self.name}.parquet": as_parquet(table),
-            f"{self.name}.csv": table_csv(
-                with_reliability(
-                    rounded(labelled, *shortened), self.columns, self.schema.about.reliability
-                )
-            ),
+            f"{self.name}.csv": table_csv(rounded(marked, *shortened)),
         }
 
     def read(self, payload: Mapping[str, bytes]) -> dict[str, Any]:
@@ -237,7 +234,7 @@ def with_ends(columns: Mapping[str, Any], ranges: SumRanges) -> dict[str, Any]:
 
 def with_reliability(table: Any, columns: Sequence[str], limits: ReliabilityLimits) -> Any:
     """The table for readers with a word for each cell after the ends of its interval; `columns` are
-    its numbers, which stand behind the labels. A table without errors stays as it is.
+    its numbers with all digits, behind the labels. A table without errors stays as it is.
     """
     if "sd" not in columns:
         return table
