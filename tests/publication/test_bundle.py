@@ -20,6 +20,7 @@ from congenial.errors import BundleError, CongenialError, GuaranteeError
 from congenial.figures.figures import Figures, publish
 from congenial.figures.statements import count, total
 from congenial.kinds.registry import every_kind
+from congenial.ledger.spent_and_left import guess_after_all
 from congenial.mechanisms.calibrate import calibrate
 from congenial.mechanisms.measured_tables import MeasuredTables, release_table
 from congenial.mechanisms.tables_files import with_reliability
@@ -555,6 +556,12 @@ def test_words_are_those_of_their_promise() -> None:
     promised = replace(Guarantee.pure(1, MANDATED), assumptions=assumed)
     now, words = promised.explain(), verification._in_words
     assert words(now, promised)
-    assert words(f"{now} Spent: epsilon = 1 of epsilon = 4.", promised)
+    spent = "epsilon = 1 of epsilon = 4"
+    assert words(f"{now} Spent: {spent}.", promised)
+    for several in (False, True):  # what all releases together, and the whole budget, come to
+        told = f"{now} Spent: {spent}. {guess_after_all(spent, several)}"
+        assert words(told, promised)
+        assert "at most 99 times in 100" in told
+        assert not words(told.replace("99 times", "75 times"), promised)
     assert not words(now.replace("on beliefs; one", "on beliefs.; one"), promised)
     assert not words(now.replace("one row", "two rows"), promised)

@@ -264,8 +264,8 @@ def _in_words(told: str, promised: Guarantee) -> bool:
     if not is_account(account if stop else account.removesuffix("."), pairs.counted):
         return False
     once = promised.explain(account if stop else account.removesuffix("."))
-    bounds = (f" {guess_after_all(account, several)}" for several in (False, True))
-    return told == once or bool(together and told in {once + bound for bound in bounds})
+    bounds = {f"{once} {guess_after_all(account, several)}" for several in (False, True)}
+    return told == once or bool(together and pairs.guesser and told in bounds)
 
 
 def _own_files(index: Mapping[str, Any], release: Any) -> bool:
