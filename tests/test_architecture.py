@@ -9,6 +9,7 @@ import io
 import re
 import tokenize
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,40 @@ def test_no_room_imports_the_front_door():
     (`_exports.public`).
     """
     assert [place(path) for path in modules() if "congenial" in dotted(path)] == []
+
+
+def graph() -> dict[str, set[str]]:
+    """The modules that each module imports, inside functions and for typing too."""
+    names = {
+        ".".join(("congenial", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        ): path
+        for path in modules()
+    }
+    edges: dict[str, set[str]] = {}
+    for name, path in names.items():
+        used = dotted(path) | {long.rpartition(".")[0] for long in dotted(path)}
+        edges[name] = {
+            other
+            for other in used & names.keys()
+            if other != name
+            and not any(long.startswith(f"{other}.") for long in used & names.keys())
+        }
+    return edges
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    TopologicalSorter(graph()).prepare()  # CycleError names the circle
+
+
+def test_a_circle_would_be_noticed():
+    edges = graph()
+    edges["congenial.errors_of_tables"] = {"congenial.kinds.tables"}
+    edges["congenial.kinds.tables"] = edges["congenial.kinds.tables"] | {
+        "congenial.errors_of_tables"
+    }
+    with pytest.raises(CycleError):
+        TopologicalSorter(edges).prepare()
 
 
 def test_every_package_has_its_place():
