@@ -72,12 +72,12 @@ GUESSERS = {
     "a figure that leaves one record free": (ONE_ROW[1], "knows every record except yours, or "),
     "one other": (
         MANDATED,
-        "knows every record except yours and one other (the exact figures can force one other "
-        "record to change with yours), and thinks two possible answers of yours equally likely",
+        "knows every record except yours and at most one other (whom the exact figures can force "
+        "to change with yours), and thinks two possible answers of yours equally likely",
     ),
     "two others": (
         SemiAdjacent(CROSSED),
-        "knows every record except yours and 2 others (the exact figures can force up to 2 others "
+        "knows every record except yours and at most 2 others (whom the exact figures can force "
         "to change with yours), and thinks two possible answers of yours equally likely",
     ),
     "existential": (
@@ -121,11 +121,9 @@ GUESSERS = {
 def test_a_promise_says_whose_guess_it_bounds_and_never_shorter(name):
     pairs, who = GUESSERS[name]
     text = Guarantee.pure(1, pairs).explain()
-    assert f"Someone who {who}" in text
-    assert (
-        "would guess right at most 74 times in 100 after seeing this release alone (50 before)."
-        in text
-    )
+    assert f"Suppose someone {who}" in text
+    said = "This release alone lets them guess right at most 74 times in 100; without it, 50."
+    assert said in text
 
 
 @pytest.mark.parametrize("name", GUESSERS)
@@ -146,7 +144,7 @@ def test_a_guess_is_quoted_from_the_promise_itself_rounded_up():
         (Pure(100), "100"),
     ):
         text = Guarantee(MANDATED, tradeoff).explain()
-        assert f"would guess right at most {times} times in 100" in text
+        assert f"guess right at most {times} times in 100" in text
 
 
 def test_tables_of_units_and_of_rows_are_compared_over_the_same_pairs():

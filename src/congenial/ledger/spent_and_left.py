@@ -177,7 +177,7 @@ spent, the guess above would be right at most 89 times in 100.'
     if in_all:
         budget_then = f"When this release was made, the budget for all releases was {budget}"
         bounds.append((f"{budget_then}: once all of it is spent", in_all))
-    rougher = " (a rougher bound than that for one release)" if spent.startswith("rho") else ""
+    rougher = " (a rough upper limit)" if spent.startswith("rho") else ""
     right = "the guess above would be right at most"
     said = [f"{when}, {right} {times} times in 100" for when, times in bounds]
     return f"{'. '.join(said)}{rougher}." if said else ""

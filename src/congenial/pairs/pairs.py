@@ -81,7 +81,7 @@ class Pairs(ABC):
 
     @property
     def guesser(self) -> str:
-        """Whose guess between the two sides is bounded, after "someone who"; empty if not said.
+        """Whose guess between the two sides is bounded, after "someone"; empty if not said.
 
         This is true of every relation between datasets. A relation says more where more is proved
         (docs/explanation/what-is-promised).

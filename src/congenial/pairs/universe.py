@@ -131,17 +131,17 @@ def pairs_in_words(figures: Figures, reading: Reading, metric: Metric, records: 
 
 
 def guesser_in_words(records: int) -> str:
-    """Whose guess a promise about `records` replaced records bounds, after "someone who".
+    """Whose guess a promise about `records` replaced records bounds, after "someone".
 
     With one record, datasets form a product, so that independent beliefs stay independent.
     """
     others = {
         1: ", or believes that yours is independent of them",
-        2: " and one other (the exact figures can force one other record to change with yours)",
+        2: " and at most one other (whom the exact figures can force to change with yours)",
     }.get(
         records,
-        f" and {records - 1} others (the exact figures can force up to {records - 1} others to "
-        "change with yours)",
+        f" and at most {records - 1} others (whom the exact figures can force to change with "
+        "yours)",
     )
     thinks = "thinks two possible answers of yours equally likely"
     return f"knows every record except yours{others}, and {thinks}"

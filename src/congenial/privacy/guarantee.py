@@ -242,8 +242,8 @@ class Guarantee:
         guess = self._guess_clause()
         if guess and not isinstance(self.tradeoff, Pure):
             guess += (
-                " The two bounds belong to one promise: the first holds for even the rarest "
-                "results, the second over all results together."
+                " Both bounds are one promise. A rare result may tell more than most: the first "
+                "bound covers even that, the second counts all results together."
             )
         return " ".join(filter(None, (compared, guess)))
 
@@ -253,8 +253,8 @@ class Guarantee:
             return ""
         times = times_in_100((1 + self.tradeoff.total_variation) / 2)
         return (
-            f"Someone who {self.adjacency.guesser}, would guess right at most {times} times in 100 "
-            "after seeing this release alone (50 before)."
+            f"Suppose someone {self.adjacency.guesser}. This release alone lets them guess right "
+            f"at most {times} times in 100; without it, 50."
         )
 
     @property
@@ -282,7 +282,8 @@ class Guarantee:
         schema = self.adjacency.schema
         first, last = schema.shown(schema.names[0]), schema.shown(schema.names[-1])
         by = f" by {first}" if first != last else ""
-        return f"facts about groups, such as the distribution of {last}{by}"
+        example = f"the distribution of {last}{by}"
+        return f"facts about groups, such as {example}, which the release is there to show"
 
     @property
     def _counts_people(self) -> bool:

@@ -33,6 +33,7 @@ PLAN = f"""# The demo plan: totals the law requires stay exact, everything else 
 [about]                          # words for readers
 title = "People by sex and age (made up)"
 agency = "Statistical Office of the Demo"
+contact = "the office that ran `congenial demo`"
 date = "2020-04-01"
 quote = "sex-by-age"             # where both releases show the same number
 
