@@ -123,9 +123,7 @@ def test_both_epsilons_are_shown_apart_and_right() -> None:
     assert rows["Per cell (the noise)"] == "eps_cell = 0.375"
     assert rows["How they go together"] == "0.375 per cell × 4 = 1.5 per person"
     assert "at most 2 records (a* in the papers)" in words(demo_page())
-    assert "(the exact figures can force one other record to change with yours)" in words(
-        demo_page()
-    )
+    assert "one other (whom the exact figures can force to change with yours)" in words(demo_page())
 
 
 def test_structure_and_promise_are_told() -> None:
