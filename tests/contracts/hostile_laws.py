@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -27,6 +27,7 @@ from congenial.data.tabulate import Microdata
 from congenial.figures.support import support
 from congenial.inference.inference import bind
 from congenial.mechanisms.wasserstein.convex_statistics import Box, Mean
+from congenial.mechanisms.wasserstein.secret_promise import assumed_delta
 from congenial.papers.congenial_dp.example import SOLVED, TABLE1
 from tests.contracts import hostile_packages as packages
 from tests.contracts.hostile_analysis import DRAWN
@@ -90,10 +91,22 @@ def mechanism_calls() -> Iterator[tuple[str, Call]]:
     gradient = mechanisms.WassersteinGradient
     yield "WassersteinGradient.calibrate", (gradient.calibrate, made)
     yield "WassersteinGradient", (gradient, made | {"bound": records})
+    reals = {"pairs": STATED, "bound": assumed_delta("3/10", "l1"), "epsilon": Fraction(1)}
+    reals |= {"unit": Fraction(1, 4), "dimension": 2}
+    yield "WassersteinReals", (papers.WassersteinReals, reals)
+    both = {"one": api.Guarantee.pure(1, SECRETS), "other": api.Guarantee.pure(1, SECRETS)}
+    yield "joint_promise", (papers.joint_promise, both | {"blocks": ((0,), (1,))})
     chain = {"table": TABLE1, "eps": Fraction(1, 2), "eps_proposal": Fraction(3, 5)}
     yield "PrintedChain", (papers.PrintedChain, chain | {"solved": SOLVED, "printed": True})
     past = {"cells": 3, "totals": [((0, 1), 7)], "previous": (4, 1, 3), "alpha": 2, "kappa": "1/2"}
     yield "prior_congenial", (mechanisms.prior_congenial, past | {"parts": ((2, 0),)})
+    ages = [0, 10, 20]
+    differ: Callable[..., Any] = lambda y, x: int(y != x)  # noqa: E731 - takes anything
+    finite = {"points": ages, "states": ages, "loss": differ, "distance": differ}
+    finite |= {"delta_z": 1, "base": None}
+    yield "FiniteRange.of", (papers.FiniteRange.of, finite)
+    table = {"losses": (HALVES, (Fraction(1), Fraction(2))), "near": ((0, 1), (1, 0))}
+    yield "FiniteRange", (papers.FiniteRange, table | {"base": HALVES})
     nation = api.Schema.from_dict(
         {"block": {"levels": ["1", "2", "3"], "within": {"state": ["P", "P", "Q"]}}}
     )

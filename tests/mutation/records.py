@@ -71,6 +71,18 @@ RECORDS: tuple[Mutation, ...] = (
         "one_record_changes",
     ),
     Mutation(
+        "papers/wasserstein_variants.py",
+        "return rational(epsilon) / (2 * self.sigma)",
+        "return rational(epsilon) * Fraction(3, 5) / self.sigma",
+        "tests/papers/test_wasserstein_variants.py",
+    ),
+    Mutation(
+        "papers/wasserstein_variants.py",
+        "return self.worst_loss(rate) <= float(epsilon) * (1 - 1e-11)",
+        "return self.worst_loss(rate) <= float(epsilon) * 1.2",
+        "tests/papers/test_wasserstein_variants.py",
+    ),
+    Mutation(
         "mechanisms/wasserstein/gradient.py",
         "return float((self.epsilon - 2 * H) / (2 * usable(self.bound)))",
         "return 1.2 * float((self.epsilon - 2 * H) / (2 * usable(self.bound)))",
@@ -159,6 +171,12 @@ RECORDS: tuple[Mutation, ...] = (
         "Pure(pairs.records * description.epsilon)",
         "Pure(Fraction(4, 5) * pairs.records * description.epsilon)",
         "tests/mechanisms/wasserstein tests/kinds/test_given_public_plan.py",
+    ),
+    Mutation(
+        "papers/wasserstein_variants.py",
+        "reach = usable(self.bound) / self.unit + many",
+        "reach = Fraction(4, 5) * (usable(self.bound) / self.unit + many)",
+        "tests/papers/test_wasserstein_variants.py",
     ),
     Mutation(
         "synthesis/record_scores.py",

@@ -34,16 +34,24 @@ if TYPE_CHECKING:
         sensitivity,
         side_by_side,
     )
+    from congenial.papers.wasserstein_variants import (
+        FiniteRange,
+        WassersteinReals,
+        joint_promise,
+    )
 
 __all__ = [
     "CompositionOrders",
+    "FiniteRange",
     "Hull",
     "PrintedChain",
     "ProjectionLoss",
     "Sensitivity",
     "Spaces",
     "Subspace",
+    "WassersteinReals",
     "composition_orders",
+    "joint_promise",
     "poisson_rate",
     "sensitivity",
     "share_of_total",
