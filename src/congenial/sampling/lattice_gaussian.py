@@ -325,7 +325,7 @@ class Klein:
                 f"at sigma2 = {self.sigma2} perhaps only one proposal in "
                 f"10^{-self.log_acceptance / math.log(10):.0f} would be accepted in a table of "
                 "this size: a draw would take too long.",
-                remedy="Use sigma2 >= 1, or a smaller table.",
+                remedy="Use a smaller rho (so that sigma2 is 1 or more), or a smaller table.",
             )
 
     @cached_property
