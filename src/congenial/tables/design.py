@@ -347,8 +347,8 @@ class Design:
         gap = max(100 * (1 - self.certificate.share), 1e-4)  # of the error, in per cent
         above = 10.0 ** math.ceil(math.log10(gap))
         return (
-            f"no other split of the noise over these tables has an error smaller by {above:g} % "
-            "(independent noise of equal size in all cells of a table, at the price used)"
+            "no other way to divide the noise over these tables makes the error more than "
+            f"{above:g} % smaller (with equal, independent noise in all cells of a table, at the price used)"
         )
 
     def feasible(self) -> bool:
