@@ -348,7 +348,8 @@ class Design:
         above = 10.0 ** math.ceil(math.log10(gap))
         return (
             "no other way to divide the noise over these tables makes the error more than "
-            f"{above:g} % smaller (with equal, independent noise in all cells of a table, at the price used)"
+            f"{above:g} % smaller (with equal, independent noise in all cells of a table, at the "
+            "price used)"
         )
 
     def feasible(self) -> bool:
