@@ -140,6 +140,29 @@ def test_pure_to_zcdp_is_valid_and_sharp_on_randomised_response(eps: float) -> N
     assert c.pure_to_zcdp(eps) <= c.pure_to_zcdp_bun_steinke(eps)
 
 
+def test_total_variation_under_rho_is_that_of_randomised_response() -> None:
+    """Never below it, and attained; half of it (a planted defect) is refuted by it."""
+    for eps in (1e-3, 0.1, 0.5, 1.0, 3.0, 8.0):
+        v = c.zcdp_total_variation(eps * math.tanh(eps / 2))
+        assert v == pytest.approx(math.tanh(eps / 2), rel=1e-12)
+        assert c.zcdp_delta(eps * math.tanh(eps / 2), 0) == v
+        assert c.zcdp_epsilon(eps * math.tanh(eps / 2), min(v, 1.0)) == 0
+    assert c.zcdp_total_variation(0) == 0
+    assert c.zcdp_total_variation(1e5) == 1
+
+
+def test_total_variation_covers_pairs_of_laws() -> None:
+    source = np.random.default_rng(20261120)
+    for size in (2, 3, 8):
+        for sharpness in (0.2, 1.0, 5.0):
+            p, q = source.dirichlet(np.full(size, 1 / sharpness), (2, 4000)) + 1e-12
+            both = np.stack([p * np.log(p / q), q * np.log(q / p)]).sum(axis=2).max(axis=0)
+            apart = np.abs(p - q).sum(axis=1) / 2
+            bound = np.array([c.zcdp_total_variation(float(rho)) for rho in both])
+            assert np.all(apart <= bound * (1 + 1e-9))
+            assert np.any(apart > 0.5 * bound)
+
+
 def test_exact_rationals_survive() -> None:
     assert c.pure_to_zcdp_bun_steinke(Fraction(1, 3)) == Fraction(1, 18)
     assert c.gdp_to_zcdp(Fraction(1, 2)) == Fraction(1, 8)

@@ -188,7 +188,7 @@ def right_in_100(amount: str) -> str | None:
     most; None where the text is not one amount.
 
     >>> right_in_100("rho = 0.5")
-    '78'
+    '74'
     """
     match = _ONE_AMOUNT.fullmatch(amount)
     if match is None:

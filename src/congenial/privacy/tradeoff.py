@@ -305,7 +305,7 @@ class Gaussian(Tradeoff):
 
 @dataclass(frozen=True, init=False)
 class ZeroConcentrated(Tradeoff):
-    """rho-zCDP: Renyi divergence at most rho alpha at every order alpha > 1.
+    """rho-zCDP: Renyi divergences, both ways, of at most rho alpha at every order alpha > 1.
 
     It is not itself a trade-off function. Called as one, it gives the best lower bound known here:
     the supremum over epsilon of f_{epsilon, delta(epsilon)} with `conversions.zcdp_delta`.
