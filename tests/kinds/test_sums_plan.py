@@ -10,12 +10,22 @@ import numpy as np
 import pytest
 
 import congenial
-from congenial import Guarantee, Ledger, ReplaceOne, Schema, SeededRandomness, SemiAdjacent, Table
+from congenial import (
+    Guarantee,
+    Ledger,
+    Plan,
+    ReplaceOne,
+    Schema,
+    SeededRandomness,
+    SemiAdjacent,
+    Table,
+)
 from congenial.data.magnitude import Magnitude
 from congenial.data.table import SumsTable
 from congenial.errors import GuaranteeError, InferenceError, StructureError
 from congenial.figures import Figures, margin, publish, total
 from congenial.kinds import tables_verification
+from congenial.kinds.registry import of_section
 from congenial.mechanisms import MeasuredTables, calibrate_tables
 from congenial.mechanisms.released import EXACT_LAW
 from congenial.privacy import joint_loss
@@ -62,6 +72,25 @@ def truth(folder: Path, low: float, high: float) -> np.ndarray:
     for ward, _, cost, *_ in rows:
         sums[ward] += min(max(float(cost), low), high)
     return np.array(list(sums.values()))
+
+
+def test_a_derived_number_is_known_by_how_it_is_derived(tmp_path):
+    """A ledger takes it for the column of the same name nowhere, and keeps what it was."""
+    derived = """
+[derive]
+other = { tidy = "fee", trim = true }
+cost = { recode = "other", to = { "7" = "-7" } }
+"""
+    seen = set()
+    for text in ("", derived, derived.replace("-7", "-8"), derived.replace("fee", "fees")):
+        plan = Plan.parse(PLAN.replace("[schema]", f"{text}[schema]"), tmp_path)
+        section = plan.release[0]
+        built = of_section(section).build(plan, section, Figures(plan.schema))
+        number = built.description.magnitude
+        assert bool(number.origin) == bool(text)
+        assert Magnitude.from_dict(number.to_dict()) == number
+        seen.add(number.origin)
+    assert len(seen) == 4
 
 
 def test_from_a_plan_to_a_verified_bundle(tmp_path):

@@ -355,6 +355,75 @@ def test_one_column_cut_twice_has_all_four_ends():
     assert ends.units == (2, 1, 1)
 
 
+def sums_cut_twice(numbers, without, where):
+    """The largest l1 distance of two sums of one column over a replaced record, by its cell and
+    number; None: it has no number. `where`: the tables that the sums are shown in.
+    """
+    key = {"x": lambda cell: cell[0], "total": lambda _: 0}
+    values = [None, *range(-4, 5)]
+    people = [(cell, value) for cell in product(range(2), range(3)) for value in values]
+
+    def parts(cell, value):
+        for at, (number, absent, table) in enumerate(zip(numbers, without, where, strict=True)):
+            lowest, highest = number.lowest, number.highest
+            cut = absent if value is None else min(max(value, lowest), highest)
+            yield (at, key[table](cell)), cut
+
+    def distance(one, other):
+        apart = dict(parts(*one))
+        for place, cut in parts(*other):
+            apart[place] = apart.get(place, 0) - cut
+        return sum(map(abs, apart.values()))
+
+    return max(distance(one, other) for one in people for other in people)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "without"),
+    [(((0, 4), (-4, 0)), (4, -4)), (((0, 4), (0, 4)), (0, 4)), (((0, 3), (0, 4)), (3, 3))],
+)
+@pytest.mark.parametrize("where", [("x", "x"), ("total", "x")])
+def test_one_column_with_unlike_numbers_for_those_without(bounds, without, where, monkeypatch):
+    """Sums of two releases: whoever has no number may add what no number adds, such as (4, -4)."""
+    stated = zip(bounds, without, strict=True)
+    numbers = [Magnitude.of("v", pair, 1, absent) for pair, absent in stated]
+    axes = [() if table == "total" else (table,) for table in where]
+    sums = [(names, Fraction(1), number) for names, number in zip(axes, numbers, strict=True)]
+    truth = sums_cut_twice(numbers, without, where)
+    price = joint_norm(ReplaceOne(SCHEMA), sums, square=False)
+    assert truth <= price.value
+    assert truth == price.value or not price.exact
+    # planted: whoever has no number is forgotten
+    monkeypatch.setattr(priced, "_grid", lambda number: (number.column, number.step, "", None, ""))
+    priced._cached.cache_clear()
+    defect = joint_norm(ReplaceOne(SCHEMA), sums, square=False).value
+    priced._cached.cache_clear()
+    if bounds[1][0] < 0:
+        assert defect < truth
+
+
+def test_columns_of_one_name_derived_in_two_ways_are_two_numbers():
+    """A gain and a loss of one name: one record may have 10 in both, the second with its sign."""
+    gain, loss = Magnitude.of("v", [0, 10]), Magnitude.of("v", [-10, 0])
+    for other, price in ((loss, 20), (replace(loss, origin="0123456789abcdef"), 40)):
+        sums = [(("x",), Fraction(1), gain), (("x",), Fraction(1), other)]
+        found = joint_norm(ReplaceOne(SCHEMA), sums, square=False)
+        assert found.value == price
+        assert found.exact == (price == 20)
+    assert Magnitude.from_dict(other.to_dict()) == other
+
+
+def test_a_cap_that_cuts_nobody_costs_nothing():
+    """Three rows of at most 10 add up to 30 at most: the price is that of rows."""
+    pairs = SeveralRows.given(Figures.of(SCHEMA, (total(),)), 3)
+    number = Magnitude.of("v", [0, 10])
+    free, idle, cutting = (
+        joint_norm(pairs, [(("x",), Fraction(1), replace(number, cap=cap))], square=False).value
+        for cap in (None, Fraction(30), Fraction(29))
+    )
+    assert free == idle < cutting
+
+
 def test_bounds_too_wide_for_types_have_the_closed_bound():
     wide = Magnitude.of("v", [-1, 2**35])
     found = difference_types(ReplaceOne(SCHEMA), Workload.of(SCHEMA, TABLES), [wide] * 4)

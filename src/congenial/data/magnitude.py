@@ -33,7 +33,8 @@ class Magnitude:
     attribute and the level whose people are summed; all others count as 0 (bounds by class).
     `shift`: c, where sums of the number minus c are measured beside counts. `cap`: what the numbers
     of one unit with several rows may add up to in size; those of a unit with more are scaled down
-    by one factor and rounded towards 0.
+    by one factor and rounded towards 0. `origin`: how the column is derived, as a digest; empty for
+    a column of the data. Columns of one name with unlike origins are priced as two numbers.
 
     >>> cost = Magnitude.of("cost", [0, 50_000], 10)
     >>> cost.lowest, cost.highest
@@ -50,6 +51,7 @@ class Magnitude:
     within: tuple[str, str] | None = None
     shift: Number = Fraction(0)
     cap: Number | None = None
+    origin: str = ""
 
     def __post_init__(self) -> None:
         check_name(self.column, "summed column")
@@ -222,7 +224,8 @@ class Magnitude:
         plain = {"column": self.column, "between": between, "step": written(self.step)}
         shift = {"shift": written(self.shift)} if self.shift else {}
         cap = {} if self.cap is None else {"cap": written(self.cap)}
-        return plain | missing | within | shift | cap
+        origin = {"origin": self.origin} if self.origin else {}
+        return plain | missing | within | shift | cap | origin
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Magnitude:
@@ -233,7 +236,8 @@ class Magnitude:
         number = data["column"], data["between"], data["step"], data.get("missing")
         of_class = None if within is None else (within[0], within[1])
         stated = cls.of(*number, of_class, data.get("cap"))
-        return replace(stated, shift=exact(data.get("shift", 0), "shift"))
+        shift = exact(data.get("shift", 0), "shift")
+        return replace(stated, shift=shift, origin=str(data.get("origin", "")))
 
 
 def _digits(values: Any) -> Any:

@@ -9,12 +9,14 @@ With `sum` the tables sum a number of each person, cut to public bounds, instead
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from congenial.data.derive import needed as made_from
+from congenial.data.magnitude import Magnitude
 from congenial.data.source import POSTGRES_SCHEMES
 from congenial.data.table import Table, cell_index
 from congenial.data.tabulate import Microdata
@@ -86,6 +88,8 @@ TOGETHER = 2**26  # common cells up to which all tables are counted at once
 SUMS_NOT_INFERRED = "Its tables are sums of a number, and the models are for counts of people."
 NOT_INFERRED = "Ask one part of it with --part: docs/how-to/from-a-county-to-a-nation."
 
+ORIGIN = 16  # digits of the digest of how a column is derived
+
 
 class TablesKind(Kind[TablesSection]):
     """Tables measured under one promise, estimated together, printed as whole counts."""
@@ -126,7 +130,7 @@ class TablesKind(Kind[TablesSection]):
             _refuse_own_axis(plan, section, named, figures)
             _refuse_classes(plan, section, named)
             _refuse_cap(section, adjacency)
-            asked = TablesProblem(adjacency, named, section.measures)
+            asked = TablesProblem(adjacency, named, _measures(plan, section))
             found_design, aim = designed(section, asked), aim_words(section)
             if section.parts is not None:
                 return _drawable(section, asked.parted(found_design, aim, section.parts))
@@ -316,6 +320,25 @@ def _pairs_of(plan: PlannedData, section: TablesSection, figures: Figures) -> Ad
             ),
         )
     return pairs.tables_of_units
+
+
+def _measures(plan: PlannedData, section: TablesSection) -> list[Magnitude | None]:
+    """What is measured, with how the summed columns are derived: a ledger must not take two numbers
+    of one name for one.
+    """
+    found: list[Magnitude | None] = []
+    for number in section.measures:
+        if number is not None:
+            names, steps = {number.column}, []
+            for derivation in reversed(plan.source.derivations):
+                if derivation.name in names:
+                    steps.append(repr(derivation))
+                    names |= {*derivation.inputs}
+            origin = hashlib.sha256("; ".join(steps).encode()).hexdigest() if steps else ""
+            found.append(replace(number, origin=origin[:ORIGIN]))
+        else:
+            found.append(None)
+    return found
 
 
 def _refuse_own_axis(

@@ -44,8 +44,9 @@ from congenial.pairs.universe import (
 class AddRemove(Adjacency):
     """Symmetric difference: a person adds or removes at most `max_rows` rows; n is not public.
 
-    Group privacy: S = { u integer : ||u||_1 <= max_rows }. With figures, and one row per person,
-    use `SemiAdjacent(published, metric="symmetric difference")`.
+    Group privacy: S = { u integer : ||u||_1 <= max_rows }. Sums with a cap per unit compare what a
+    whole unit adds, all its rows or none: a part of them may move a capped sum further. With
+    figures, and one row per person, use `SemiAdjacent(published, metric="symmetric difference")`.
 
     >>> schema = Schema.from_dict({"sex": {"levels": ["f", "m"]}})
     >>> AddRemove(schema, max_rows=3).l1(("sex",)).value  # all three rows may enter the table

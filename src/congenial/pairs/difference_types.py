@@ -106,8 +106,10 @@ class NumberEnds:
     """The numbers that one record may add to each table: 1 where it counts, and the ends of a
     number's range where it sums one.
 
-    One column that two tables cut at different bounds has all their ends; cut to different steps,
-    it is taken as two numbers, which is an upper bound. Of bounds by class (`Magnitude.within`) a
+    One column that two tables cut at different bounds has all their ends. Rounded to different
+    steps, derived in another way, or with another number for those who have none (which may lie
+    anywhere within the bounds), it is taken as two numbers, which is an upper bound (`split`). Of
+    bounds by class (`Magnitude.within`) a
     record has one class, and is 0 in the sums of all others. A public shift is taken off each
     number (`Magnitude.shift`). Numbers are divided by what those of a table have in common
     (`units`), so that norms are small whole numbers.
@@ -126,6 +128,7 @@ class NumberEnds:
         for chosen in all_of(*choices):
             at = dict(zip(grids, chosen, strict=True))
             rows.append([1 if number is None else _cut(at, number) for number in numbers])
+        self.split = len(grids) > len({grid[0] for grid in grids})
         self.by_class = any(number.within for number in numbers if number is not None)
         caps = [
             None if number is None or number.cap is None else int(number.cap / number.step)
@@ -177,13 +180,25 @@ class NumberEnds:
         return [number**2 for number in most], most
 
 
-Grid = tuple[str, Number, str]
+Grid = tuple[str, Number, str, Number | None, str]
 End = tuple[tuple[str, str] | None, int]  # of a number of that class
 
 
 def _grid(number: Magnitude) -> Grid:
-    """What numbers have in common of which a record has one: column, step, what its class is by."""
-    return number.column, number.step, "" if number.within is None else number.within[0]
+    """What numbers have in common of which a record has one: column, step, what its class is by,
+    what it is where there is none, how it is derived.
+    """
+    by = "" if number.within is None else number.within[0]
+    return number.column, number.step, by, number.missing, number.origin
+
+
+def _without_idle_cap(adjacency: Adjacency, number: Magnitude | None) -> Magnitude | None:
+    """A number whose cap cuts no unit is one without a cap: its price is that of rows."""
+    most_rows = getattr(adjacency, "max_rows", None)
+    if number is None or number.cap is None or most_rows is None:
+        return number
+    idle = number.cap >= most_rows * max(abs(number.low), abs(number.high))
+    return replace(number, cap=None) if idle else number
 
 
 def _cut(at: dict[Grid, End], one: Magnitude) -> int:
@@ -209,7 +224,13 @@ def difference_types(
     >>> difference_types(ReplaceOne(schema), work, [cost] * 3).squares  # in units of 50 squared
     ((9, 9, 9),)
     """
-    ends = NumberEnds(numbers or [None] * len(workload.tables))
+    asked = numbers or [None] * len(workload.tables)
+    ends = NumberEnds([_without_idle_cap(adjacency, number) for number in asked])
+    types = _types(adjacency, workload, ends)
+    return replace(types, exact=False, occurring=frozenset()) if ends.split else types
+
+
+def _types(adjacency: Adjacency, workload: Workload, ends: NumberEnds) -> DifferenceTypes:
     if adjacency.several_rows:
         return _several_rows(adjacency, workload, ends)
     if any(ends.caps) and not adjacency.any_rows:
