@@ -197,7 +197,8 @@ def _without_idle_cap(adjacency: Adjacency, number: Magnitude | None) -> Magnitu
     most_rows = getattr(adjacency, "max_rows", None)
     if number is None or number.cap is None or most_rows is None:
         return number
-    idle = number.cap >= most_rows * max(abs(number.low), abs(number.high))
+    largest = max(abs(number.lowest), abs(number.highest)) * number.step
+    idle = number.cap >= most_rows * largest
     return replace(number, cap=None) if idle else number
 
 
