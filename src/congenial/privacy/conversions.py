@@ -184,7 +184,7 @@ def zcdp_total_variation(rho: Number) -> float:
     Randomised response attains it at every rho: v = tanh(epsilon / 2), rho = epsilon v.
 
     >>> round(zcdp_total_variation(0.5), 4), round((1 + zcdp_total_variation(0.5)) / 2, 2)
-    (0.4792, 0.74)
+    (0.4791, 0.74)
     """
     r = above(parameter(rho, "rho"))
     # artanh may be off by a few units in the last place: the product is taken a little too small.
