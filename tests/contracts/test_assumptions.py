@@ -28,6 +28,7 @@ from congenial.mechanisms.wasserstein.exponential import WassersteinExponential
 from congenial.mechanisms.wasserstein.secret_promise import assumed_delta
 from congenial.pairs import DiscreteLaw, DistributionPairs, FiniteScenarios, SecretPairs
 from congenial.pairs.distributions import Origin
+from congenial.papers import WassersteinReals
 from congenial.publication import workflow
 from congenial.synthesis.local import LocalEstimate
 from congenial.transport.delta_z import delta_z
@@ -66,6 +67,7 @@ WRITERS = {  # what writes assumptions, by file
     f"{DISTRIBUTION}sampling_error.py": {"sampling_error"},
     f"{WASSERSTEIN}secret_promise.py": {"assumed_delta"},
     f"{WASSERSTEIN}exponential.py": {"WassersteinExponential.guarantee"},
+    "papers/wasserstein_variants.py": {"WassersteinReals.guarantee"},
     f"{WASSERSTEIN}mean_given_public.py": {
         "MeanGivenPublic.guarantee",
         "MeanOfEverybody.guarantee",
@@ -87,6 +89,7 @@ PASSED_ON = {  # these hand assumptions on and write none
     ("kinds/kind.py", "Kind.further_promise"),
     (f"{DISTRIBUTION}distribution_mechanism.py", "DistributionMechanism.guarantee"),
     (f"{WASSERSTEIN}secret_promise.py", "promise"),
+    ("papers/wasserstein_variants.py", "joint_promise"),
 }
 ELSEWHERE = (  # sentences beside them that are sources, or say what is not covered
     "Dong, Roth, Su 2022",
@@ -222,6 +225,7 @@ def of_secrets() -> Iterator[Guarantee]:
     prior = prior_congenial(3, [((0, 1, 2), 3)], [4, 0, 1], alpha="1/2", kappa="1/2")
     pairs, ask = cases.finite(), cases.histogram(3)
     yield made.calibrate(pairs, F(1), prior, loss="squared l2", query=ask, ordinary=2).guarantee
+    yield WassersteinReals(cases.finite(), assumed_delta("3/10", "l1"), F(1), F(1, 8), 2).guarantee
     fair = [1, 1]
     sure = FiniteScenarios.independent({"open": [fair, fair], "sure": [[0, 1], fair]})
     yield made.calibrate(

@@ -106,7 +106,7 @@ def test_one_snapshot_and_read_only(postgres: Any) -> None:
         assert data.tabulate().total == 3
         with pytest.raises(DataError, match="could not finish"):
             data.source.run("DELETE FROM people")
-    with pytest.raises(DataError, match="more than 1 row"):
+    with pytest.raises(DataError, match="more than one row"):
         tabulate(postgres.url("people"), SCHEMA, unit=Unit("id"))
 
 

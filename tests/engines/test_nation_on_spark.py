@@ -121,7 +121,7 @@ def test_figures_that_the_data_lack_are_refused_by_the_workers(spark: Any, tmp_p
     [
         ("99999,b999,f,1", "column 'block' has values"),
         pytest.param("99999,b1,f,77", "column 'age' has values", marks=pytest.mark.audit),
-        pytest.param("0,b1,f,1", "more than 1 row", marks=pytest.mark.audit),
+        pytest.param("0,b1,f,1", "more than one row", marks=pytest.mark.audit),
     ],
 )
 def test_records_without_a_cell_are_refused(

@@ -31,7 +31,7 @@ def test_data_that_changed_since_the_figures_are_refused_before_anything_is_spen
         ("99999,b999,f,1", "column 'block' has values"),
         ("99999,b1,f,77", "column 'age' has values"),
         ("99999,,f,1", "column 'block' has missing"),
-        ("0,b1,f,1", "more than 1 row"),
+        ("0,b1,f,1", "more than one row"),
     ],
 )
 def test_records_without_a_cell_are_refused(tmp_path: Path, row: str, what: str) -> None:

@@ -119,7 +119,7 @@ def test_odds_of_any_person_are_told_where_datasets_are_compared(tmp_path):
         assert words == one.guarantee.in_short["Protected"]
         assert "every record except yours and" not in words
     words = told(release(), "journalist")["What is promised to people"]
-    assert "every record except yours and one other" in words
+    assert "every record except yours and at most one other" in words
 
 
 def test_a_journalist_reads_which_tables_there_are():

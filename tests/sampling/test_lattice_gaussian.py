@@ -280,6 +280,12 @@ def test_noise_that_64_bits_do_not_hold_is_refused():
     assert Klein(LATTICES["a weighted sum"], Fraction(10**16)).largest > 10**10
 
 
+def test_figures_that_lead_beyond_64_bits_are_refused():
+    figures = np.random.default_rng(16).integers(0, 99, (15, 16))
+    with pytest.raises(StructureError, match="beyond 64 bits"):
+        CrossingGaussian(np.arange(16), figures, Fraction(4))
+
+
 def test_what_would_not_finish_is_refused_in_seconds():
     start = time.process_time()
     with pytest.raises(StructureError, match="a draw would take too long"):

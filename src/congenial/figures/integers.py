@@ -137,7 +137,13 @@ def hermite(rows: Ints) -> Ints:
     if not rows.size:
         return np.zeros((0, rows.shape[1]), dtype=np.int64)
     form = fmpz_mat(rows.tolist()).hnf()
-    whole = np.array([[int(v) for v in row] for row in form.tolist()], dtype=np.int64)
+    try:
+        whole = np.array([[int(v) for v in row] for row in form.tolist()], dtype=np.int64)
+    except OverflowError:
+        raise StructureError(
+            "the exact figures lead to whole numbers beyond 64 bits.",
+            remedy="Publish fewer weighted figures that cross, or smaller weights.",
+        ) from None
     return whole[np.any(whole, axis=1)]
 
 

@@ -30,6 +30,7 @@ LEVEL = 0.9  # of an interval, where no other is asked for
 BEHIND = frozenset(  # what the house calls, hidden from completion
     [
         *("counted", "counts_words", "drawn_beside", "file_end", "measure", "measures"),
+        "by_table",
         "cell_errors",
         "contents",
         "deviation",
@@ -45,6 +46,7 @@ BEHIND = frozenset(  # what the house calls, hidden from completion
         "largest_sds",
         "measured_tables",
         "of_one",
+        "offset",
         "only",
         "origin",
         "own_estimates_of",
