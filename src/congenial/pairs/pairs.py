@@ -25,8 +25,8 @@ UNITS_WITH_ROWS: Literal["units with rows"] = "units with rows"  # metric of `Ta
 
 
 OTHERS = (
-    "what follows from the figures together with beliefs about other people: somebody who is sure, "
-    "for example, that a whole family answers alike may learn more than the limit above"
+    "guesses of people who know less about the others: with exact figures some may learn more than "
+    "the limit above, for example somebody who is sure that a whole family answers alike"
 )
 
 

@@ -39,9 +39,9 @@ STEPS, STILL = 500, 1e-6  # of EM, and the change of weights at which it stops
 ROUNDING = 1 / 12
 GRID = 2.0**-20  # on which sums of targets are exact
 WORDS = (
-    "The noise is large beside many counts. So each printed count is the likely one, given its "
-    "estimate and all others of its table (empirical Bayes), rounded so that sums agree. For sums "
-    "that no table shows add estimates, not counts. None of this changes estimates and intervals."
+    "The noise is large beside many counts. So each printed count is the best guess from all "
+    "estimates of its table (empirical Bayes), rounded so that tables add up; it can differ from "
+    "its estimate. For sums that no table shows add estimates. None of this changes the intervals."
 )
 Names = tuple[str, ...]
 
