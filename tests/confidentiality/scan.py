@@ -14,7 +14,8 @@ IDENTIFIER, ANSWER, ASIDE = f"{MARK}-id-9137", f"{MARK}-answer-4471", f"{MARK}-a
 NUMBER = 8_675_309  # an age or an income, in the open bin of its column
 COUNT = 31_337  # people in one cell
 
-_DIGEST = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32})(?![0-9a-zA-Z])")
+# SHA-256 anywhere: in a SQLite file the columns of a row follow each other without a mark between.
+_DIGEST = re.compile(r"[0-9a-f]{64}|(?<![0-9a-zA-Z])(?:[0-9a-f]{40}|[0-9a-f]{32})(?![0-9a-zA-Z])")
 _EMBEDDED = re.compile(r"base64,([A-Za-z0-9+/=]{16,})")
 
 

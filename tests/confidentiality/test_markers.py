@@ -234,3 +234,5 @@ def test_the_scan_takes_no_digest_for_a_leak() -> None:
     assert leaks(f"sha256: {digest}") == []
     assert leaks(f"sha256: {digest}, {COUNT} people") == [str(COUNT)]
     assert leaks(f"sha256: {digest[:-4]}") == [str(COUNT)]  # shorter, so no digest
+    assert leaks(f"sha256{digest}2026-11-20") == []  # columns of a row in a SQLite file
+    assert leaks(f"{digest}, then {digest} {COUNT}") == [str(COUNT)]
