@@ -10,6 +10,7 @@ import shutil
 
 import numpy as np
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 import congenial as cg
 from congenial.errors import BundleError
@@ -55,6 +56,31 @@ def test_a_site_has_the_bundles_and_their_rows(bundles, tmp_path):
         table = next(one for one in release["tables"] if len(one["axes"]) == 2)
         with (bundle / "table.csv").open() as file:
             assert table["columns"]["base"] == [int(row["count"]) for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_search_leads_to_the_row_of_the_file(bundles, tmp_path, browser, width):
+    """The words of a row find it, its number is the file's, and its link opens the same answer."""
+    write_site(bundles, tmp_path / "site")
+    with (bundles[1] / "table.csv").open() as file:
+        row = next(one for one in csv.DictReader(file) if one["place"] == "Alder")
+    context = browser.new_context(viewport={"width": width, "height": 800}, bypass_csp=True)
+    page = context.new_page()
+    page.goto((tmp_path / "site" / "index.html").as_uri())
+    page.wait_for_selector("html[data-ready]")
+    assert Axe().run(page).violations_count == 0
+    page.fill("#search", f"alder {row['age']}")
+    first = page.locator("#answer tbody tr").first
+    first.wait_for()
+    cells = first.locator("td").all_inner_texts()
+    assert cells[:3] == ["Alder", row["age"], f"{int(row['count']):,}"]
+    assert Axe().run(page).violations_count == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    first.locator("a").click()
+    page.wait_for_selector("html[data-ready] #answer output")
+    assert "/second/report.html#find?" in page.url
+    assert page.locator("#answer output").inner_text() == f"{int(row['count']):,}"
+    context.close()
 
 
 def test_what_a_site_refuses(bundles, tmp_path):

@@ -26,7 +26,7 @@
   }
 
   function section({ release, shown, chosen }) {
-    const found = cells(shown, chosen), head = [...shown.axes.map((axis) => axis.title), shown.heading, `${release.level} interval`, "how far to trust it", ""];
+    const found = cells(shown, chosen), head = [...shown.axes.map((axis) => axis.title), shown.heading, `${release.level} interval`, "how far to trust it", "report"];
     const rows = found.slice(0, MOST_ROWS).map((at) => {
       const cell = Rows.cellOf(shown, at), number = Rows.point(shown, cell);
       return make("tr", {}, ...Rows.labelsOf(shown, cell).map((label) => make("td", {}, label)), make("td", { class: "number" }, text(number.value)),
@@ -35,7 +35,7 @@
     });
     const left = found.length - rows.length;
     return make("div", {}, make("h3", {}, `${shown.words}: ${release.title}`),
-      make("div", { class: "wide" }, make("table", {}, make("thead", {}, make("tr", {}, ...head.map((title, k) => make("th", { scope: "col", class: k === shown.axes.length || k === shown.axes.length + 1 ? "number" : "" }, title)))), make("tbody", {}, ...rows))),
+      make("div", { class: "wide", tabindex: "0" }, make("table", {}, make("thead", {}, make("tr", {}, ...head.map((title, k) => make("th", { scope: "col", class: k === shown.axes.length || k === shown.axes.length + 1 ? "number" : "" }, title)))), make("tbody", {}, ...rows))),
       left > 0 ? make("p", { class: "soft" }, `${text(left)} more rows are in `, make("a", { href: release.report + Rows.link(shown, found[0]) }, "its report"), ".") : null);
   }
 
